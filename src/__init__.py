@@ -1,0 +1,1 @@
+"""Gardenpath: train language models, read their surprisal, test their grammar."""

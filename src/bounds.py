@@ -1,0 +1,35 @@
+"""Ranges of settings, written as types: ``dropout: Fraction`` means a number from 0 up to 1.
+
+The configuration check reads these annotations, so that a value out of range is reported together
+with all other mistakes, before anything is loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A closed lower bound and an upper bound that may be open."""
+
+    low: float
+    high: float = float("inf")
+    high_is_open: bool = False
+
+    def allow(self, value: float) -> bool:
+        """Whether a value lies within the bounds."""
+        below = value < self.high if self.high_is_open else value <= self.high
+        return self.low <= value and below
+
+    def __str__(self) -> str:
+        if self.high == float("inf"):
+            return f"at least {self.low:g}"
+        return f"from {self.low:g} {'up to but below' if self.high_is_open else 'to'} {self.high:g}"
+
+
+PositiveInt = Annotated[int, Bounds(1)]
+NonNegativeInt = Annotated[int, Bounds(0)]
+NonNegativeFloat = Annotated[float, Bounds(0.0)]
+Fraction = Annotated[float, Bounds(0.0, 1.0, high_is_open=True)]

@@ -1,0 +1,1 @@
+"""Text and trees in, batches out."""

@@ -1,0 +1,1 @@
+"""Probabilistic context-free grammars: read, sample, and answer exactly."""

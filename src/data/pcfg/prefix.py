@@ -1,0 +1,213 @@
+"""Exact word probabilities under a probabilistic grammar.
+
+The probability that a sentence begins with w1 … wi sums over all trees, endlessly many where the
+grammar is left-recursive. Jelinek and Lafferty (1991) sum them in closed form: with the
+probability of each left corner collected in L = (I - P)^-1, the prefix probabilities follow from
+the inside probabilities like these from each other (Stolcke 1995 gives the same by other means)::
+
+    inside(A, i, k) = sum over A -> B C and j   p · inside(B, i, j) · inside(C, j, k)
+    prefix(A, i, k) = sum over D and D -> B C and j
+                                L(A, D) · p · inside(B, i, j) · prefix(C, j, k)
+
+Rules are binarised first; unary rules are summed in closed form by U = (I - P_unary)^-1.
+All sentences of equal length are computed at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from src.data.pcfg.grammar import NATS_PER_BIT, Grammar
+
+Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+# Bounds the memory of the two charts of one batch.
+_CHART_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class _Binarised:
+    """A grammar with rules of at most two children, as arrays; binary rules sorted by parent."""
+
+    size: int
+    start: int
+    lexicon: dict[str, tuple[Indices, Array]]
+    left: Indices
+    right: Indices
+    probability: Array
+    parents: Indices  # the distinct parents of binary rules
+    first_of_parent: Indices  # where the rules of each of them begin
+    unary_closure: Array
+    left_corner_closure: Array
+
+
+class ExactModel:
+    """The grammar as a language model: the best that any model of its sentences can be."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._rules = _binarise(grammar)
+
+    def surprisal_bits(self, sentences: Sequence[Sequence[str]]) -> list[Array]:
+        """Surprisal of each word and, last, of the end of the sentence.
+
+        The first word that the grammar excludes is infinitely surprising; after it there is no
+        distribution any more, and the rest is NaN.
+        """
+        results = []
+        for log_prob in self.prefix_log_probs(sentences):
+            with np.errstate(invalid="ignore"):
+                results.append(-np.diff(log_prob) / NATS_PER_BIT)
+        return results
+
+    def log_probs(self, sentences: Sequence[Sequence[str]]) -> Array:
+        """The log probability, in nats, of each whole sentence."""
+        return np.array([log_prob[-1] for log_prob in self.prefix_log_probs(sentences)])
+
+    def prefix_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Array]:
+        """For each sentence of n words, n + 2 values in nats.
+
+        Entry i is log P(the sentence begins with its first i words); the last entry is
+        log P(the sentence is exactly this one).
+        """
+        results: list[Array] = [np.zeros(0)] * len(sentences)
+        for members in self._batches(sentences):
+            rows = self._same_length([sentences[number] for number in members])
+            for number, row in zip(members, rows, strict=True):
+                results[number] = row
+        return results
+
+    def _batches(self, sentences: Sequence[Sequence[str]]) -> Iterator[list[int]]:
+        by_length: dict[int, list[int]] = defaultdict(list)
+        for number, sentence in enumerate(sentences):
+            by_length[len(sentence)].append(number)
+        for length, members in by_length.items():
+            chart_bytes = 2 * 8 * self._rules.size * (length + 1) ** 2
+            step = max(1, _CHART_BYTES // max(1, chart_bytes))
+            for begin in range(0, len(members), step):
+                yield members[begin : begin + step]
+
+    def _same_length(self, sentences: list[Sequence[str]]) -> Array:
+        """``(sentences, words + 2)`` log probabilities of sentences of one length."""
+        count, length = len(sentences), len(sentences[0])
+        if length == 0:
+            return np.tile([0.0, -np.inf], (count, 1))
+        words, log_scale = self._lexical(sentences)
+        inside, prefix = self._charts(words)
+        start = self._rules.start
+        with np.errstate(divide="ignore"):
+            begins = np.log(prefix[:, 0, 1:, start]) + np.cumsum(log_scale, axis=1)
+            whole = np.log(inside[:, 0, length, start]) + log_scale.sum(axis=1)
+        return np.column_stack([np.zeros(count), begins, whole])
+
+    def _lexical(self, sentences: list[Sequence[str]]) -> tuple[Array, Array]:
+        """Scaled lexical probabilities and the log of each word's scale.
+
+        Each word is scaled by its largest lexical probability: a span is then scaled by the
+        product over its words, whatever its tree, and nothing underflows in long sentences.
+        """
+        count, length = len(sentences), len(sentences[0])
+        words = np.zeros((count, length, self._rules.size))
+        for row, sentence in enumerate(sentences):
+            for position, word in enumerate(sentence):
+                if entry := self._rules.lexicon.get(word):
+                    words[row, position, entry[0]] = entry[1]
+        scale = words.max(axis=2)
+        scale[scale == 0.0] = 1.0
+        return words / scale[:, :, None], np.log(scale)
+
+    def _charts(self, words: Array) -> tuple[Array, Array]:
+        """Inside and prefix probabilities ``[sentence, begin, end, category]``."""
+        count, length, size = words.shape
+        rules = self._rules
+        inside = np.zeros((count, length + 1, length + 1, size))
+        prefix = np.zeros_like(inside)
+        for begin in range(length):
+            inside[:, begin, begin + 1] = words[:, begin] @ rules.unary_closure.T
+            prefix[:, begin, begin + 1] = words[:, begin] @ rules.left_corner_closure.T
+        for width in range(2, length + 1):
+            for begin in range(length - width + 1):
+                end = begin + width
+                left = inside[:, begin, begin + 1 : end][:, :, rules.left]
+                inside[:, begin, end] = self._combine(left, inside[:, begin + 1 : end, end]) @ (
+                    rules.unary_closure.T
+                )
+                prefix[:, begin, end] = self._combine(left, prefix[:, begin + 1 : end, end]) @ (
+                    rules.left_corner_closure.T
+                )
+        return inside, prefix
+
+    def _combine(self, left: Array, right: Array) -> Array:
+        """Sum over splits and rules: ``left`` is gathered per rule, ``right`` per category."""
+        rules = self._rules
+        per_rule = np.einsum("nsr,nsr->nr", left, right[:, :, rules.right]) * rules.probability
+        result = np.zeros((left.shape[0], rules.size))
+        if rules.parents.size:
+            result[:, rules.parents] = np.add.reduceat(per_rule, rules.first_of_parent, axis=1)
+        return result
+
+
+def _binarise(grammar: Grammar) -> _Binarised:
+    index = dict(grammar.index)
+    binary: dict[tuple[int, int, int], float] = defaultdict(float)
+    unary: dict[tuple[int, int], float] = defaultdict(float)
+    lexical: dict[str, list[tuple[int, float]]] = defaultdict(list)
+
+    def rest(children: tuple[str, ...]) -> int:
+        """The category of a sequence of children; rules that end alike share it."""
+        if len(children) == 1:
+            return index[children[0]]
+        name = f"<{' '.join(children)}>"
+        if name not in index:
+            index[name] = len(index)
+            binary[index[name], index[children[0]], rest(children[1:])] = 1.0
+        return index[name]
+
+    for rules in grammar.rules.values():
+        for rule in rules:
+            parent = index[rule.left]
+            if rule.is_lexical:
+                lexical[rule.right[0]].append((parent, rule.probability))
+            elif len(rule.right) == 1:
+                unary[parent, index[rule.right[0]]] += rule.probability
+            else:
+                key = (parent, index[rule.right[0]], rest(rule.right[1:]))
+                binary[key] += rule.probability
+    return _as_arrays(len(index), index[grammar.start], binary, unary, lexical)
+
+
+def _as_arrays(
+    size: int,
+    start: int,
+    binary: dict[tuple[int, int, int], float],
+    unary: dict[tuple[int, int], float],
+    lexical: dict[str, list[tuple[int, float]]],
+) -> _Binarised:
+    keys = np.array(sorted(binary), dtype=np.int64).reshape(-1, 3)
+    probability = np.array([binary[tuple(key)] for key in keys.tolist()])
+    parents, first = np.unique(keys[:, 0], return_index=True)
+    one_step_unary = np.zeros((size, size))
+    for (parent, child), value in unary.items():
+        one_step_unary[parent, child] += value
+    one_step_left = one_step_unary.copy()
+    np.add.at(one_step_left, (keys[:, 0], keys[:, 1]), probability)
+    return _Binarised(
+        size=size,
+        start=start,
+        lexicon={
+            word: (np.array([e[0] for e in entries]), np.array([e[1] for e in entries]))
+            for word, entries in lexical.items()
+        },
+        left=keys[:, 1],
+        right=keys[:, 2],
+        probability=probability,
+        parents=parents,
+        first_of_parent=first,
+        unary_closure=np.linalg.inv(np.eye(size) - one_step_unary),
+        left_corner_closure=np.linalg.inv(np.eye(size) - one_step_left),
+    )

@@ -1,0 +1,1 @@
+"""One small reader per kind of corpus."""

@@ -1,0 +1,57 @@
+"""What every corpus reader offers, and helpers that several of them share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from src.data.sentence import Sentence
+from src.errors import ConfigError
+
+
+class Reader(Protocol):
+    """A corpus: three splits of sentences with their sources."""
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether sentences come with trees."""
+
+    def read(self, split: str) -> Iterator[Sentence]:
+        """The sentences of ``train``, ``valid`` or ``test``, as they stand in the corpus."""
+
+    def fingerprint(self) -> str:
+        """A hash that changes whenever what :meth:`read` yields may change."""
+
+
+def parse_ids(text: str | int, *, setting: str) -> frozenset[int]:
+    """Read a list of numbers and ranges: ``"2-21"``, ``"1-43, 144-169, 900"`` or just ``23``."""
+    numbers: set[int] = set()
+    for part in str(text).replace(",", " ").split():
+        first, _, last = part.partition("-")
+        try:
+            begin, end = int(first), int(last or first)
+        except ValueError:
+            raise _bad_range(part, setting) from None
+        if begin > end:
+            raise _bad_range(part, setting)
+        numbers.update(range(begin, end + 1))
+    if not numbers:
+        raise _bad_range(str(text), setting)
+    return frozenset(numbers)
+
+
+def _bad_range(part: str, setting: str) -> ConfigError:
+    return ConfigError([f"{setting}: {part!r} is not a list of numbers such as '2-21' or '1-43, 900'"])
+
+
+def hash_files(paths: Iterable[Path], *settings: object) -> str:
+    """A hash of the names and bytes of files and of the settings they are read with."""
+    digest = hashlib.sha256(repr(settings).encode())
+    for path in paths:
+        digest.update(f"\0{path.name}\0".encode())
+        with path.open("rb") as handle:
+            while block := handle.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,115 @@
+"""Treebank samples that NLTK distributes, read through :mod:`nltk.corpus`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import nltk
+from nltk.corpus.util import LazyCorpusLoader
+
+from src.data.brackets import read_trees
+from src.data.readers.base import parse_ids
+from src.data.sentence import SPLITS, Sentence, Source
+from src.data.tree import Tree
+from src.errors import MissingCorpusError
+
+
+class PennTreebankSample:
+    """NLTK's ``treebank``: 3,914 trees of the Wall Street Journal, files 1 to 199.
+
+    The split is by file, so that no article is in two of them.
+    """
+
+    has_trees = True
+
+    def __init__(
+        self,
+        *,
+        root: str | None = None,
+        train: str = "1-159",
+        valid: str = "160-179",
+        test: str = "180-199",
+    ) -> None:
+        self._root = root
+        self._ids = {
+            split: parse_ids(ids, setting=f"data.reader.{split}")
+            for split, ids in zip(SPLITS, (train, valid, test), strict=True)
+        }
+
+    def read(self, split: str) -> Iterator[Sentence]:
+        corpus = _load("treebank", "The Penn Treebank sample", self._root)
+        for name in self._files(corpus, split):
+            for line, tree in read_trees(corpus.raw(name).splitlines(), path=name):
+                yield Sentence(tree.words(), Source(name, line), tree)
+
+    def fingerprint(self) -> str:
+        corpus = _load("treebank", "The Penn Treebank sample", self._root)
+        digest = hashlib.sha256()
+        for split in SPLITS:
+            for name in self._files(corpus, split):
+                digest.update(f"{split} {name}\0{corpus.raw(name)}".encode())
+        return digest.hexdigest()
+
+    def _files(self, corpus: Any, split: str) -> list[str]:
+        # wsj_0123.mrg has number 123.
+        return [name for name in corpus.fileids() if int(name[4:8]) in self._ids[split]]
+
+
+class SinicaTreebank:
+    """NLTK's ``sinica_treebank``: 10,000 clauses of Traditional Chinese.
+
+    Clauses are split in the order of the corpus. Their final punctuation is not part of the trees.
+    """
+
+    has_trees = True
+
+    def __init__(
+        self,
+        *,
+        root: str | None = None,
+        train: str = "1-9000",
+        valid: str = "9001-9500",
+        test: str = "9501-10000",
+    ) -> None:
+        self._root = root
+        self._ids = {
+            split: parse_ids(ids, setting=f"data.reader.{split}")
+            for split, ids in zip(SPLITS, (train, valid, test), strict=True)
+        }
+
+    def read(self, split: str) -> Iterator[Sentence]:
+        corpus = _load("sinica_treebank", "The Sinica Treebank sample", self._root)
+        wanted = self._ids[split]
+        for number, parsed in enumerate(corpus.parsed_sents(), start=1):
+            if number in wanted:
+                tree = _from_nltk(parsed)
+                yield Sentence(tree.words(), Source("sinica_treebank", number), tree)
+
+    def fingerprint(self) -> str:
+        corpus = _load("sinica_treebank", "The Sinica Treebank sample", self._root)
+        ids = {split: sorted(ids) for split, ids in self._ids.items()}
+        return hashlib.sha256(f"{ids}\0{corpus.raw()}".encode()).hexdigest()
+
+
+def _load(name: str, title: str, root: str | None) -> Any:
+    if root and root not in nltk.data.path:
+        nltk.data.path.insert(0, root)
+    corpus: LazyCorpusLoader = getattr(nltk.corpus, name)
+    try:
+        corpus.ensure_loaded()
+    except LookupError as error:
+        raise MissingCorpusError(
+            corpus=title,
+            looked_for=f"corpora/{name} in {', '.join(nltk.data.path)}",
+            licence=f"free for non-commercial use: python -m nltk.downloader {name}",
+            setting="data.root=/path/to/nltk_data (or the environment variable NLTK_DATA)",
+        ) from error
+    return corpus
+
+
+def _from_nltk(tree: Any) -> Tree:
+    """Turn an NLTK tree into ours; these trees are shallow, so recursion is safe."""
+    children = tuple(_from_nltk(c) if isinstance(c, nltk.Tree) else str(c) for c in tree)
+    return Tree(tree.label(), children)

@@ -1,0 +1,62 @@
+"""The few exceptions that users meet. Each message names the place, the problem and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class GardenpathError(Exception):
+    """Base of every error that is the input's fault, not the program's.
+
+    Root scripts print the message of such an error, without a traceback, and exit with code 2.
+    """
+
+
+class InputError(GardenpathError):
+    """A file holds something that cannot be read."""
+
+    def __init__(
+        self, problem: str, *, path: str | Path, line: int | None = None, remedy: str = ""
+    ) -> None:
+        self.problem = problem
+        self.path = str(path)
+        self.line = line
+        self.remedy = remedy
+        place = self.path if line is None else f"{self.path}:{line}"
+        super().__init__(f"{place}: {problem}" + (f" ({remedy})" if remedy else ""))
+
+
+class TreeError(InputError):
+    """A bracketed tree is malformed."""
+
+
+class GrammarError(InputError):
+    """A grammar file is malformed, or its probabilities do not make a proper distribution."""
+
+
+class MissingCorpusError(GardenpathError):
+    """A corpus is not where the configuration says."""
+
+    def __init__(self, *, corpus: str, looked_for: str | Path, licence: str, setting: str) -> None:
+        super().__init__(
+            f"{corpus} was not found: {looked_for} does not exist or holds no such files.\n"
+            f"  Where to get it: {licence}\n"
+            f"  Then set:        {setting}\n"
+            "  Or, to try things out with nothing to download: data=toy_english or "
+            "data=toy_mandarin"
+        )
+
+
+class ConfigError(GardenpathError):
+    """One or more settings are wrong; the message lists all of them."""
+
+    def __init__(self, mistakes: Sequence[str]) -> None:
+        self.mistakes = list(mistakes)
+        noun = "mistake" if len(self.mistakes) == 1 else "mistakes"
+        listed = "\n".join(f"  - {mistake}" for mistake in self.mistakes)
+        super().__init__(f"{len(self.mistakes)} {noun} in the configuration:\n{listed}")
+
+
+class RunError(GardenpathError):
+    """A run folder cannot be used: incomplete, damaged, or already taken."""

@@ -1,0 +1,1 @@
+"""From models to answers: surprisal and what is read off it."""
