@@ -1,0 +1,214 @@
+"""Cutting an encoded split into batches of sentences of similar length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from src.bounds import NonNegativeInt, PositiveInt
+from src.data.encoded import EncodedSplit
+from src.data.raw_split import IntArray
+from src.data.vocabulary import BEGIN_ID, END_ID, PAD_ID
+
+# Sentences are shuffled, and then sorted by length within pools of this many batches: lengths in
+# a batch are close, yet batches differ from epoch to epoch.
+_POOL_BATCHES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSettings:
+    """How large batches are: at most so many tokens, padding included, and sentences."""
+
+    max_tokens: PositiveInt = 4096
+    max_sentences: PositiveInt = 64
+    workers: NonNegativeInt = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBatch:
+    """Sentences for models that read tokens from left to right; all ``(sentences, length)``.
+
+    ``inputs`` begin with the begin symbol, ``targets`` end with the end symbol, so that
+    ``targets[:, t]`` is to be predicted from ``inputs[:, : t + 1]``. ``is_token`` is False on
+    padding. ``starts_word`` marks targets that begin a word (the end symbol does not).
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    is_token: Tensor
+    starts_word: Tensor
+    is_end: Tensor
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> TokenBatch:
+        """Move all tensors to a device."""
+        moved = {
+            field.name: getattr(self, field.name).to(device, non_blocking=non_blocking)
+            for field in fields(self)
+        }
+        return replace(self, **moved)
+
+    def pin_memory(self) -> TokenBatch:
+        """Pin all tensors, for asynchronous copies to a GPU."""
+        return replace(self, **{f.name: getattr(self, f.name).pin_memory() for f in fields(self)})
+
+
+def token_batch(split: EncodedSplit, sentences: IntArray) -> TokenBatch:
+    """Collate sentences, given by number; without a loop over them."""
+    lengths = split.lengths[sentences]
+    columns = np.arange(int(lengths.max()) + 1)
+    is_word = columns < lengths[:, None]
+    is_end = columns == lengths[:, None]
+    places = (split.offsets[sentences][:, None] + columns)[is_word]
+
+    targets = np.full(is_word.shape, PAD_ID, dtype=np.int64)
+    targets[is_word] = split.tokens[places]
+    targets[is_end] = END_ID
+    starts_word = np.zeros(is_word.shape, dtype=bool)
+    starts_word[is_word] = split.starts_word[places]
+    inputs = np.full(is_word.shape, PAD_ID, dtype=np.int64)
+    inputs[:, 0] = BEGIN_ID
+    inputs[:, 1:][is_word[:, :-1]] = targets[is_word]
+    return TokenBatch(
+        inputs=torch.from_numpy(inputs),
+        targets=torch.from_numpy(targets),
+        is_token=torch.from_numpy(is_word | is_end),
+        starts_word=torch.from_numpy(starts_word),
+        is_end=torch.from_numpy(is_end),
+    )
+
+
+def plan_batches(
+    lengths: IntArray, settings: BatchSettings, *, shuffle_seed: tuple[int, int] | None
+) -> list[IntArray]:
+    """Group sentences, by number, into batches.
+
+    With a ``shuffle_seed`` (seed and epoch) sentences are drawn in random order; without one the
+    batches run from short to long sentences.
+    """
+    if shuffle_seed is None:
+        order = np.argsort(lengths, kind="stable")
+        return _pack(order, lengths, settings)
+    generator = np.random.default_rng(shuffle_seed)
+    order = generator.permutation(len(lengths))
+    pool = settings.max_sentences * _POOL_BATCHES
+    batches: list[IntArray] = []
+    for begin in range(0, len(order), pool):
+        members = order[begin : begin + pool]
+        by_length = members[np.argsort(lengths[members], kind="stable")]
+        batches.extend(_pack(by_length, lengths, settings))
+    return [batches[number] for number in generator.permutation(len(batches))]
+
+
+def _pack(order: IntArray, lengths: IntArray, settings: BatchSettings) -> list[IntArray]:
+    """Fill batches in the given order of rising lengths until one budget is reached."""
+    batches = []
+    begin = 0
+    # One more position than words: the begin or end symbol.
+    widths = (lengths[order] + 1).tolist()
+    for position, width in enumerate(widths):
+        count = position - begin + 1
+        if count > 1 and (count > settings.max_sentences or count * width > settings.max_tokens):
+            batches.append(order[begin:position])
+            begin = position
+    batches.append(order[begin:])
+    return batches
+
+
+class BatchLoader:
+    """The batches of an epoch, in an order that follows from seed and epoch alone.
+
+    It counts the batches it has given out (``state_dict``), so that a training run that was
+    killed in the middle of an epoch goes on with the very next batch. With ``shards`` processes,
+    each takes every n-th batch.
+    """
+
+    def __init__(
+        self,
+        split: EncodedSplit,
+        *,
+        collate: Callable[[EncodedSplit, IntArray], TokenBatch],
+        settings: BatchSettings,
+        shuffle_seed: int | None = None,
+        epoch: Callable[[], int] = lambda: 0,
+        shard: int = 0,
+        shards: int = 1,
+    ) -> None:
+        self._split = split
+        self._collate = collate
+        self._settings = settings
+        self._shuffle_seed = shuffle_seed
+        self._epoch = epoch
+        self._shard = shard
+        self._shards = shards
+        self._given = 0
+        self._given_in_epoch = 0
+        self._resume_after: tuple[int, int] | None = None
+        self._length: int | None = None
+
+    def __len__(self) -> int:
+        if self._length is None:
+            self._length = len(self._plan(self._epoch()))
+        return self._length
+
+    def __iter__(self) -> Iterator[TokenBatch]:
+        epoch = self._epoch()
+        plan = self._plan(epoch)
+        self._length = len(plan)
+        resume, self._resume_after = self._resume_after, None
+        self._given_in_epoch = epoch
+        self._given = resume[1] if resume is not None and resume[0] == epoch else 0
+        for batch in self._load(plan[self._given :]):
+            self._given += 1
+            yield batch
+
+    def state_dict(self) -> dict[str, int]:
+        """How far the epoch has come."""
+        return {"epoch": self._given_in_epoch, "batches": self._given}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on after the batches that were given out before."""
+        self._resume_after = (state["epoch"], state["batches"])
+
+    def _plan(self, epoch: int) -> list[IntArray]:
+        seed = None if self._shuffle_seed is None else (self._shuffle_seed, epoch)
+        batches = plan_batches(self._split.lengths, self._settings, shuffle_seed=seed)
+        # All processes must take the same number of steps, so the last batches may repeat.
+        missing = -len(batches) % self._shards
+        return (batches + batches[:missing])[self._shard :: self._shards]
+
+    def _load(self, plan: list[IntArray]) -> Iterator[TokenBatch]:
+        if self._settings.workers == 0:
+            yield from (self._collate(self._split, members) for members in plan)
+            return
+        yield from DataLoader(
+            _Collated(self._split, self._collate, plan),
+            batch_size=None,
+            shuffle=False,
+            num_workers=self._settings.workers,
+        )
+
+
+class _Collated(Dataset[TokenBatch]):
+    """A plan of batches as a map-style data set, for worker processes."""
+
+    def __init__(
+        self,
+        split: EncodedSplit,
+        collate: Callable[[EncodedSplit, IntArray], TokenBatch],
+        plan: list[npt.NDArray[np.int64]],
+    ) -> None:
+        self._split = split
+        self._collate = collate
+        self._plan = plan
+
+    def __len__(self) -> int:
+        return len(self._plan)
+
+    def __getitem__(self, number: int) -> TokenBatch:
+        return self._collate(self._split, self._plan[number])

@@ -1,0 +1,208 @@
+"""From a corpus on disk to a prepared corpus: cleaned, counted, encoded and cached."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from src.bounds import PositiveInt
+from src.data.cleaning import Cleaning
+from src.data.encoded import EncodedSplit, encode_pieces, encode_words
+from src.data.files import build_folder, write_json, write_text
+from src.data.raw_split import Inventory, RawSplit, collect
+from src.data.readers.base import Reader
+from src.data.sentence import SPLITS, Sentence
+from src.data.subwords import Subwords, SubwordSettings, subword_vocabulary, train_subwords
+from src.data.unknown_words import Language
+from src.data.vocabulary import Vocabulary, build_vocabulary
+from src.errors import GardenpathError
+
+# To be raised whenever the content of the cache changes its meaning.
+_FORMAT = 1
+
+VOCABULARY_FILE = "vocabulary.json"
+SUBWORD_FILE = "subwords.model"
+
+Progress = Callable[[Iterable[Sentence], str], Iterable[Sentence]]
+
+
+def no_progress(sentences: Iterable[Sentence], _title: str) -> Iterable[Sentence]:
+    """The default: work in silence."""
+    return sentences
+
+
+@dataclass(frozen=True)
+class PreparedCorpus:
+    """A folder with the vocabulary, the encoded splits and the source of every sentence."""
+
+    folder: Path
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary that all models of this corpus share."""
+        return Vocabulary.load(self.folder / VOCABULARY_FILE)
+
+    @cached_property
+    def subwords(self) -> Subwords | None:
+        """The segmentation into pieces, where the units are pieces."""
+        path = self.folder / SUBWORD_FILE
+        return Subwords.load(path) if path.exists() else None
+
+    def split(self, name: str) -> EncodedSplit:
+        """The encoded sentences of a split."""
+        return EncodedSplit.load(self.folder / name)
+
+    def sources(self, name: str) -> list[str]:
+        """Where each sentence of a split stands in the corpus."""
+        return (self.folder / name / "sources.txt").read_text(encoding="utf-8").splitlines()
+
+
+class Preparation:
+    """Everything that decides what a prepared corpus holds."""
+
+    def __init__(
+        self,
+        *,
+        reader: Reader,
+        cleaning: Cleaning,
+        language: Language,
+        min_count: PositiveInt = 2,
+        subwords: SubwordSettings | None = None,
+    ) -> None:
+        self._reader = reader
+        self._cleaning = cleaning
+        self._language: Language = language
+        self._min_count = min_count
+        self._subwords = subwords
+
+    def key(self) -> str:
+        """A hash of the corpus and of all settings: equal keys, equal prepared corpora."""
+        settings: dict[str, Any] = {
+            "format": _FORMAT,
+            "corpus": self._reader.fingerprint(),
+            "cleaning": asdict(self._cleaning),
+            "language": self._language,
+            "min_count": self._min_count,
+            "subwords": asdict(self._subwords) if self._subwords else None,
+        }
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+    def sentences(self, split: str) -> Iterator[Sentence]:
+        """The cleaned sentences of a split, as trees and strings."""
+        return self._cleaning.apply(self._reader.read(split))
+
+    def prepare(self, cache: Path, *, progress: Progress = no_progress) -> PreparedCorpus:
+        """Take the corpus from the cache, or make it and put it there."""
+        folder = cache / self.key()
+        if not folder.is_dir():
+            build_folder(folder, lambda temporary: self._build(temporary, progress))
+        return PreparedCorpus(folder)
+
+    def _build(self, folder: Path, progress: Progress) -> None:
+        words, labels = Inventory(), Inventory()
+        raw = {
+            split: collect(progress(self.sentences(split), split), words, labels)
+            for split in SPLITS
+        }
+        for split in SPLITS:
+            if not raw[split].sources:
+                raise GardenpathError(
+                    f"the {split} split has no sentences (left after cleaning); check the corpus "
+                    "and data.cleaning.max_tokens"
+                )
+        encoded, vocabulary = self._encode(raw, words, labels, folder)
+        vocabulary.save(folder / VOCABULARY_FILE)
+        for split in SPLITS:
+            encoded[split].save(folder / split)
+            write_text(folder / split / "sources.txt", "\n".join(raw[split].sources) + "\n")
+        write_json(folder / "summary.json", _summary(encoded, vocabulary))
+
+    def _encode(
+        self, raw: dict[str, RawSplit], words: Inventory, labels: Inventory, folder: Path
+    ) -> tuple[dict[str, EncodedSplit], Vocabulary]:
+        counts = raw["train"].word_counts(words)
+        if self._subwords is None:
+            vocabulary = build_vocabulary(
+                counts, labels=labels.items, language=self._language, min_count=self._min_count
+            )
+            return _encode_words(raw, words, labels, vocabulary), vocabulary
+        subwords = train_subwords(_as_text(raw["train"], words), self._subwords)
+        subwords.save(folder / SUBWORD_FILE)
+        vocabulary = subword_vocabulary(
+            subwords, _piece_counts(counts, subwords), labels=labels.items, language=self._language
+        )
+        return _encode_pieces(raw, words, labels, vocabulary, subwords), vocabulary
+
+
+def _encode_words(
+    raw: dict[str, RawSplit], words: Inventory, labels: Inventory, vocabulary: Vocabulary
+) -> dict[str, EncodedSplit]:
+    first, elsewhere = (
+        np.array(
+            [vocabulary.ids[vocabulary.seen_as(word, is_first=is_first)] for word in words.items],
+            dtype=np.int64,
+        )
+        for is_first in (True, False)
+    )
+    label_ids = _label_ids(labels, vocabulary)
+    return {
+        split: encode_words(raw[split], elsewhere=elsewhere, first=first, label_ids=label_ids)
+        for split in raw
+    }
+
+
+def _encode_pieces(
+    raw: dict[str, RawSplit],
+    words: Inventory,
+    labels: Inventory,
+    vocabulary: Vocabulary,
+    subwords: Subwords,
+) -> dict[str, EncodedSplit]:
+    pieces = {
+        number: subwords.encode(word, vocabulary) for number, word in enumerate(words.items)
+    }
+    label_ids = _label_ids(labels, vocabulary)
+    return {split: encode_pieces(raw[split], pieces=pieces, label_ids=label_ids) for split in raw}
+
+
+def _label_ids(labels: Inventory, vocabulary: Vocabulary) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.array([vocabulary.label_ids[label] for label in labels.items], dtype=np.int64)
+
+
+def _as_text(raw: RawSplit, words: Inventory) -> Iterator[str]:
+    items = words.items
+    for begin, end in zip(raw.offsets[:-1], raw.offsets[1:], strict=True):
+        yield " ".join(items[number] for number in raw.words[begin:end].tolist())
+
+
+def _piece_counts(counts: Counter[tuple[str, bool]], subwords: Subwords) -> Counter[str]:
+    pieces: Counter[str] = Counter()
+    for (word, _), count in counts.items():
+        for piece in subwords.split(word):
+            pieces[piece] += count
+    return pieces
+
+
+def _summary(encoded: dict[str, EncodedSplit], vocabulary: Vocabulary) -> dict[str, Any]:
+    return {
+        "vocabulary_size": len(vocabulary),
+        "vocabulary_hash": vocabulary.content_hash,
+        "labels": len(vocabulary.labels),
+        "splits": {
+            split: {
+                "sentences": len(content),
+                "words": content.word_count,
+                "tokens": len(content.tokens),
+                "actions": len(content.actions),
+            }
+            for split, content in encoded.items()
+        },
+    }

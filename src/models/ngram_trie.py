@@ -1,0 +1,106 @@
+"""The n-grams of a corpus as sorted integer arrays, found by binary search.
+
+An n-gram is a row of the table of its order. Its key is made of the row of the (n-1)-gram that it
+extends and of its last word, so any order fits into 64 bits, and looking up all n-grams of a text
+takes one vectorised search per order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[np.int64]
+
+ABSENT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class NgramTable:
+    """The n-grams of one order, sorted by key = (row of the shorter n-gram) · vocabulary + word."""
+
+    keys: Rows
+    vocabulary_size: int
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def contexts(self) -> Rows:
+        """For each n-gram the row, in the table below, of all but its last word."""
+        return self.keys // self.vocabulary_size
+
+    @property
+    def words(self) -> Rows:
+        """The last word of each n-gram."""
+        return self.keys % self.vocabulary_size
+
+    def find(self, contexts: Rows, words: Rows) -> Rows:
+        """The rows of n-grams; ``ABSENT`` where there is none (or no such context)."""
+        keys = contexts * self.vocabulary_size + words
+        rows = np.searchsorted(self.keys, keys)
+        rows[rows == len(self.keys)] = 0
+        found = (contexts != ABSENT) & (len(self.keys) > 0)
+        if len(self.keys):
+            found &= self.keys[rows] == keys
+        return np.where(found, rows, ABSENT)
+
+
+def find_all(tables: list[NgramTable], words: Rows, is_begin: npt.NDArray[np.bool_]) -> list[Rows]:
+    """For each order, the row of the n-gram that ends at each position of a text.
+
+    ``is_begin`` marks the begin symbol of each sentence; no n-gram reaches across it.
+    """
+    found = []
+    previous = np.zeros(len(words), dtype=np.int64)  # the empty context has row 0
+    for table in tables:
+        rows = table.find(previous, words)
+        found.append(rows)
+        previous = _shift(rows, is_begin)
+    return found
+
+
+def _shift(rows: Rows, is_begin: npt.NDArray[np.bool_]) -> Rows:
+    """The rows at the position before; nothing stands before a sentence."""
+    shifted = np.concatenate([[ABSENT], rows[:-1]])
+    shifted[is_begin] = ABSENT
+    return shifted
+
+
+def count_ngrams(
+    words: Rows, is_begin: npt.NDArray[np.bool_], *, order: int, vocabulary_size: int
+) -> tuple[list[NgramTable], list[Rows]]:
+    """All n-grams of a text up to an order, and how often each occurs.
+
+    The table of order 1 lists the whole vocabulary, seen or not, in the order of ids.
+    """
+    tables = [NgramTable(np.arange(vocabulary_size), vocabulary_size)]
+    counts = [np.bincount(words, minlength=vocabulary_size)]
+    rows = words
+    for _ in range(1, order):
+        contexts = _shift(rows, is_begin)
+        exists = contexts != ABSENT
+        keys, inverse, occurrences = np.unique(
+            contexts[exists] * vocabulary_size + words[exists],
+            return_inverse=True,
+            return_counts=True,
+        )
+        rows = np.full(len(words), ABSENT)
+        rows[exists] = inverse
+        tables.append(NgramTable(keys, vocabulary_size))
+        counts.append(occurrences)
+    return tables, counts
+
+
+def suffix_rows(tables: list[NgramTable], order: int) -> Rows:
+    """For each n-gram of an order, the row of what is left without its first word.
+
+    ``ABSENT`` where the suffix is not listed, which happens in pruned models only.
+    """
+    if order == 2:
+        return tables[1].words
+    shorter = suffix_rows(tables, order - 1)
+    table = tables[order - 1]
+    return tables[order - 2].find(shorter[table.contexts], table.words)
