@@ -27,7 +27,7 @@ class Cleaning:
     strip_function_tags: bool = True
     drop_traces: bool = True
     keep_pos: bool = False
-    pos_in_source: Literal["auto", "yes", "no"] = "auto"
+    pos_in_source: Literal["auto", "present", "absent"] = "auto"
     collapse_unary: bool = True
     lowercase: bool = False
     max_tokens: PositiveInt | None = None
@@ -47,7 +47,7 @@ class Cleaning:
         has_pos = (
             transforms.has_pos_tags(trees)
             if self.pos_in_source == "auto"
-            else self.pos_in_source == "yes"
+            else self.pos_in_source == "present"
         )
         # Traces are found by their part of speech, so that goes last.
         wanted: list[tuple[bool, transforms.Transform]] = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from src.data.actions import Kind
 from src.data.raw_split import IntArray, RawSplit
+from src.data.subwords import Subwords
+from src.data.vocabulary import Vocabulary
 from src.errors import InputError
 
 _ARRAYS = ("tokens", "starts_word", "offsets", "actions", "action_offsets")
@@ -113,3 +115,28 @@ def _renumber_labels(actions: IntArray, label_ids: IntArray) -> npt.NDArray[np.i
     is_open = actions >= Kind.OPEN
     result[is_open] = Kind.OPEN + label_ids[actions[is_open] - Kind.OPEN]
     return result
+
+
+def encode_sentences(
+    sentences: Sequence[Sequence[str]], vocabulary: Vocabulary, subwords: Subwords | None
+) -> EncodedSplit:
+    """Encode sentences that are not part of a prepared corpus; they carry no actions."""
+    tokens: list[int] = []
+    starts_word: list[bool] = []
+    offsets = [0]
+    for words in sentences:
+        if subwords is None:
+            pieces = [[token] for token in vocabulary.encode(words)]
+        else:
+            pieces = [subwords.encode(word, vocabulary) for word in words]
+        for piece in pieces:
+            tokens.extend(piece)
+            starts_word.extend([True] + [False] * (len(piece) - 1))
+        offsets.append(len(tokens))
+    return EncodedSplit(
+        tokens=np.array(tokens, dtype=np.int32),
+        starts_word=np.array(starts_word, dtype=bool),
+        offsets=np.array(offsets, dtype=np.int64),
+        actions=np.zeros(0, dtype=np.int32),
+        action_offsets=np.zeros(len(offsets), dtype=np.int64),
+    )

@@ -24,8 +24,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -49,11 +49,11 @@ def build_folder(path: Path, build: Callable[[Path], None]) -> bool:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    os.chmod(temporary, 0o777 & ~_umask())
+    temporary.chmod(0o777 & ~_umask())
     try:
         build(temporary)
         try:
-            os.rename(temporary, path)
+            temporary.rename(path)
         except OSError:
             if not path.is_dir():
                 raise

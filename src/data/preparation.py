@@ -28,6 +28,9 @@ from src.errors import GardenpathError
 # To be raised whenever the content of the cache changes its meaning.
 _FORMAT = 1
 
+# The default: units are words.
+WHOLE_WORDS = SubwordSettings(algorithm="none")
+
 VOCABULARY_FILE = "vocabulary.json"
 SUBWORD_FILE = "subwords.model"
 
@@ -75,7 +78,7 @@ class Preparation:
         cleaning: Cleaning,
         language: Language,
         min_count: PositiveInt = 2,
-        subwords: SubwordSettings | None = None,
+        subwords: SubwordSettings = WHOLE_WORDS,
     ) -> None:
         self._reader = reader
         self._cleaning = cleaning
@@ -91,7 +94,7 @@ class Preparation:
             "cleaning": asdict(self._cleaning),
             "language": self._language,
             "min_count": self._min_count,
-            "subwords": asdict(self._subwords) if self._subwords else None,
+            "subwords": asdict(self._subwords),
         }
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -129,7 +132,7 @@ class Preparation:
         self, raw: dict[str, RawSplit], words: Inventory, labels: Inventory, folder: Path
     ) -> tuple[dict[str, EncodedSplit], Vocabulary]:
         counts = raw["train"].word_counts(words)
-        if self._subwords is None:
+        if self._subwords.algorithm == "none":
             vocabulary = build_vocabulary(
                 counts, labels=labels.items, language=self._language, min_count=self._min_count
             )
@@ -166,9 +169,7 @@ def _encode_pieces(
     vocabulary: Vocabulary,
     subwords: Subwords,
 ) -> dict[str, EncodedSplit]:
-    pieces = {
-        number: subwords.encode(word, vocabulary) for number, word in enumerate(words.items)
-    }
+    pieces = {number: subwords.encode(word, vocabulary) for number, word in enumerate(words.items)}
     label_ids = _label_ids(labels, vocabulary)
     return {split: encode_pieces(raw[split], pieces=pieces, label_ids=label_ids) for split in raw}
 

@@ -23,9 +23,9 @@ from src.errors import ConfigError, InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubwordSettings:
-    """How to train a segmentation: which algorithm, and how many pieces."""
+    """How to train a segmentation: which algorithm (none: words stay whole), how many pieces."""
 
-    algorithm: Literal["unigram", "bpe"] = "unigram"
+    algorithm: Literal["none", "unigram", "bpe"] = "none"
     pieces: PositiveInt = 8000
 
 

@@ -55,8 +55,10 @@ def drop_pos(tree: Tree) -> Tree:
     """
 
     def node(label: str, children: tuple[Tree | str, ...]) -> Tree | str:
-        if len(children) == 1 and isinstance(children[0], str) and not isinstance(
-            children[0], _TaggedWord
+        if (
+            len(children) == 1
+            and isinstance(children[0], str)
+            and not isinstance(children[0], _TaggedWord)
         ):
             return _TaggedWord(children[0])
         return Tree(label, tuple(map(_untagged, children)))

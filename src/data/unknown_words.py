@@ -17,7 +17,9 @@ Language = Literal["en", "zh"]
 
 _ENGLISH_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 
-_CHINESE_NUMERALS = frozenset("零〇一二三四五六七八九十百千万萬亿億兆两兩廿卅点點分之第几幾多余餘.%％")
+_CHINESE_NUMERALS = frozenset(
+    "零〇一二三四五六七八九十百千万萬亿億兆两兩廿卅点點分之第几幾多余餘.%％"
+)
 
 # The last character of a Chinese word tells much about its kind.
 _CHINESE_FINALS: dict[str, str] = {

@@ -63,9 +63,7 @@ class Vocabulary:
         """What a model sees in the place of a word: the word, or an unknown-word class."""
         if self.knows(word):
             return word
-        name = unknown_class(
-            word, language=self.language, is_first=is_first, is_known=self.knows
-        )
+        name = unknown_class(word, language=self.language, is_first=is_first, is_known=self.knows)
         return next(candidate for candidate in coarser(name) if candidate in self.ids)
 
     def encode(self, words: Sequence[str]) -> list[int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -141,7 +141,7 @@ def _listed_words(vocabulary: Vocabulary) -> list[int]:
 
 
 def _entries(
-    model: NgramModel, vocabulary: Vocabulary, level: int, rows: list[int] | range
+    model: NgramModel, vocabulary: Vocabulary, level: int, rows: Sequence[int]
 ) -> Iterator[str]:
     is_highest = level == model.order - 1
     log10_probs = model.log_probs[level] / _NATS_PER_LOG10
@@ -163,4 +163,3 @@ def _spelled(model: NgramModel, vocabulary: Vocabulary, level: int) -> list[str]
             for context, word in zip(contexts, words, strict=True)
         ]
     return grams
-

@@ -35,9 +35,7 @@ def estimate(
     ``words`` is the text with a begin and an end symbol around each sentence. Probabilities are
     interpolated already, so the model is evaluated by backing off alone.
     """
-    tables, counts = count_ngrams(
-        words, is_begin, order=order, vocabulary_size=vocabulary_size
-    )
+    tables, counts = count_ngrams(words, is_begin, order=order, vocabulary_size=vocabulary_size)
     begins = _begins_sentence(tables)
     adjusted = _adjusted_counts(tables, counts, begins)
     adjusted[0][list(NOT_PREDICTED)] = 0

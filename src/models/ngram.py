@@ -118,9 +118,7 @@ def with_boundaries(tokens: Rows, lengths: Rows) -> tuple[Rows, npt.NDArray[np.b
     return text, is_begin
 
 
-def train_ngram(
-    split: EncodedSplit, *, vocabulary_size: int, order: PositiveInt = 5
-) -> NgramModel:
+def train_ngram(split: EncodedSplit, *, vocabulary_size: int, order: PositiveInt = 5) -> NgramModel:
     """Estimate a Kneser-Ney model from a split."""
     text, is_begin = with_boundaries(split.tokens.astype(np.int64), split.lengths)
     tables, log_probs, log_backoffs = kneser_ney.estimate(

@@ -68,9 +68,7 @@ class Grammar:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """All words, sorted."""
-        return tuple(
-            sorted({rule.right[0] for rule in self._all_rules() if rule.is_lexical})
-        )
+        return tuple(sorted({rule.right[0] for rule in self._all_rules() if rule.is_lexical}))
 
     @cached_property
     def expected_children(self) -> Matrix:

@@ -43,7 +43,7 @@ class _Binarised:
     probability: Array
     parents: Indices  # the distinct parents of binary rules
     first_of_parent: Indices  # where the rules of each of them begin
-    unary_closure: Array
+    unary_closure: Array  # [from, to]: transposed, so that charts are multiplied from the left
     left_corner_closure: Array
 
 
@@ -53,17 +53,18 @@ class ExactModel:
     def __init__(self, grammar: Grammar) -> None:
         self._rules = _binarise(grammar)
 
-    def surprisal_bits(self, sentences: Sequence[Sequence[str]]) -> list[Array]:
-        """Surprisal of each word and, last, of the end of the sentence.
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Array]:
+        """Log probability (nats) of each word given those before and, last, of the end.
 
-        The first word that the grammar excludes is infinitely surprising; after it there is no
-        distribution any more, and the rest is NaN.
+        A word that the grammar excludes has minus infinity; after it there is no distribution any
+        more, and the rest is NaN.
         """
-        results = []
-        for log_prob in self.prefix_log_probs(sentences):
-            with np.errstate(invalid="ignore"):
-                results.append(-np.diff(log_prob) / NATS_PER_BIT)
-        return results
+        with np.errstate(invalid="ignore"):
+            return [np.diff(log_prob) for log_prob in self.prefix_log_probs(sentences)]
+
+    def surprisal_bits(self, sentences: Sequence[Sequence[str]]) -> list[Array]:
+        """The same as surprisal: infinite for the first word that the grammar excludes."""
+        return [-log_prob / NATS_PER_BIT for log_prob in self.word_log_probs(sentences)]
 
     def log_probs(self, sentences: Sequence[Sequence[str]]) -> Array:
         """The log probability, in nats, of each whole sentence."""
@@ -128,28 +129,28 @@ class ExactModel:
         inside = np.zeros((count, length + 1, length + 1, size))
         prefix = np.zeros_like(inside)
         for begin in range(length):
-            inside[:, begin, begin + 1] = words[:, begin] @ rules.unary_closure.T
-            prefix[:, begin, begin + 1] = words[:, begin] @ rules.left_corner_closure.T
+            inside[:, begin, begin + 1] = words[:, begin] @ rules.unary_closure
+            prefix[:, begin, begin + 1] = words[:, begin] @ rules.left_corner_closure
+        # Only parents of binary rules get something from below before the closures are applied.
+        unary = rules.unary_closure[rules.parents]
+        left_corner = rules.left_corner_closure[rules.parents]
         for width in range(2, length + 1):
             for begin in range(length - width + 1):
                 end = begin + width
                 left = inside[:, begin, begin + 1 : end][:, :, rules.left]
-                inside[:, begin, end] = self._combine(left, inside[:, begin + 1 : end, end]) @ (
-                    rules.unary_closure.T
-                )
-                prefix[:, begin, end] = self._combine(left, prefix[:, begin + 1 : end, end]) @ (
-                    rules.left_corner_closure.T
-                )
+                inner = self._combine(left, inside[:, begin + 1 : end, end])
+                open_ended = self._combine(left, prefix[:, begin + 1 : end, end])
+                inside[:, begin, end] = inner @ unary
+                prefix[:, begin, end] = open_ended @ left_corner
         return inside, prefix
 
     def _combine(self, left: Array, right: Array) -> Array:
-        """Sum over splits and rules: ``left`` is gathered per rule, ``right`` per category."""
+        """Sum over splits and rules, per parent; ``left`` is per rule, ``right`` per category."""
         rules = self._rules
         per_rule = np.einsum("nsr,nsr->nr", left, right[:, :, rules.right]) * rules.probability
-        result = np.zeros((left.shape[0], rules.size))
-        if rules.parents.size:
-            result[:, rules.parents] = np.add.reduceat(per_rule, rules.first_of_parent, axis=1)
-        return result
+        if not rules.parents.size:
+            return np.zeros((len(left), 0))
+        return np.add.reduceat(per_rule, rules.first_of_parent, axis=1)
 
 
 def _binarise(grammar: Grammar) -> _Binarised:
@@ -189,7 +190,7 @@ def _as_arrays(
     lexical: dict[str, list[tuple[int, float]]],
 ) -> _Binarised:
     keys = np.array(sorted(binary), dtype=np.int64).reshape(-1, 3)
-    probability = np.array([binary[tuple(key)] for key in keys.tolist()])
+    probability = np.array([binary[key] for key in sorted(binary)])
     parents, first = np.unique(keys[:, 0], return_index=True)
     one_step_unary = np.zeros((size, size))
     for (parent, child), value in unary.items():
@@ -208,6 +209,12 @@ def _as_arrays(
         probability=probability,
         parents=parents,
         first_of_parent=first,
-        unary_closure=np.linalg.inv(np.eye(size) - one_step_unary),
-        left_corner_closure=np.linalg.inv(np.eye(size) - one_step_left),
+        unary_closure=_closure(one_step_unary),
+        left_corner_closure=_closure(one_step_left),
     )
+
+
+def _closure(one_step: Array) -> Array:
+    """The sum over chains of any length, transposed."""
+    closure = np.linalg.inv(np.eye(len(one_step)) - one_step)
+    return np.ascontiguousarray(closure.T, dtype=np.float64)

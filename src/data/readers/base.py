@@ -43,7 +43,9 @@ def parse_ids(text: str | int, *, setting: str) -> frozenset[int]:
 
 
 def _bad_range(part: str, setting: str) -> ConfigError:
-    return ConfigError([f"{setting}: {part!r} is not a list of numbers such as '2-21' or '1-43, 900'"])
+    return ConfigError(
+        [f"{setting}: {part!r} is not a list of numbers such as '2-21' or '1-43, 900'"]
+    )
 
 
 def hash_files(paths: Iterable[Path], *settings: object) -> str:

@@ -1,0 +1,90 @@
+"""Evaluate trained models.
+
+    python evaluate.py task=perplexity run=runs/ptb_sample
+
+Each run folder holds all that is needed of its model; `run` may name one or a folder above many.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import hydra
+from omegaconf import DictConfig
+
+from src.config import Settings, check_command_line, make_preparation, make_reader, plain
+from src.console import console, exit_on_error, track_runs
+from src.data.files import write_text
+from src.data.pcfg.prefix import ExactModel
+from src.data.readers.toy import ToyTreebank
+from src.errors import RunError
+from src.eval.comparison import Row, as_csv, as_table, compare
+from src.eval.perplexity import measure
+from src.models.run_folder import RunFolder, find_runs
+from src.models.scoring import SequentialScorer
+
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="evaluate")
+def run(config: DictConfig) -> None:
+    """Hydra calls this with the composed configuration."""
+    with exit_on_error():
+        settings = plain(config)
+        TASKS[settings["task"]["name"]](settings)
+
+
+def perplexity(settings: Settings) -> None:
+    """Perplexity of every run on a split of its own corpus, as a table and a CSV file."""
+    runs = find_runs(Path(settings["run"]))
+    if not runs:
+        raise RunError(
+            f"{settings['run']}: no finished runs at or below this folder; train one with "
+            "'python train.py', or set run="
+        )
+    by_corpus = itertools.groupby(
+        sorted(runs, key=lambda run: str(run.config()["data"])),
+        key=lambda run: run.config()["data"],
+    )
+    rows, captions = [], []
+    for data, members in by_corpus:
+        corpus_rows, caption = _perplexity_of_corpus(data, list(members), settings["task"]["split"])
+        rows += corpus_rows
+        captions += [caption] if caption else []
+    path = Path(settings["output"]) / "perplexity.csv"
+    write_text(path, as_csv(rows))
+    title = f"Perplexity per word ({settings['task']['split']} split)"
+    console.print(as_table(rows, title=title, caption="\n".join(captions)))
+    console.print(f"Written to {path}")
+
+
+def _perplexity_of_corpus(
+    data: Settings, runs: list[RunFolder], split: str
+) -> tuple[list[Row], str]:
+    sentences = [sentence.words for sentence in make_preparation(data).sentences(split)]
+    measured = [
+        (config["model"]["name"], config["seed"], measure(SequentialScorer.load(run), sentences))
+        for run in track_runs(runs, f"scoring {data['name']}")
+        for config in [run.config()]
+    ]
+    measured.sort(key=lambda item: -item[2].with_end)
+    reader = make_reader(data)
+    if not isinstance(reader, ToyTreebank):
+        return compare(data["name"], measured, None), ""
+    exact = measure(ExactModel(reader.grammar), sentences)
+    entropy = reader.grammar.derivation_entropy_bits
+    caption = f"{data['name']}: entropy of the grammar {entropy:.2f} bits per sentence"
+    return compare(data["name"], measured, exact), caption
+
+
+TASKS = {"perplexity": perplexity}
+
+
+def main() -> None:
+    with exit_on_error():
+        check_command_line("evaluate", sys.argv[1:])
+    run()
+
+
+if __name__ == "__main__":
+    main()

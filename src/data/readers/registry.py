@@ -1,0 +1,22 @@
+"""Which kinds of corpora there are, by the name that configurations give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from src.data.readers.ctb import ChineseTreebank
+from src.data.readers.lines import BracketFiles, TextFiles
+from src.data.readers.nltk_corpora import PennTreebankSample, SinicaTreebank
+from src.data.readers.ptb import PennTreebank
+from src.data.readers.toy import ToyTreebank
+
+READERS: Mapping[str, Any] = {
+    "toy": ToyTreebank,
+    "ptb": PennTreebank,
+    "ptb_sample": PennTreebankSample,
+    "ctb": ChineseTreebank,
+    "sinica": SinicaTreebank,
+    "brackets": BracketFiles,
+    "text": TextFiles,
+}

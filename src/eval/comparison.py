@@ -1,0 +1,94 @@
+"""Perplexities of several models on one corpus, beside the exact answer where it is known."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+
+from rich.table import Table
+
+from src.eval.perplexity import Perplexity
+
+EXACT = "exact grammar"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model on one corpus. Excess is over the exact grammar, in bits per word."""
+
+    corpus: str
+    model: str
+    seed: int | None
+    sentences: int
+    words: int
+    perplexity: float
+    perplexity_without_end: float
+    bits_per_sentence: float
+    excess_bits_per_word: float | None
+
+
+def compare(
+    corpus: str,
+    models: Iterable[tuple[str, int | None, Perplexity]],
+    exact: Perplexity | None,
+) -> list[Row]:
+    """Rows of one corpus: models in the order given, the exact grammar last."""
+    measured = list(models)
+    if exact is not None:
+        measured.append((EXACT, None, exact))
+    return [
+        Row(
+            corpus=corpus,
+            model=model,
+            seed=seed,
+            sentences=result.sentences,
+            words=result.words,
+            perplexity=result.with_end,
+            perplexity_without_end=result.without_end,
+            bits_per_sentence=result.bits_per_sentence,
+            excess_bits_per_word=(
+                None if exact is None else result.bits_per_word - exact.bits_per_word
+            ),
+        )
+        for model, seed, result in measured
+    ]
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """The rows as a table for other programs."""
+    text = io.StringIO()
+    names = [field.name for field in fields(Row)]
+    writer = csv.DictWriter(text, fieldnames=names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    return text.getvalue()
+
+
+def as_table(rows: Sequence[Row], *, title: str, caption: str = "") -> Table:
+    """The rows as a table for the terminal."""
+    table = Table(title=title, caption=caption or None)
+    table.add_column("corpus")
+    table.add_column("model")
+    table.add_column("seed", justify="right")
+    table.add_column("perplexity", justify="right")
+    table.add_column("without end", justify="right")
+    table.add_column("bits/sentence", justify="right")
+    table.add_column("excess bits/word", justify="right")
+    previous = ""
+    for row in rows:
+        if previous and row.corpus != previous:
+            table.add_section()
+        previous = row.corpus
+        table.add_row(
+            row.corpus,
+            row.model,
+            "" if row.seed is None else str(row.seed),
+            f"{row.perplexity:.2f}",
+            f"{row.perplexity_without_end:.2f}",
+            f"{row.bits_per_sentence:.2f}",
+            "" if row.excess_bits_per_word is None else f"{row.excess_bits_per_word:.3f}",
+            style="bold" if row.model == EXACT else "",
+        )
+    return table

@@ -1,0 +1,73 @@
+"""An LSTM language model."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from src.bounds import Fraction, PositiveInt
+from src.data.batches import TokenBatch
+from src.data.vocabulary import PAD_ID
+from src.models.output import NextToken, SequentialNetwork
+
+
+class LstmNetwork(SequentialNetwork):
+    """Embedding, LSTM layers, softmax; each sentence starts from a zero state.
+
+    With ``tied`` the output layer uses the embedding matrix, which needs ``embedding == hidden``.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocabulary_size: int,
+        layers: PositiveInt = 2,
+        hidden: PositiveInt = 256,
+        embedding: PositiveInt = 256,
+        dropout: Fraction = 0.2,
+        tied: bool = False,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary_size, embedding, padding_idx=PAD_ID)
+        self.lstm = nn.LSTM(
+            embedding,
+            hidden,
+            num_layers=layers,
+            dropout=dropout if layers > 1 else 0.0,
+            batch_first=True,
+        )
+        self.dropout = nn.Dropout(dropout)
+        self.output = NextToken(hidden=hidden, vocabulary_size=vocabulary_size)
+        self._initialise()
+        if tied:
+            self.output.linear.weight = self.embedding.weight
+
+    @staticmethod
+    def mistakes(*, hidden: int, embedding: int, tied: bool, **_: object) -> list[str]:
+        """What is wrong with a combination of settings."""
+        if tied and embedding != hidden:
+            return [f"tied=true needs embedding ({embedding}) and hidden ({hidden}) to be equal"]
+        return []
+
+    def log_prob(self, batch: TokenBatch) -> Tensor:
+        """``(sentences, length)`` log probabilities of the targets, zero on padding."""
+        embedded = self.dropout(self.embedding(batch.inputs))
+        # Padding stands at the end only, so it cannot change what comes before it.
+        states, _ = self.lstm(embedded)
+        return self.output.log_prob(self.dropout(states), batch)
+
+    def _initialise(self) -> None:
+        for name, weight in self.lstm.named_parameters():
+            if "weight_hh" in name:
+                for gate in weight.data.chunk(4):
+                    nn.init.orthogonal_(gate)
+            elif "bias_ih" in name:  # of the two biases of each gate one suffices
+                weight.data.zero_()
+                hidden = len(weight) // 4
+                weight.data[hidden : 2 * hidden] = 1.0  # remember, to begin with
+            elif "bias_hh" in name:
+                weight.data.zero_()
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        with torch.no_grad():
+            self.embedding.weight[PAD_ID] = 0.0
+        nn.init.zeros_(self.output.linear.bias)

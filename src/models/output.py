@@ -1,0 +1,55 @@
+"""What models that read tokens from left to right have in common."""
+
+from __future__ import annotations
+
+import abc
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from src.data.batches import TokenBatch
+from src.data.vocabulary import BEGIN_ID, PAD_ID
+from src.models.scores import BatchScores, score_tokens
+
+
+class SequentialNetwork(nn.Module, abc.ABC):
+    """A network that predicts each token from those before it."""
+
+    @abc.abstractmethod
+    def log_prob(self, batch: TokenBatch) -> Tensor:
+        """``(sentences, length)`` log probabilities of the targets, zero on padding."""
+
+    def score(self, batch: TokenBatch) -> BatchScores:
+        """Log probabilities of a batch, summed."""
+        return score_tokens(self.log_prob(batch), batch)
+
+
+class NextToken(nn.Module):
+    """A linear layer and a softmax over all tokens that can come next.
+
+    Padding and the begin symbol never come next and take no part in the normalisation, so that
+    probabilities are comparable with those of n-gram models over the same vocabulary.
+    """
+
+    def __init__(self, *, hidden: int, vocabulary_size: int, bias: bool = True) -> None:
+        super().__init__()
+        self.linear = nn.Linear(hidden, vocabulary_size, bias=bias)
+        never = torch.zeros(vocabulary_size)
+        never[[PAD_ID, BEGIN_ID]] = -torch.inf
+        self.register_buffer("never", never, persistent=False)
+
+    def logits(self, states: Tensor) -> Tensor:
+        """``(…, vocabulary)`` scores, ``-inf`` where a token cannot come next."""
+        logits: Tensor = self.linear(states) + self.never
+        return logits
+
+    def log_prob(self, states: Tensor, batch: TokenBatch) -> Tensor:
+        """``(sentences, length)`` log probabilities of the targets, zero on padding.
+
+        Only the rows of real tokens pass through the dearest product.
+        """
+        rows = self.logits(states[batch.is_token])
+        negative = functional.cross_entropy(rows, batch.targets[batch.is_token], reduction="none")
+        result = torch.zeros(batch.targets.shape, dtype=negative.dtype, device=negative.device)
+        return result.masked_scatter(batch.is_token, -negative)

@@ -1,0 +1,85 @@
+"""What a model says about a batch, and the averages that are reported from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from src.data.batches import TokenBatch
+
+
+@dataclass(frozen=True, slots=True)
+class BatchScores:
+    """Sums of log probabilities (nats) by kind of event, and how many words and sentences.
+
+    Kinds are ``word`` and ``end`` (the end of a sentence) for all models.
+    """
+
+    log_prob: Mapping[str, Tensor]
+    words: Tensor
+    sentences: Tensor
+
+    def loss(self) -> Tensor:
+        """Negative log likelihood per event: per word or end of sentence."""
+        return -sum(self.log_prob.values(), torch.zeros_like(self.words, dtype=torch.float32)) / (
+            self.words + self.sentences
+        )
+
+
+class Network(Protocol):
+    """A neural model of sentences."""
+
+    def score(self, batch: TokenBatch) -> BatchScores:
+        """Log probabilities of a batch."""
+
+
+def score_tokens(log_prob: Tensor, batch: TokenBatch) -> BatchScores:
+    """Sum the log probabilities of tokens, ``(sentences, length)`` with zero on padding."""
+    end = log_prob.masked_fill(~batch.is_end, 0.0).sum()
+    return BatchScores(
+        log_prob={"word": log_prob.sum() - end, "end": end},
+        words=batch.starts_word.sum(),
+        sentences=batch.is_end.sum(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The scores of a whole split; everything that is reported follows from these sums."""
+
+    log_prob: Mapping[str, float]
+    words: int
+    sentences: int
+
+    @property
+    def loss(self) -> float:
+        """Negative log likelihood in nats per event."""
+        return -sum(self.log_prob.values()) / (self.words + self.sentences)
+
+    @property
+    def perplexity(self) -> float:
+        """Per word, the end of each sentence counting as one."""
+        return _exp(self.loss)
+
+    @property
+    def perplexity_without_end(self) -> float:
+        """Per word, the end of sentences left out of sum and count."""
+        without = sum(value for kind, value in self.log_prob.items() if kind != "end")
+        return _exp(-without / self.words)
+
+    def as_metrics(self) -> dict[str, float]:
+        """Names and values for logs and files."""
+        return {
+            "loss": self.loss,
+            "perplexity": self.perplexity,
+            "perplexity_without_end": self.perplexity_without_end,
+        }
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 700.0 else math.inf

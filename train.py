@@ -1,0 +1,97 @@
+"""Train a language model.
+
+    python train.py model=lstm data=ptb_sample seed=3
+    python train.py -m model=lstm,transformer seed=1,2,3
+
+The run folder that comes out of it (runs/<data>/<model>/seed<k>) is all that evaluate.py needs.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import hydra
+from omegaconf import DictConfig
+
+from src.config import Settings, check_command_line, make_preparation, plain
+from src.console import exit_on_error, log_to, show_progress
+from src.data.batches import BatchSettings
+from src.data.datamodule import CorpusDataModule
+from src.data.preparation import PreparedCorpus
+from src.eval.perplexity import measure
+from src.models.lightning_module import LanguageModelling
+from src.models.loggers import make_loggers
+from src.models.optimisation import OptimiserSettings
+from src.models.registry import FAMILIES
+from src.models.run_folder import RunFolder, claim
+from src.models.scoring import SequentialScorer
+from src.models.training import TrainerSettings, seed_everything, train_network
+
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="train")
+def run(config: DictConfig) -> None:
+    """Hydra calls this once for each job of a sweep."""
+    with exit_on_error():
+        train(plain(config))
+
+
+def train(settings: Settings) -> None:
+    """Prepare the corpus, train the model, and leave a complete run folder."""
+    folder = RunFolder(Path(settings["run_dir"]))
+    claim(folder, settings, resume=settings["resume"], overwrite=settings["overwrite"])
+    if folder.is_finished:
+        print(f"{folder.path} is finished already")
+        return
+    preparation = make_preparation(settings["data"])
+    corpus = preparation.prepare(Path(settings["paths"]["cache"]), progress=show_progress)
+    seed_everything(settings["seed"])
+    with log_to(folder.path / "train.log"):
+        if FAMILIES[settings["model"]["family"]].is_neural:
+            train_neural(settings, corpus, folder)
+        else:
+            estimate(settings, corpus, folder)
+    scorer = SequentialScorer.load(folder)
+    result = {
+        split: measure(scorer, [s.words for s in preparation.sentences(split)]).as_dict()
+        for split in ("valid", "test")
+    }
+    folder.finish(result)
+    print(f"{folder.path}: test perplexity {result['test']['perplexity']:.3f}")
+
+
+def estimate(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> None:
+    """Estimate an n-gram model."""
+    model = settings["model"]
+    estimator = FAMILIES[model["family"]].build(**model["network"])
+    ngram, vocabulary = estimator.estimate(corpus)
+    folder.begin(settings, corpus, vocabulary)
+    ngram.save(folder.weights_path)
+
+
+def train_neural(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> None:
+    """Train a neural model."""
+    model, seed = settings["model"], settings["seed"]
+    vocabulary = corpus.vocabulary
+    network = FAMILIES[model["family"]].build(vocabulary_size=len(vocabulary), **model["network"])
+    folder.begin(settings, corpus, vocabulary)
+    optimiser = OptimiserSettings(**model["optimiser"])
+    batches = BatchSettings(**model["batches"])
+    train_network(
+        module=LanguageModelling(network=network, optimiser=optimiser, seed=seed),
+        data=CorpusDataModule(corpus=corpus, batches=batches, seed=seed),
+        folder=folder,
+        settings=TrainerSettings(**settings["trainer"]),
+        resume=settings["resume"],
+        loggers=make_loggers(settings["logger"], folder=folder.path, config=settings),
+    )
+
+
+def main() -> None:
+    with exit_on_error():
+        check_command_line("train", sys.argv[1:])
+    run()
+
+
+if __name__ == "__main__":
+    main()
