@@ -46,15 +46,15 @@ def perplexity(settings: Settings) -> None:
         sorted(runs, key=lambda run: str(run.config()["data"])),
         key=lambda run: run.config()["data"],
     )
-    rows, captions = [], []
+    split = settings["task"]["split"]
+    rows = []
     for data, members in by_corpus:
-        corpus_rows, caption = _perplexity_of_corpus(data, list(members), settings["task"]["split"])
-        rows += corpus_rows
-        captions += [caption] if caption else []
+        found, caption = _perplexity_of_corpus(data, list(members), split)
+        title = f"{data['name']}: perplexity per word ({split} split)"
+        console.print(as_table(found, title=title, caption=caption))
+        rows += found
     path = Path(settings["output"]) / "perplexity.csv"
     write_text(path, as_csv(rows))
-    title = f"Perplexity per word ({settings['task']['split']} split)"
-    console.print(as_table(rows, title=title, caption="\n".join(captions)))
     console.print(f"Written to {path}")
 
 
@@ -73,7 +73,7 @@ def _perplexity_of_corpus(
         return compare(data["name"], measured, None), ""
     exact = measure(ExactModel(reader.grammar), sentences)
     entropy = reader.grammar.derivation_entropy_bits
-    caption = f"{data['name']}: entropy of the grammar {entropy:.2f} bits per sentence"
+    caption = f"entropy of the grammar: {entropy:.2f} bits per sentence"
     return compare(data["name"], measured, exact), caption
 
 

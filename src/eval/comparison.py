@@ -67,22 +67,13 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 
 def as_table(rows: Sequence[Row], *, title: str, caption: str = "") -> Table:
-    """The rows as a table for the terminal."""
+    """The rows of one corpus as a table for the terminal."""
     table = Table(title=title, caption=caption or None)
-    table.add_column("corpus")
-    table.add_column("model")
-    table.add_column("seed", justify="right")
-    table.add_column("perplexity", justify="right")
-    table.add_column("without end", justify="right")
-    table.add_column("bits/sentence", justify="right")
-    table.add_column("excess bits/word", justify="right")
-    previous = ""
+    table.add_column("model", no_wrap=True)
+    for name in ("seed", "perplexity", "without end", "bits/sentence", "excess bits/word"):
+        table.add_column(name, justify="right")
     for row in rows:
-        if previous and row.corpus != previous:
-            table.add_section()
-        previous = row.corpus
         table.add_row(
-            row.corpus,
             row.model,
             "" if row.seed is None else str(row.seed),
             f"{row.perplexity:.2f}",

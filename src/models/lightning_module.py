@@ -28,7 +28,7 @@ class LanguageModelling(pl.LightningModule):
         self.network = network
         self._optimiser = optimiser
         self._seed = seed
-        self._sums: dict[str, Tensor] = {}
+        self._sums: dict[str, dict[str, Tensor]] = {"train": {}, "valid": {}, "test": {}}
         self.totals: dict[str, Totals] = {}
 
     def on_train_batch_start(self, batch: TokenBatch, batch_idx: int) -> None:
@@ -38,20 +38,20 @@ class LanguageModelling(pl.LightningModule):
     def training_step(self, batch: TokenBatch, batch_idx: int) -> Tensor:
         scores: BatchScores = self.network.score(batch)
         loss = scores.loss()
-        self.log(
-            "train/loss", loss, prog_bar=True, on_step=False, on_epoch=True,
-            batch_size=batch.inputs.shape[0],
-        )  # fmt: skip
+        self._add("train", scores)
+        self.log("loss", loss.detach(), prog_bar=True, logger=False)
         return loss
 
     def validation_step(self, batch: TokenBatch, batch_idx: int) -> None:
-        self._add(self.network.score(batch))
+        self._add("valid", self.network.score(batch))
 
     def test_step(self, batch: TokenBatch, batch_idx: int) -> None:
-        self._add(self.network.score(batch))
+        self._add("test", self.network.score(batch))
 
     def on_validation_epoch_end(self) -> None:
         self._report("valid")
+        if self._sums["train"]:  # validation ends each epoch of training
+            self.log("train/loss", self._totals("train").loss)
 
     def on_test_epoch_end(self) -> None:
         self._report("test")
@@ -74,21 +74,37 @@ class LanguageModelling(pl.LightningModule):
             },
         }
 
-    def _add(self, scores: BatchScores) -> None:
-        # Sums over a large split need more than single precision.
-        parts = {kind: value.double() for kind, value in scores.log_prob.items()}
-        parts |= {"words": scores.words.double(), "sentences": scores.sentences.double()}
-        for name, value in parts.items():
-            self._sums[name] = self._sums.get(name, torch.zeros_like(value)) + value
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        # In the middle of an epoch part of its training loss is summed already.
+        checkpoint["train_sums"] = dict(self._sums["train"])
 
-    def _report(self, split: str) -> None:
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        sums = checkpoint["train_sums"]
+        self._sums["train"] = {name: value.to(self.device) for name, value in sums.items()}
+
+    def _add(self, split: str, scores: BatchScores) -> None:
+        sums = self._sums[split]
+        parts = {**scores.log_prob, "words": scores.words, "sentences": scores.sentences}
+        for name, value in parts.items():
+            exact = _in_high_precision(value.detach())
+            sums[name] = sums[name] + exact if name in sums else exact
+
+    def _totals(self, split: str) -> Totals:
+        """The sums of all processes since the last call."""
         reduced = {
             name: float(self.trainer.strategy.reduce(value, reduce_op="sum"))
-            for name, value in self._sums.items()
+            for name, value in self._sums[split].items()
         }
-        self._sums = {}
+        self._sums[split] = {}
         words, sentences = int(reduced.pop("words")), int(reduced.pop("sentences"))
-        totals = Totals(log_prob=reduced, words=words, sentences=sentences)
-        self.totals[split] = totals
-        for name, metric in totals.as_metrics().items():
+        return Totals(log_prob=reduced, words=words, sentences=sentences)
+
+    def _report(self, split: str) -> None:
+        self.totals[split] = self._totals(split)
+        for name, metric in self.totals[split].as_metrics().items():
             self.log(f"{split}/{name}", metric, prog_bar=name == "perplexity")
+
+
+def _in_high_precision(value: Tensor) -> Tensor:
+    """Sums over a large split need double precision, which Apple's GPUs do not have."""
+    return value.float() if value.device.type == "mps" else value.double()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
+
 import torch
 from torch import Tensor, nn
 
@@ -11,42 +13,73 @@ from src.data.vocabulary import PAD_ID
 from src.models.output import NextToken, SequentialNetwork
 
 
+class Shape(NamedTuple):
+    """The three numbers that make an LSTM large or small."""
+
+    layers: int
+    hidden: int
+    embedding: int
+
+
+Size = Literal["tiny", "small", "base"]
+
+SIZES: dict[Size, Shape] = {
+    "tiny": Shape(layers=2, hidden=128, embedding=128),
+    "small": Shape(layers=2, hidden=256, embedding=256),
+    "base": Shape(layers=2, hidden=650, embedding=650),
+}
+
+
 class LstmNetwork(SequentialNetwork):
     """Embedding, LSTM layers, softmax; each sentence starts from a zero state.
 
-    With ``tied`` the output layer uses the embedding matrix, which needs ``embedding == hidden``.
+    ``size`` sets layers, hidden and embedding; each can be given by itself as well. With ``tied`` the output layer uses the embedding matrix, which needs ``embedding == hidden``.
     """
 
     def __init__(
         self,
         *,
         vocabulary_size: int,
-        layers: PositiveInt = 2,
-        hidden: PositiveInt = 256,
-        embedding: PositiveInt = 256,
+        size: Size = "small",
+        layers: PositiveInt | None = None,
+        hidden: PositiveInt | None = None,
+        embedding: PositiveInt | None = None,
         dropout: Fraction = 0.2,
         tied: bool = False,
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary_size, embedding, padding_idx=PAD_ID)
+        shape = shape_of(size=size, layers=layers, hidden=hidden, embedding=embedding)
+        self.embedding = nn.Embedding(vocabulary_size, shape.embedding, padding_idx=PAD_ID)
         self.lstm = nn.LSTM(
-            embedding,
-            hidden,
-            num_layers=layers,
-            dropout=dropout if layers > 1 else 0.0,
+            shape.embedding,
+            shape.hidden,
+            num_layers=shape.layers,
+            dropout=dropout if shape.layers > 1 else 0.0,
             batch_first=True,
         )
         self.dropout = nn.Dropout(dropout)
-        self.output = NextToken(hidden=hidden, vocabulary_size=vocabulary_size)
+        self.output = NextToken(hidden=shape.hidden, vocabulary_size=vocabulary_size)
         self._initialise()
         if tied:
             self.output.linear.weight = self.embedding.weight
 
     @staticmethod
-    def mistakes(*, hidden: int, embedding: int, tied: bool, **_: object) -> list[str]:
+    def mistakes(
+        *,
+        size: Size,
+        layers: int | None,
+        hidden: int | None,
+        embedding: int | None,
+        tied: bool,
+        **_: object,
+    ) -> list[str]:
         """What is wrong with a combination of settings."""
-        if tied and embedding != hidden:
-            return [f"tied=true needs embedding ({embedding}) and hidden ({hidden}) to be equal"]
+        shape = shape_of(size=size, layers=layers, hidden=hidden, embedding=embedding)
+        if tied and shape.embedding != shape.hidden:
+            return [
+                f"tied=true needs embedding ({shape.embedding}) and hidden ({shape.hidden}) "
+                "to be equal"
+            ]
         return []
 
     def log_prob(self, batch: TokenBatch) -> Tensor:
@@ -71,3 +104,9 @@ class LstmNetwork(SequentialNetwork):
         with torch.no_grad():
             self.embedding.weight[PAD_ID] = 0.0
         nn.init.zeros_(self.output.linear.bias)
+
+
+def shape_of(*, size: Size, layers: int | None, hidden: int | None, embedding: int | None) -> Shape:
+    """A named size, with single numbers replaced."""
+    default = SIZES[size]
+    return Shape(layers or default.layers, hidden or default.hidden, embedding or default.embedding)

@@ -20,6 +20,7 @@ from pytorch_lightning.callbacks import (
     RichProgressBar,
 )
 from pytorch_lightning.loggers import Logger
+from rich.console import Console
 
 from src.bounds import NonNegativeFloat, NonNegativeInt, PositiveInt
 from src.data.datamodule import CorpusDataModule
@@ -74,17 +75,11 @@ def train_network(
 def _make_trainer(
     settings: TrainerSettings, folder: RunFolder, loggers: Sequence[Logger]
 ) -> pl.Trainer:
-    callbacks: list[Callback] = [
-        BestWeights(folder),
-        EpochMetrics(folder),
-        # Patience counts epochs without progress; zero switches it off.
-        *([EarlyStopping("valid/loss", patience=settings.early_stopping)] if settings.early_stopping
-          else []),
-        _resume_point(folder, every_n_epochs=1),
-        *([_resume_point(folder, every_n_train_steps=settings.checkpoint_steps)]
-          if settings.checkpoint_steps else []),
-        *([RichProgressBar(leave=False)] if settings.progress else []),
-    ]  # fmt: skip
+    # A bar that nobody watches would only fill log files.
+    progress = settings.progress and Console().is_terminal
+    callbacks = _make_callbacks(settings, folder)
+    if progress:
+        callbacks.append(RichProgressBar(leave=False))
     return pl.Trainer(
         accelerator=settings.accelerator,
         devices=settings.devices,
@@ -99,10 +94,20 @@ def _make_trainer(
         use_distributed_sampler=False,
         callbacks=callbacks,
         logger=list(loggers) or False,
-        enable_progress_bar=settings.progress,
+        enable_progress_bar=progress,
         enable_model_summary=False,
         default_root_dir=folder.path,
     )
+
+
+def _make_callbacks(settings: TrainerSettings, folder: RunFolder) -> list[Callback]:
+    callbacks: list[Callback] = [BestWeights(folder), EpochMetrics(folder)]
+    if settings.early_stopping:
+        callbacks.append(EarlyStopping("valid/loss", patience=settings.early_stopping))
+    callbacks.append(_resume_point(folder, every_n_epochs=1))
+    if settings.checkpoint_steps:
+        callbacks.append(_resume_point(folder, every_n_train_steps=settings.checkpoint_steps))
+    return callbacks
 
 
 def _precision(settings: TrainerSettings) -> Any:
@@ -167,6 +172,9 @@ class EpochMetrics(Callback):
         self._rows: list[dict[str, Any]] = []
         self._began = 0.0
 
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._began = time.monotonic()  # a run that resumes within an epoch starts no epoch
+
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._began = time.monotonic()
 
@@ -174,7 +182,7 @@ class EpochMetrics(Callback):
         metrics = {
             name: float(value)
             for name, value in trainer.callback_metrics.items()
-            if not name.startswith("test/")
+            if name.startswith(("train/", "valid/"))
         }
         row = {
             "epoch": trainer.current_epoch,

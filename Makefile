@@ -1,0 +1,54 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Both set everything up first and
+# re-use what is installed as long as pyproject.toml and constraints.txt stay the same.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help demo test lint format benchmark clean
+
+help:
+	@echo "make demo       train small models on the toy corpora and compare them"
+	@echo "make test       ruff, mypy and all tests"
+	@echo "make benchmark  measure speed"
+	@echo "make clean      remove the virtual environment, caches and the demo's runs"
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 was not found; install it, or set PYTHON=" >&2; exit 2; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
+		echo "error: $(PYTHON) is not Python 3.11; set PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@echo "Setting up $(VENV) (a few minutes the first time) ..."
+	@"$(PYTHON)" -m venv $(VENV)
+	@$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	@echo "Installing test tools ..."
+	@$(INSTALL) --editable '.[test]'
+	@touch $@
+
+demo: $(VENV)/.installed
+	@rm -rf runs/demo
+	@$(BIN)/python train.py -m experiment=demo data=toy_english,toy_mandarin model=unigram,ngram,lstm,transformer
+	@$(BIN)/python evaluate.py task=perplexity run=runs/demo output=results/demo
+	@echo "Runs: runs/demo   Tables: results/demo"
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# One thread in each of two processes is faster than two threads that wait for each other.
+test: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+benchmark: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.data
+
+clean:
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis runs/demo results/demo
