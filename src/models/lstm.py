@@ -33,7 +33,8 @@ SIZES: dict[Size, Shape] = {
 class LstmNetwork(SequentialNetwork):
     """Embedding, LSTM layers, softmax; each sentence starts from a zero state.
 
-    ``size`` sets layers, hidden and embedding; each can be given by itself as well. With ``tied`` the output layer uses the embedding matrix, which needs ``embedding == hidden``.
+    ``size`` sets layers, hidden and embedding; each can be given by itself as well. With ``tied``
+    the output layer uses the embedding matrix, which needs ``embedding == hidden``.
     """
 
     def __init__(

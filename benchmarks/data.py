@@ -1,0 +1,88 @@
+"""How fast corpora are read and batches are made.
+
+    python -m benchmarks.data
+
+Trees come from the toy corpus, and from the Penn Treebank sample where GARDENPATH_REFERENCE_DATA
+is set. NLTK reads the same text, for comparison. Batches are made with no model behind them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import nltk
+from rich.console import Console
+from rich.table import Table
+
+from src.data.batches import BatchLoader, BatchSettings, token_batch
+from src.data.brackets import format_tree, read_trees
+from src.data.cleaning import Cleaning
+from src.data.preparation import Preparation
+from src.data.readers.base import Reader
+from src.data.readers.nltk_corpora import PennTreebankSample
+from src.data.readers.toy import ToyTreebank
+
+
+def seconds(work: Callable[[], object], repeats: int = 3) -> float:
+    """The best of several times, for the machine may be busy with other things."""
+    best = float("inf")
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def measure_reading(reader: Reader) -> list[tuple[str, str]]:
+    """Trees per second of our reader, of NLTK's, and of cleaning."""
+    sentences = list(reader.read("train"))
+    lines = [format_tree(s.tree) for s in sentences if s.tree is not None]
+    ours = seconds(lambda: list(read_trees(lines, path="benchmark")))
+    theirs = seconds(lambda: [nltk.Tree.fromstring(line) for line in lines], repeats=1)
+    cleaning = seconds(lambda: list(Cleaning(pos_in_source="present").apply(sentences)))
+    count = len(lines)
+    return [
+        ("trees read per second", f"{count / ours:,.0f}"),
+        ("  NLTK's reader", f"{count / theirs:,.0f} (ours is {theirs / ours:.1f} times as fast)"),
+        ("trees cleaned per second", f"{count / cleaning:,.0f}"),
+    ]
+
+
+def measure_batches(reader: Reader) -> list[tuple[str, str]]:
+    """Batches and tokens per second, and how fast a cached corpus opens."""
+    preparation = Preparation(
+        reader=reader, cleaning=Cleaning(pos_in_source="present"), language="en"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder)
+        first = seconds(lambda: preparation.prepare(cache), repeats=1)
+        again = seconds(lambda: preparation.prepare(cache))
+        split = preparation.prepare(cache).split("train")
+        loader = BatchLoader(split, collate=token_batch, settings=BatchSettings(), shuffle_seed=1)
+        count = len(loader)
+        epoch = seconds(lambda: list(loader))
+    return [
+        ("preparing the corpus", f"{first:.2f} s, from the cache {again:.3f} s"),
+        ("batches per second", f"{count / epoch:,.0f}"),
+        ("tokens per second", f"{len(split.tokens) / epoch:,.0f}"),
+    ]
+
+
+def main() -> None:
+    """Measure all corpora at hand and print a table of each."""
+    readers: dict[str, Reader] = {"toy_english": ToyTreebank(grammar="english")}
+    if reference := os.environ.get("GARDENPATH_REFERENCE_DATA"):
+        readers["ptb_sample"] = PennTreebankSample(root=f"{reference}/nltk_data")
+    for name, reader in readers.items():
+        table = Table("what", "measured", title=name)
+        for row in (*measure_reading(reader), *measure_batches(reader)):
+            table.add_row(*row)
+        Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
