@@ -15,15 +15,16 @@ import hydra
 from omegaconf import DictConfig
 
 from src.config import Settings, check_command_line, make_preparation, make_reader, plain
-from src.console import console, exit_on_error, track_runs
+from src.console import console, exit_on_error, show_progress, track_runs
 from src.data.files import write_text
 from src.data.pcfg.prefix import ExactModel
 from src.data.readers.toy import ToyTreebank
 from src.errors import RunError
 from src.eval.comparison import Row, as_csv, as_table, compare
-from src.eval.perplexity import measure
+from src.eval.perplexity import Perplexity, measure
+from src.models.evaluation import score_split
 from src.models.run_folder import RunFolder, find_runs
-from src.models.scoring import SequentialScorer
+from src.models.scores import Totals
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="evaluate")
@@ -46,10 +47,10 @@ def perplexity(settings: Settings) -> None:
         sorted(runs, key=lambda run: str(run.config()["data"])),
         key=lambda run: run.config()["data"],
     )
-    split = settings["task"]["split"]
+    split, cache = settings["task"]["split"], Path(settings["paths"]["cache"])
     rows = []
     for data, members in by_corpus:
-        found, caption = _perplexity_of_corpus(data, list(members), split)
+        found, caption = _perplexity_of_corpus(data, list(members), split, cache)
         title = f"{data['name']}: perplexity per word ({split} split)"
         console.print(as_table(found, title=title, caption=caption))
         rows += found
@@ -59,14 +60,17 @@ def perplexity(settings: Settings) -> None:
 
 
 def _perplexity_of_corpus(
-    data: Settings, runs: list[RunFolder], split: str
+    data: Settings, runs: list[RunFolder], split: str, cache: Path
 ) -> tuple[list[Row], str]:
-    sentences = [sentence.words for sentence in make_preparation(data).sentences(split)]
-    measured = [
-        (config["model"]["name"], config["seed"], measure(SequentialScorer.load(run), sentences))
-        for run in track_runs(runs, f"scoring {data['name']}")
-        for config in [run.config()]
-    ]
+    preparation = make_preparation(data)
+    corpus = preparation.prepare(cache, progress=show_progress)
+    sentences = [sentence.words for sentence in preparation.sentences(split)]
+    measured = []
+    for run in track_runs(runs, f"scoring {data['name']}"):
+        config = run.config()
+        totals = score_split(run, preparation, corpus, split)
+        name = config["model"]["name"] + (" (joint with gold trees)" if totals.is_joint else "")
+        measured.append((name, config["seed"], as_perplexity(totals)))
     measured.sort(key=lambda item: -item[2].with_end)
     reader = make_reader(data)
     if not isinstance(reader, ToyTreebank):
@@ -75,6 +79,18 @@ def _perplexity_of_corpus(
     entropy = reader.grammar.derivation_entropy_bits
     caption = f"entropy of the grammar: {entropy:.2f} bits per sentence"
     return compare(data["name"], measured, exact), caption
+
+
+def as_perplexity(totals: Totals) -> Perplexity:
+    """A joint model has no end of sentence apart from its last action."""
+    nats = {kind: -value for kind, value in totals.log_prob.items()}
+    end_nats = nats.pop("end", None)
+    return Perplexity(
+        sentences=totals.sentences,
+        words=totals.words,
+        word_nats=sum(nats.values()),
+        end_nats=end_nats,
+    )
 
 
 TASKS = {"perplexity": perplexity}

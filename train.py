@@ -1,13 +1,14 @@
 """Train a language model.
 
     python train.py model=lstm data=ptb_sample seed=3
-    python train.py -m model=lstm,transformer seed=1,2,3
+    python train.py -m model=rnng,transformer seed=1,2,3
 
 The run folder that comes out of it (runs/<data>/<model>/seed<k>) is all that evaluate.py needs.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 
@@ -19,13 +20,12 @@ from src.console import exit_on_error, log_to, show_progress
 from src.data.batches import BatchSettings
 from src.data.datamodule import CorpusDataModule
 from src.data.preparation import PreparedCorpus
-from src.eval.perplexity import measure
+from src.models.evaluation import score_split
 from src.models.lightning_module import LanguageModelling
 from src.models.loggers import make_loggers
 from src.models.optimisation import OptimiserSettings
 from src.models.registry import FAMILIES
 from src.models.run_folder import RunFolder, claim
-from src.models.scoring import SequentialScorer
 from src.models.training import TrainerSettings, seed_everything, train_network
 
 
@@ -51,13 +51,14 @@ def train(settings: Settings) -> None:
             train_neural(settings, corpus, folder)
         else:
             estimate(settings, corpus, folder)
-    scorer = SequentialScorer.load(folder)
     result = {
-        split: measure(scorer, [s.words for s in preparation.sentences(split)]).as_dict()
+        split: score_split(folder, preparation, corpus, split).as_metrics()
         for split in ("valid", "test")
     }
     folder.finish(result)
-    print(f"{folder.path}: test perplexity {result['test']['perplexity']:.3f}")
+    for name, value in result["test"].items():
+        if name.endswith("perplexity"):
+            print(f"{folder.path}: test {name.replace('_', ' ')} {value:.3f}")
 
 
 def estimate(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> None:
@@ -72,14 +73,21 @@ def estimate(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> N
 def train_neural(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> None:
     """Train a neural model."""
     model, seed = settings["model"], settings["seed"]
-    vocabulary = corpus.vocabulary
-    network = FAMILIES[model["family"]].build(vocabulary_size=len(vocabulary), **model["network"])
+    family, vocabulary = FAMILIES[model["family"]], corpus.vocabulary
+    network = family.build(**family.dimensions(vocabulary), **model["network"])
     folder.begin(settings, corpus, vocabulary)
-    optimiser = OptimiserSettings(**model["optimiser"])
-    batches = BatchSettings(**model["batches"])
     train_network(
-        module=LanguageModelling(network=network, optimiser=optimiser, seed=seed),
-        data=CorpusDataModule(corpus=corpus, batches=batches, seed=seed),
+        module=LanguageModelling(
+            network=network, optimiser=OptimiserSettings(**model["optimiser"]), seed=seed
+        ),
+        data=CorpusDataModule(
+            corpus=corpus,
+            make_collate=functools.partial(
+                family.make_collate, vocabulary=vocabulary, settings=model["network"]
+            ),
+            batches=BatchSettings(**model["batches"]),
+            seed=seed,
+        ),
         folder=folder,
         settings=TrainerSettings(**settings["trainer"]),
         resume=settings["resume"],

@@ -25,11 +25,13 @@ class Bounds:
 
     def __str__(self) -> str:
         if self.high == float("inf"):
-            return f"at least {self.low:g}"
-        return f"from {self.low:g} {'up to but below' if self.high_is_open else 'to'} {self.high:g}"
+            return f"at least {self.low:.15g}"
+        until = "up to but below" if self.high_is_open else "to"
+        return f"from {self.low:.15g} {until} {self.high:.15g}"
 
 
 PositiveInt = Annotated[int, Bounds(1)]
 NonNegativeInt = Annotated[int, Bounds(0)]
+Seed = Annotated[int, Bounds(0, 2**32 - 1)]  # what NumPy takes
 NonNegativeFloat = Annotated[float, Bounds(0.0)]
 Fraction = Annotated[float, Bounds(0.0, 1.0, high_is_open=True)]

@@ -92,7 +92,12 @@ def type_problem(value: Any, annotation: Any) -> str:
         return "" if "" in problems else _most_telling(problems, get_args(annotation))
     if origin is Literal:
         choices = get_args(annotation)
-        return "" if value in choices else nearest(str(value), map(str, choices))
+        # On the command line 32 is a number, also where the choice is the text "32".
+        return (
+            ""
+            if value in choices or str(value) in choices
+            else nearest(str(value), map(str, choices))
+        )
     if isinstance(origin, type) and issubclass(origin, Sequence) and origin is not tuple:
         return _sequence_problem(value, get_args(annotation)[0])
     return _plain_problem(value, annotation)
@@ -102,7 +107,7 @@ def _plain_problem(value: Any, annotation: Any) -> str:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     fits: dict[Any, tuple[bool, str]] = {
         bool: (isinstance(value, bool), "must be true or false"),
-        int: (is_number and float(value).is_integer(), "must be a whole number"),
+        int: (is_number and isinstance(value, int), "must be a whole number"),
         float: (is_number, "must be a number"),
         str: (isinstance(value, str | int), "must be text"),
         types.NoneType: (value is None, "must be null"),

@@ -20,15 +20,17 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from src.checks import check_arguments, nearest
+from src.bounds import Seed
+from src.checks import check_arguments, nearest, type_problem
 from src.data.batches import BatchSettings
 from src.data.cleaning import Cleaning
 from src.data.preparation import Preparation
 from src.data.readers.base import Reader
 from src.data.readers.registry import READERS
+from src.data.sentence import SPLITS
 from src.data.subwords import SubwordSettings
 from src.errors import ConfigError
-from src.models.loggers import make_wandb
+from src.models.loggers import LOGGERS, make_wandb
 from src.models.optimisation import OptimiserSettings
 from src.models.registry import FAMILIES
 from src.models.training import TrainerSettings
@@ -36,6 +38,9 @@ from src.models.training import TrainerSettings
 CONFIG_DIR = Path(__file__).parents[1] / "conf"
 
 Settings = Mapping[str, Any]
+
+# Settings outside of all groups.
+_OF_THE_RUN = {"seed": Seed, "resume": bool, "overwrite": bool}
 
 
 def check_command_line(config_name: str, arguments: list[str]) -> None:
@@ -53,6 +58,9 @@ def check_command_line(config_name: str, arguments: list[str]) -> None:
             wrong_groups.add(override.key_or_group)
     # What depends on a wrong choice cannot be judged; all the rest can.
     rest = [o for o in overrides if o.key_or_group.split(".")[0] not in wrong_groups]
+    deletions = [o for o in rest if o.is_delete()]
+    mistakes += [f"{o.input_line}: a setting cannot be taken away" for o in deletions]
+    rest = [o for o in rest if o not in deletions]
     for combination in _combinations(rest):
         mistakes += _combination_mistakes(config_name, combination)
     if mistakes:
@@ -116,12 +124,13 @@ def _combination_mistakes(config_name: str, arguments: list[str]) -> list[str]:
         settings = plain(_compose(config_name, known))
     except (HydraException, OmegaConfBaseException) as error:
         return [*mistakes, str(error).splitlines()[0]]
-    return mistakes + (check_settings(settings) if config_name == "train" else [])
+    check = {"train": check_settings, "evaluate": check_evaluation}[config_name]
+    return mistakes + check(settings)
 
 
 def _is_unknown(override: Override, keys: list[str]) -> bool:
     key = override.key_or_group
-    is_free = _is_group(override) or override.is_add() or key.split(".")[0] == "hydra"
+    is_free = _is_group(override) or override.is_add() or key.startswith(("hydra.", "hydra/"))
     return not is_free and key not in keys
 
 
@@ -173,9 +182,13 @@ class _Part:
 
 def check_settings(settings: Settings) -> list[str]:
     """All mistakes in the settings of a training run."""
-    mistakes = []
-    if not isinstance(settings["seed"], int) or settings["seed"] < 0:
-        mistakes.append(f"seed={settings['seed']}: must be a whole number, at least 0")
+    mistakes = [
+        f"{name}={settings[name]}: {problem}"
+        for name, annotation in _OF_THE_RUN.items()
+        if (problem := type_problem(settings[name], annotation))
+    ]
+    if (logger := settings["logger"]["kind"]) not in LOGGERS:
+        mistakes.append(f"logger.kind={logger}: {nearest(str(logger), LOGGERS)}")
     data, model = settings["data"], settings["model"]
     reader_kind, family_name = data["reader"]["kind"], model["family"]
     if reader_kind not in READERS:
@@ -184,6 +197,12 @@ def check_settings(settings: Settings) -> list[str]:
         mistakes.append(f"model.family={family_name}: {nearest(str(family_name), FAMILIES)}")
     if reader_kind not in READERS or family_name not in FAMILIES:
         return mistakes
+    parts = ("optimiser", "batches") if FAMILIES[family_name].is_neural else ()
+    if any(part not in model for part in parts):
+        return [
+            *mistakes,
+            f"model.family={family_name} needs the settings of that family: set model=",
+        ]
     for part in _parts(settings):
         mistakes += check_arguments(
             part.function, part.settings, prefix=part.prefix, provided=part.provided
@@ -194,6 +213,12 @@ def check_settings(settings: Settings) -> list[str]:
             "treebank, or model=lstm, transformer or ngram"
         )
     return mistakes
+
+
+def check_evaluation(settings: Settings) -> list[str]:
+    """All mistakes in the settings of an evaluation."""
+    split = settings["task"].get("split", SPLITS[0])
+    return [] if split in SPLITS else [f"task.split={split}: {nearest(str(split), SPLITS)}"]
 
 
 def _parts(settings: Settings) -> Iterator[_Part]:
@@ -209,8 +234,8 @@ def _parts(settings: Settings) -> Iterator[_Part]:
         "data",
         provided=("reader", "cleaning", "subwords"),
     )
-    size = ("vocabulary_size",) if family.is_neural else ()
-    yield _Part(family.build, model["network"], "model.network", provided=size)
+    given = family.dimension_names
+    yield _Part(family.build, model["network"], "model.network", provided=given)
     yield _Part(TrainerSettings, settings["trainer"], "trainer")
     if settings["logger"]["kind"] == "wandb":
         logger = {key: value for key, value in settings["logger"].items() if key != "kind"}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 from src.bounds import NonNegativeInt, PositiveInt
 from src.data.encoded import EncodedSplit
 from src.data.raw_split import IntArray
+from src.data.tensor_batch import TensorBatch
 from src.data.vocabulary import BEGIN_ID, END_ID, PAD_ID
 
 # Sentences are shuffled, and then sorted by length within pools of this many batches: lengths in
@@ -31,7 +32,7 @@ class BatchSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenBatch:
+class TokenBatch(TensorBatch):
     """Sentences for models that read tokens from left to right; all ``(sentences, length)``.
 
     ``inputs`` begin with the begin symbol, ``targets`` end with the end symbol, so that
@@ -44,18 +45,6 @@ class TokenBatch:
     is_token: Tensor
     starts_word: Tensor
     is_end: Tensor
-
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> TokenBatch:
-        """Move all tensors to a device."""
-        moved = {
-            field.name: getattr(self, field.name).to(device, non_blocking=non_blocking)
-            for field in fields(self)
-        }
-        return replace(self, **moved)
-
-    def pin_memory(self) -> TokenBatch:
-        """Pin all tensors, for asynchronous copies to a GPU."""
-        return replace(self, **{f.name: getattr(self, f.name).pin_memory() for f in fields(self)})
 
 
 def token_batch(split: EncodedSplit, sentences: IntArray) -> TokenBatch:
@@ -120,26 +109,30 @@ def _pack(order: IntArray, lengths: IntArray, settings: BatchSettings) -> list[I
     return batches
 
 
-class BatchLoader:
+Batch = TypeVar("Batch")
+Collate = Callable[[IntArray], Batch]
+
+
+class BatchLoader(Generic[Batch]):
     """The batches of an epoch, in an order that follows from seed and epoch alone.
 
-    It counts the batches it has given out (``state_dict``), so that a training run that was
-    killed in the middle of an epoch goes on with the very next batch. With ``shards`` processes,
-    each takes every n-th batch.
+    ``collate`` makes a batch of sentences, given by number. The loader counts the batches it has
+    given out (``state_dict``), so that a training run that was killed in the middle of an epoch
+    goes on with the very next one. With ``shards`` processes, each takes every n-th batch.
     """
 
     def __init__(
         self,
-        split: EncodedSplit,
+        lengths: IntArray,
         *,
-        collate: Callable[[EncodedSplit, IntArray], TokenBatch],
+        collate: Collate[Batch],
         settings: BatchSettings,
         shuffle_seed: int | None = None,
         epoch: Callable[[], int] = lambda: 0,
         shard: int = 0,
         shards: int = 1,
     ) -> None:
-        self._split = split
+        self._lengths = lengths
         self._collate = collate
         self._settings = settings
         self._shuffle_seed = shuffle_seed
@@ -156,7 +149,7 @@ class BatchLoader:
             self._length = len(self._plan(self._epoch()))
         return self._length
 
-    def __iter__(self) -> Iterator[TokenBatch]:
+    def __iter__(self) -> Iterator[Batch]:
         epoch = self._epoch()
         plan = self._plan(epoch)
         self._length = len(plan)
@@ -177,38 +170,35 @@ class BatchLoader:
 
     def _plan(self, epoch: int) -> list[IntArray]:
         seed = None if self._shuffle_seed is None else (self._shuffle_seed, epoch)
-        batches = plan_batches(self._split.lengths, self._settings, shuffle_seed=seed)
-        # All processes must take the same number of steps, so the last batches may repeat.
-        missing = -len(batches) % self._shards
-        return (batches + batches[:missing])[self._shard :: self._shards]
+        batches = plan_batches(self._lengths, self._settings, shuffle_seed=seed)
+        if seed is not None:
+            # In training all processes must take the same number of steps, so a few batches may
+            # repeat; in evaluation nothing may count twice.
+            missing = -len(batches) % self._shards
+            batches = batches + batches[:missing]
+        return batches[self._shard :: self._shards]
 
-    def _load(self, plan: list[IntArray]) -> Iterator[TokenBatch]:
+    def _load(self, plan: list[IntArray]) -> Iterator[Batch]:
         if self._settings.workers == 0:
-            yield from (self._collate(self._split, members) for members in plan)
+            yield from map(self._collate, plan)
             return
         yield from DataLoader(
-            _Collated(self._split, self._collate, plan),
+            _Collated(self._collate, plan),
             batch_size=None,
             shuffle=False,
             num_workers=self._settings.workers,
         )
 
 
-class _Collated(Dataset[TokenBatch]):
+class _Collated(Dataset[Batch]):
     """A plan of batches as a map-style data set, for worker processes."""
 
-    def __init__(
-        self,
-        split: EncodedSplit,
-        collate: Callable[[EncodedSplit, IntArray], TokenBatch],
-        plan: list[npt.NDArray[np.int64]],
-    ) -> None:
-        self._split = split
+    def __init__(self, collate: Collate[Batch], plan: list[IntArray]) -> None:
         self._collate = collate
         self._plan = plan
 
     def __len__(self) -> int:
         return len(self._plan)
 
-    def __getitem__(self, number: int) -> TokenBatch:
-        return self._collate(self._split, self._plan[number])
+    def __getitem__(self, number: int) -> Batch:
+        return self._collate(self._plan[number])

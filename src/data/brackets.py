@@ -62,10 +62,12 @@ class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as 
     def __enter__(self) -> Iterator[str]:
         try:
             self._handle = self._path.open(encoding=self._encoding)
-        except OSError as error:
-            reason = error.strerror or str(error)
+        except (OSError, LookupError) as error:  # a LookupError: no such encoding
+            reason = getattr(error, "strerror", None) or str(error)
             raise InputError(
-                f"cannot be opened: {reason}", path=self._path, remedy="check the path"
+                f"cannot be opened: {reason}",
+                path=self._path,
+                remedy="check the path and the encoding",
             ) from error
         return self._lines()
 
@@ -73,17 +75,24 @@ class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as 
         self._handle.close()
 
     def _lines(self) -> Iterator[str]:
-        number = 0
         try:
-            for number, line in enumerate(self._handle, start=1):  # noqa: B007
-                yield line
+            yield from self._handle
         except UnicodeDecodeError as error:
             raise InputError(
                 f"is not {self._encoding} text: {error.reason}",
                 path=self._path,
-                line=number + 1,
+                line=self._first_bad_line(),
                 remedy="convert the file, or set the reader's encoding",
             ) from error
+
+    def _first_bad_line(self) -> int | None:
+        """Lines are decoded in blocks, so the error itself does not tell."""
+        content = self._path.read_bytes()
+        try:
+            content.decode(self._encoding)
+        except UnicodeDecodeError as error:
+            return content[: error.start].count(b"\n") + 1
+        return None
 
 
 class _Bracket:

@@ -57,7 +57,7 @@ class Vocabulary:
 
     def knows(self, word: str) -> bool:
         """Whether a word has an id of its own."""
-        return self.ids.get(word, 0) >= len(SPECIALS) and not word.startswith("<unk-")
+        return word in self.ids and not _is_reserved(word)
 
     def seen_as(self, word: str, *, is_first: bool) -> str:
         """What a model sees in the place of a word: the word, or an unknown-word class."""
@@ -106,6 +106,11 @@ class Vocabulary:
         }
 
 
+def _is_reserved(word: str) -> bool:
+    """Whether a word of a corpus looks like a symbol of ours: a special one or a class."""
+    return word in SPECIALS or word.startswith("<unk-")
+
+
 def build_vocabulary(
     counts: Mapping[tuple[str, bool], int],
     *,
@@ -120,7 +125,7 @@ def build_vocabulary(
     totals: Counter[str] = Counter()
     for (word, _), count in counts.items():
         totals[word] += count
-    frequent = {w for w, n in totals.items() if n >= min_count and w not in SPECIALS}
+    frequent = {w for w, n in totals.items() if n >= min_count and not _is_reserved(w)}
     classes: Counter[str] = Counter()
     for (word, is_first), count in counts.items():
         if word not in frequent:
@@ -132,7 +137,7 @@ def build_vocabulary(
     tokens = (*SPECIALS, *sorted(classes.keys() - {UNKNOWN}), *words)
     return Vocabulary(
         tokens=tokens,
-        counts=tuple(classes[t] if t.startswith("<unk") else totals[t] for t in tokens),
+        counts=tuple(classes[t] if _is_reserved(t) else totals[t] for t in tokens),
         labels=tuple(sorted(set(labels))),
         language=language,
         min_count=min_count,

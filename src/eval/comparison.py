@@ -24,7 +24,7 @@ class Row:
     sentences: int
     words: int
     perplexity: float
-    perplexity_without_end: float
+    perplexity_without_end: float | None
     bits_per_sentence: float
     excess_bits_per_word: float | None
 
@@ -77,9 +77,13 @@ def as_table(rows: Sequence[Row], *, title: str, caption: str = "") -> Table:
             row.model,
             "" if row.seed is None else str(row.seed),
             f"{row.perplexity:.2f}",
-            f"{row.perplexity_without_end:.2f}",
+            _number(row.perplexity_without_end, 2),
             f"{row.bits_per_sentence:.2f}",
-            "" if row.excess_bits_per_word is None else f"{row.excess_bits_per_word:.3f}",
+            _number(row.excess_bits_per_word, 3),
             style="bold" if row.model == EXACT else "",
         )
     return table
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"

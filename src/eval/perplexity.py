@@ -22,42 +22,44 @@ class WordScorer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Perplexity:
-    """How well a model predicts a set of sentences."""
+    """How well a model predicts a set of sentences.
+
+    ``end_nats`` is None for models that have no separate event for the end of a sentence.
+    """
 
     sentences: int
     words: int
     word_nats: float
-    end_nats: float
+    end_nats: float | None
+
+    @property
+    def nats(self) -> float:
+        """Everything that was predicted."""
+        return self.word_nats + (self.end_nats or 0.0)
 
     @property
     def with_end(self) -> float:
         """Per word, the end of each sentence counting as one."""
-        return math.exp((self.word_nats + self.end_nats) / (self.words + self.sentences))
+        return _exp(self.nats / (self.words + self.sentences))
 
     @property
-    def without_end(self) -> float:
+    def without_end(self) -> float | None:
         """Per word, ends of sentences left out of sum and count."""
-        return math.exp(self.word_nats / self.words)
+        return None if self.end_nats is None else _exp(self.word_nats / self.words)
 
     @property
     def bits_per_sentence(self) -> float:
         """Mean surprisal of a whole sentence, its end included."""
-        return (self.word_nats + self.end_nats) / self.sentences / math.log(2)
+        return self.nats / self.sentences / math.log(2)
 
     @property
     def bits_per_word(self) -> float:
         """Mean surprisal of a word, the end of each sentence counting as one."""
-        return math.log2(self.with_end)
+        return self.nats / (self.words + self.sentences) / math.log(2)
 
-    def as_dict(self) -> dict[str, float]:
-        """The numbers that are kept with a run."""
-        return {
-            "sentences": self.sentences,
-            "words": self.words,
-            "perplexity": self.with_end,
-            "perplexity_without_end": self.without_end,
-            "bits_per_sentence": self.bits_per_sentence,
-        }
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 700.0 else math.inf
 
 
 def measure(scorer: WordScorer, sentences: Sequence[Sequence[str]]) -> Perplexity:

@@ -101,6 +101,7 @@ def estimate_discounts(adjusted: Rows) -> tuple[float, float, float]:
         return FALLBACK_DISCOUNTS
     y = n1 / (n1 + 2 * n2)
     found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
-    if any(not 0.0 <= value <= k for k, value in enumerate(found, start=1)):
+    # A discount of zero would leave nothing for words that were never seen after a context.
+    if any(not 0.0 < value <= k for k, value in enumerate(found, start=1)):
         return FALLBACK_DISCOUNTS
     return found

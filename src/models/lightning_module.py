@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from src.data.batches import TokenBatch
 from src.models.optimisation import OptimiserSettings, make_optimiser, make_schedule
 from src.models.scores import BatchScores, Network, Totals
 
@@ -31,21 +30,21 @@ class LanguageModelling(pl.LightningModule):
         self._sums: dict[str, dict[str, Tensor]] = {"train": {}, "valid": {}, "test": {}}
         self.totals: dict[str, Totals] = {}
 
-    def on_train_batch_start(self, batch: TokenBatch, batch_idx: int) -> None:
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         state = np.random.SeedSequence([self._seed, self.global_step, self.global_rank])
         torch.manual_seed(int(state.generate_state(1)[0]))
 
-    def training_step(self, batch: TokenBatch, batch_idx: int) -> Tensor:
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         scores: BatchScores = self.network.score(batch)
         loss = scores.loss()
         self._add("train", scores)
         self.log("loss", loss.detach(), prog_bar=True, logger=False)
         return loss
 
-    def validation_step(self, batch: TokenBatch, batch_idx: int) -> None:
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
         self._add("valid", self.network.score(batch))
 
-    def test_step(self, batch: TokenBatch, batch_idx: int) -> None:
+    def test_step(self, batch: Any, batch_idx: int) -> None:
         self._add("test", self.network.score(batch))
 
     def on_validation_epoch_end(self) -> None:
@@ -58,11 +57,7 @@ class LanguageModelling(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         optimiser = make_optimiser(self.network, self._optimiser)
-        total_steps = (
-            int(self.trainer.estimated_stepping_batches)
-            if self._optimiser.schedule == "cosine"
-            else 0
-        )
+        total_steps = self._total_steps() if self._optimiser.schedule == "cosine" else 0
         schedule = make_schedule(optimiser, self._optimiser, total_steps=total_steps)
         interval = "epoch" if isinstance(schedule, ReduceLROnPlateau) else "step"
         return {
@@ -73,6 +68,16 @@ class LanguageModelling(pl.LightningModule):
                 "monitor": "valid/loss",
             },
         }
+
+    def _total_steps(self) -> int:
+        """How many steps training takes, as far as the first epoch tells.
+
+        Lightning's own estimate would set up the batches too early for a resumed run, which would
+        then begin its epoch anew.
+        """
+        trainer: Any = self.trainer
+        steps = len(trainer.datamodule.train_dataloader()) * trainer.max_epochs
+        return steps if trainer.max_steps == -1 else min(steps, trainer.max_steps)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # In the middle of an epoch part of its training loss is summed already.
@@ -102,7 +107,7 @@ class LanguageModelling(pl.LightningModule):
     def _report(self, split: str) -> None:
         self.totals[split] = self._totals(split)
         for name, metric in self.totals[split].as_metrics().items():
-            self.log(f"{split}/{name}", metric, prog_bar=name == "perplexity")
+            self.log(f"{split}/{name}", metric, prog_bar=name.endswith("perplexity"))
 
 
 def _in_high_precision(value: Tensor) -> Tensor:

@@ -12,6 +12,8 @@ from pytorch_lightning.loggers import Logger, WandbLogger
 
 from src.errors import ConfigError
 
+LOGGERS = ("none", "wandb")
+
 
 def make_loggers(
     settings: Mapping[str, Any], *, folder: Path, config: Mapping[str, Any]

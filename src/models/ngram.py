@@ -71,10 +71,8 @@ class NgramModel:
             # Backing off costs the weight of the context; an unlisted context weighs one.
             context = np.concatenate([[ABSENT], found[level - 1][:-1]])
             context[is_begin] = ABSENT
-            weight = np.where(context == ABSENT, 0.0, self.log_backoffs[level - 1][context])
-            listed = found[level] != ABSENT
-            direct = self.log_probs[level][found[level]] if len(self.tables[level]) else scores
-            scores = np.where(listed, direct, scores + weight)
+            backed_off = scores + _look_up(self.log_backoffs[level - 1], context, 0.0)
+            scores = _look_up(self.log_probs[level], found[level], backed_off)
         return scores
 
     def save(self, path: Path) -> None:
@@ -102,6 +100,11 @@ class NgramModel:
             )
         except (OSError, KeyError, SafetensorError) as error:
             raise RunError(f"{path}: the n-gram model cannot be read: {error}") from error
+
+
+def _look_up(values: Floats, rows: Rows, otherwise: Floats | float) -> Floats:
+    """The values of rows, and another where a row is ``ABSENT``; a table may well be empty."""
+    return np.where(rows == ABSENT, otherwise, np.append(values, 0.0)[rows])
 
 
 def with_boundaries(tokens: Rows, lengths: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:

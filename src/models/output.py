@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -28,20 +29,27 @@ class SequentialNetwork(nn.Module, abc.ABC):
 class NextToken(nn.Module):
     """A linear layer and a softmax over all tokens that can come next.
 
-    Padding and the begin symbol never come next and take no part in the normalisation, so that
-    probabilities are comparable with those of n-gram models over the same vocabulary.
+    Symbols that never come next (padding, the begin symbol) take no part in the normalisation, so
+    that probabilities are comparable with those of n-gram models over the same vocabulary.
     """
 
-    def __init__(self, *, hidden: int, vocabulary_size: int, bias: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        hidden: int,
+        vocabulary_size: int,
+        bias: bool = True,
+        never: Sequence[int] = (PAD_ID, BEGIN_ID),
+    ) -> None:
         super().__init__()
         self.linear = nn.Linear(hidden, vocabulary_size, bias=bias)
-        never = torch.zeros(vocabulary_size)
-        never[[PAD_ID, BEGIN_ID]] = -torch.inf
-        self.register_buffer("never", never, persistent=False)
+        excluded = torch.zeros(vocabulary_size)
+        excluded[list(never)] = -torch.inf
+        self.register_buffer("excluded", excluded, persistent=False)
 
     def logits(self, states: Tensor) -> Tensor:
         """``(…, vocabulary)`` scores, ``-inf`` where a token cannot come next."""
-        logits: Tensor = self.linear(states) + self.never
+        logits: Tensor = self.linear(states) + self.excluded
         return logits
 
     def log_prob(self, states: Tensor, batch: TokenBatch) -> Tensor:

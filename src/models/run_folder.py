@@ -25,13 +25,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from src.checks import check_arguments
 from src.data.files import whole_file, write_json, write_text
 from src.data.preparation import SUBWORD_FILE, VOCABULARY_FILE, PreparedCorpus
 from src.data.subwords import Subwords
 from src.data.vocabulary import Vocabulary
 from src.errors import RunError
 from src.models.ngram import NgramModel
-from src.models.output import SequentialNetwork
 from src.models.registry import FAMILIES
 
 
@@ -111,7 +111,7 @@ class RunFolder:
         path = self.path / SUBWORD_FILE
         return Subwords.load(path) if path.exists() else None
 
-    def load_model(self) -> SequentialNetwork | NgramModel:
+    def load_model(self) -> nn.Module | NgramModel:
         """The trained model, in evaluation mode."""
         config = self.config()
         try:
@@ -122,13 +122,26 @@ class RunFolder:
                 f"{self.path / 'config.yaml'}: no known model family ({error}); known are "
                 f"{', '.join(FAMILIES)}"
             ) from error
+        vocabulary = self.vocabulary()
         if not family.is_neural:
-            return NgramModel.load(self.weights_path)
-        network: SequentialNetwork = family.build(
-            vocabulary_size=len(self.vocabulary()), **settings
-        )
+            return self._load_ngram(len(vocabulary))
+        dimensions = family.dimensions(vocabulary)
+        if mistakes := check_arguments(
+            family.build, settings or {}, prefix="model.network", provided=dimensions
+        ):
+            raise RunError(f"{self.path / 'config.yaml'}: {'; '.join(mistakes)}")
+        network: nn.Module = family.build(**dimensions, **settings)
         load_weights(network, self.weights_path)
         return network.eval()
+
+    def _load_ngram(self, vocabulary_size: int) -> NgramModel:
+        model = NgramModel.load(self.weights_path)
+        if model.vocabulary_size != vocabulary_size:
+            raise RunError(
+                f"{self.weights_path}: the model has {model.vocabulary_size} words, but "
+                f"vocabulary.json beside it {vocabulary_size}; copy the run folder again"
+            )
+        return model
 
 
 def claim(folder: RunFolder, config: Mapping[str, Any], *, resume: bool, overwrite: bool) -> None:

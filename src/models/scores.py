@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -17,7 +17,8 @@ from src.data.batches import TokenBatch
 class BatchScores:
     """Sums of log probabilities (nats) by kind of event, and how many words and sentences.
 
-    Kinds are ``word`` and ``end`` (the end of a sentence) for all models.
+    Kinds are ``word`` and ``end`` (the end of a sentence) for models of sentences, ``word`` and
+    ``action`` for models of sentences with their trees.
     """
 
     log_prob: Mapping[str, Tensor]
@@ -32,10 +33,10 @@ class BatchScores:
 
 
 class Network(Protocol):
-    """A neural model of sentences."""
+    """A neural model: of sentences, or of sentences with their trees."""
 
-    def score(self, batch: TokenBatch) -> BatchScores:
-        """Log probabilities of a batch."""
+    def score(self, batch: Any) -> BatchScores:
+        """Log probabilities of a batch of the kind that the model reads."""
 
 
 def score_tokens(log_prob: Tensor, batch: TokenBatch) -> BatchScores:
@@ -72,8 +73,21 @@ class Totals:
         without = sum(value for kind, value in self.log_prob.items() if kind != "end")
         return _exp(-without / self.words)
 
+    @property
+    def is_joint(self) -> bool:
+        """Whether trees are predicted together with words."""
+        return "action" in self.log_prob
+
     def as_metrics(self) -> dict[str, float]:
-        """Names and values for logs and files."""
+        """Names and values for logs and files; the parts of a joint loss add up to it."""
+        if self.is_joint:
+            events = self.words + self.sentences
+            return {
+                "loss": self.loss,
+                "joint_perplexity": self.perplexity,
+                "action_loss": -self.log_prob["action"] / events,
+                "word_loss": -self.log_prob["word"] / events,
+            }
         return {
             "loss": self.loss,
             "perplexity": self.perplexity,

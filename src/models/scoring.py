@@ -13,6 +13,7 @@ from src.data.batches import BatchSettings, plan_batches, token_batch
 from src.data.encoded import EncodedSplit, encode_sentences
 from src.data.subwords import Subwords
 from src.data.vocabulary import Vocabulary
+from src.errors import RunError
 from src.models.ngram import NgramModel
 from src.models.output import SequentialNetwork
 from src.models.run_folder import RunFolder
@@ -40,9 +41,14 @@ class SequentialScorer:
 
     @staticmethod
     def load(run: RunFolder, *, device: torch.device | str = "cpu") -> SequentialScorer:
-        """The model of a run folder."""
+        """The model of a run folder, which must be one that reads from left to right."""
+        model = run.load_model()
+        if not isinstance(model, SequentialNetwork | NgramModel):
+            raise RunError(
+                f"{run.path}: this model predicts trees, and needs a search to score words"
+            )
         return SequentialScorer(
-            model=run.load_model(),
+            model=model,
             vocabulary=run.vocabulary(),
             subwords=run.subwords(),
             device=device,

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytorch_lightning as pl
 import torch
@@ -22,7 +22,7 @@ from pytorch_lightning.callbacks import (
 from pytorch_lightning.loggers import Logger
 from rich.console import Console
 
-from src.bounds import NonNegativeFloat, NonNegativeInt, PositiveInt
+from src.bounds import Bounds, NonNegativeFloat, NonNegativeInt, PositiveInt
 from src.data.datamodule import CorpusDataModule
 from src.data.files import write_text
 from src.errors import RunError
@@ -46,11 +46,17 @@ class TrainerSettings:
     strategy: Literal["auto", "ddp"] = "auto"
     precision: Literal["auto", "32", "64", "bf16-mixed", "16-mixed"] = "auto"
     max_epochs: PositiveInt = 50
-    max_steps: int = -1
+    max_steps: Annotated[int, Bounds(-1)] = -1
     early_stopping: NonNegativeInt = 5
     gradient_clip: NonNegativeFloat = 1.0
     checkpoint_steps: NonNegativeInt = 0
     progress: bool = True
+
+    def mistakes(self) -> list[str]:
+        """What is wrong with a combination of settings, on this machine."""
+        if self.accelerator == "gpu" and not torch.accelerator.is_available():
+            return ["accelerator=gpu, but there is no GPU; use trainer=cpu or trainer=auto"]
+        return []
 
 
 def train_network(
@@ -67,9 +73,10 @@ def train_network(
     if checkpoint is not None:
         _require_readable(folder)
     trainer = _make_trainer(settings, folder, loggers)
-    trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
-    if trainer.interrupted:
-        raise RunError(f"{folder.path}: interrupted; continue with resume=true")
+    try:
+        trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
+    except SystemExit:  # Lightning's answer to Ctrl-C
+        raise RunError(f"{folder.path}: interrupted; continue with resume=true") from None
 
 
 def _make_trainer(
@@ -101,7 +108,7 @@ def _make_trainer(
 
 
 def _make_callbacks(settings: TrainerSettings, folder: RunFolder) -> list[Callback]:
-    callbacks: list[Callback] = [BestWeights(folder), EpochMetrics(folder)]
+    callbacks: list[Callback] = [StepLimit(), BestWeights(folder), EpochMetrics(folder)]
     if settings.early_stopping:
         callbacks.append(EarlyStopping("valid/loss", patience=settings.early_stopping))
     callbacks.append(_resume_point(folder, every_n_epochs=1))
@@ -140,6 +147,16 @@ def _require_readable(folder: RunFolder) -> None:
             f"{path}: the checkpoint cannot be read ({type(error).__name__}); delete it to start "
             "over, or restore it from a copy"
         ) from error
+
+
+class StepLimit(Callback):
+    """Lets a run that reaches ``max_steps`` within an epoch end with a validation all the same."""
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
+    ) -> None:
+        if trainer.global_step == trainer.max_steps:
+            trainer.should_stop = True
 
 
 class BestWeights(Callback):
@@ -195,10 +212,10 @@ class EpochMetrics(Callback):
         if trainer.is_global_zero:
             self._write()
             log.info(
-                "epoch %d: train loss %.4f, validation perplexity %.3f (%.1f s)",
+                "epoch %d: train loss %.4f, validation loss %.4f (%.1f s)",
                 row["epoch"],
                 metrics.get("train/loss", float("nan")),
-                metrics.get("valid/perplexity", float("nan")),
+                metrics.get("valid/loss", float("nan")),
                 row["seconds"],
             )
 

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from src.bounds import Fraction, PositiveInt
 from src.data.batches import TokenBatch
+from src.errors import GardenpathError
 from src.models.output import NextToken, SequentialNetwork
 
 
@@ -31,8 +32,56 @@ SIZES: dict[Size, Shape] = {
 }
 
 
+class Decoder(nn.Module):
+    """Pre-norm blocks over learned positions."""
+
+    def __init__(
+        self, *, vocabulary_size: int, shape: Shape, max_positions: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.token_embedding = nn.Embedding(vocabulary_size, shape.hidden)
+        self.position_embedding = nn.Embedding(max_positions, shape.hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(
+            Block(hidden=shape.hidden, heads=shape.heads, dropout=dropout)
+            for _ in range(shape.layers)
+        )
+        self.final_norm = nn.LayerNorm(shape.hidden)
+        self._initialise(shape.layers)
+
+    def forward(self, tokens: Tensor, visible: Tensor | None = None) -> Tensor:
+        """``(sentences, length, hidden)`` states after each token.
+
+        ``visible`` says, ``(sentences, heads, length, length)``, which positions a head may attend
+        to; without it, all heads attend to the present and the past.
+        """
+        length = tokens.shape[1]
+        limit = self.position_embedding.num_embeddings
+        if length > limit:
+            raise GardenpathError(
+                f"a sentence has {length - 1} symbols, but the model has positions for "
+                f"{limit - 1}: raise model.network.max_positions or set data.cleaning.max_tokens"
+            )
+        positions = torch.arange(length, device=tokens.device)
+        states = self.dropout(self.token_embedding(tokens) + self.position_embedding(positions))
+        for block in self.blocks:
+            states = block(states, visible)
+        normed: Tensor = self.final_norm(states)
+        return normed
+
+    def _initialise(self, layers: int) -> None:
+        """GPT-2's: normal(0.02), and less for what adds up along the residual stream."""
+        for name, weight in self.named_parameters():
+            if name.endswith(("project.weight", "contract.weight")):
+                nn.init.normal_(weight, std=0.02 / math.sqrt(2 * layers))
+            elif weight.dim() == 2:
+                nn.init.normal_(weight, std=0.02)
+            elif name.endswith("bias"):
+                nn.init.zeros_(weight)
+
+
 class TransformerNetwork(SequentialNetwork):
-    """Pre-norm blocks over learned positions, with tied input and output embeddings.
+    """A decoder with tied input and output embeddings.
 
     ``size`` sets layers, hidden and heads; each can be given by itself as well.
     """
@@ -50,17 +99,14 @@ class TransformerNetwork(SequentialNetwork):
     ) -> None:
         super().__init__()
         shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
-        self.token_embedding = nn.Embedding(vocabulary_size, shape.hidden)
-        self.position_embedding = nn.Embedding(max_positions, shape.hidden)
-        self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(
-            Block(hidden=shape.hidden, heads=shape.heads, dropout=dropout)
-            for _ in range(shape.layers)
+        self.decoder = Decoder(
+            vocabulary_size=vocabulary_size,
+            shape=shape,
+            max_positions=max_positions,
+            dropout=dropout,
         )
-        self.final_norm = nn.LayerNorm(shape.hidden)
         self.output = NextToken(hidden=shape.hidden, vocabulary_size=vocabulary_size, bias=False)
-        self._initialise(shape.layers)
-        self.output.linear.weight = self.token_embedding.weight
+        self.output.linear.weight = self.decoder.token_embedding.weight
 
     @staticmethod
     def mistakes(
@@ -72,36 +118,10 @@ class TransformerNetwork(SequentialNetwork):
             return [f"hidden ({shape.hidden}) must be a multiple of heads ({shape.heads})"]
         return []
 
-    def states(self, tokens: Tensor) -> Tensor:
-        """``(sentences, length, hidden)`` states after each token."""
-        length = tokens.shape[1]
-        limit = self.position_embedding.num_embeddings
-        if length > limit:
-            raise ValueError(
-                f"a sentence has {length - 1} tokens, but the model has positions for {limit - 1}: "
-                "raise model.network.max_positions or set data.cleaning.max_tokens"
-            )
-        positions = torch.arange(length, device=tokens.device)
-        states = self.dropout(self.token_embedding(tokens) + self.position_embedding(positions))
-        for block in self.blocks:
-            states = block(states)
-        normed: Tensor = self.final_norm(states)
-        return normed
-
     def log_prob(self, batch: TokenBatch) -> Tensor:
         """``(sentences, length)`` log probabilities of the targets, zero on padding."""
         # Padding stands at the end only, and attention looks back only.
-        return self.output.log_prob(self.states(batch.inputs), batch)
-
-    def _initialise(self, layers: int) -> None:
-        """GPT-2's: normal(0.02), and less for what adds up along the residual stream."""
-        for name, weight in self.named_parameters():
-            if name.endswith(("project.weight", "contract.weight")):
-                nn.init.normal_(weight, std=0.02 / math.sqrt(2 * layers))
-            elif weight.dim() == 2:
-                nn.init.normal_(weight, std=0.02)
-            elif name.endswith("bias"):
-                nn.init.zeros_(weight)
+        return self.output.log_prob(self.decoder(batch.inputs), batch)
 
 
 def shape_of(*, size: Size, layers: int | None, hidden: int | None, heads: int | None) -> Shape:
@@ -122,8 +142,8 @@ class Block(nn.Module):
         self.contract = nn.Linear(4 * hidden, hidden)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, states: Tensor) -> Tensor:
-        states = states + self.dropout(self.attention(self.attention_norm(states)))
+    def forward(self, states: Tensor, visible: Tensor | None) -> Tensor:
+        states = states + self.dropout(self.attention(self.attention_norm(states), visible))
         inner = functional.gelu(self.expand(self.feed_forward_norm(states)), approximate="tanh")
         result: Tensor = states + self.dropout(self.contract(inner))
         return result
@@ -139,13 +159,18 @@ class CausalAttention(nn.Module):
         self.query_key_value = nn.Linear(hidden, 3 * hidden)
         self.project = nn.Linear(hidden, hidden)
 
-    def forward(self, states: Tensor) -> Tensor:
+    def forward(self, states: Tensor, visible: Tensor | None) -> Tensor:
         sentences, length, hidden = states.shape
         # (3, sentences, heads, length, hidden / heads)
         split = self.query_key_value(states).view(sentences, length, 3, self.heads, -1)
         query, key, value = split.permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(
-            query, key, value, dropout_p=self.dropout if self.training else 0.0, is_causal=True
+            query,
+            key,
+            value,
+            attn_mask=visible,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=visible is None,
         )
         result: Tensor = self.project(mixed.transpose(1, 2).reshape(sentences, length, hidden))
         return result

@@ -8,20 +8,25 @@ the difference is local, and anywhere (at the latest at its end) where it is not
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from src.data.pcfg.grammar import Grammar, Rule
+from src.data.pcfg.grammar import Grammar
 from src.data.pcfg.grammar_file import read_grammar
 from src.data.pcfg.prefix import ExactModel
 from src.data.pcfg.sampler import Sampler
 from src.data.tree import Tree
+from tests.data.pcfg_tools import (
+    SHIPPED,
+    assert_one_tree_each,
+    expected_word_counts,
+    shape,
+    subtrees,
+)
 
-GRAMMAR = Path(__file__).parents[2] / "src" / "data" / "grammars" / "english.pcfg"
 REFLEXIVES = {"himself", "herself", "themselves"}
 
 # A star stands before the critical word: what is good there, and what is not.
@@ -113,7 +118,7 @@ Test = Callable[[Tree], bool]
 
 @cache
 def grammar() -> Grammar:
-    return read_grammar(GRAMMAR)
+    return read_grammar(SHIPPED / "english.pcfg")
 
 
 @cache
@@ -125,22 +130,6 @@ def model() -> ExactModel:
 def sample() -> tuple[Tree, ...]:
     sampler = Sampler(grammar(), seed=11)
     return tuple(sampler.draw() for _ in range(2000))
-
-
-class _ScoredSampler(Sampler):
-    """Adds up the log probability of the rules that it chooses."""
-
-    log_prob = 0.0
-
-    def _choose(self, category: str) -> Rule:
-        rule = super()._choose(category)
-        self.log_prob += math.log(rule.probability)
-        return rule
-
-    def draw_scored(self) -> tuple[Tree, float]:
-        """A tree and its log probability in nats."""
-        self.log_prob = 0.0
-        return self.draw(), self.log_prob
 
 
 def test_size() -> None:
@@ -157,10 +146,7 @@ def test_lengths_have_a_short_tail() -> None:
 
 
 def test_every_sentence_has_one_tree() -> None:
-    sampler = _ScoredSampler(grammar(), seed=12)
-    trees, of_tree = zip(*(sampler.draw_scored() for _ in range(300)), strict=True)
-    of_sentence = model().log_probs([tree.words() for tree in trees])
-    np.testing.assert_allclose(of_sentence, of_tree, rtol=0.0, atol=1e-9)
+    assert_one_tree_each(grammar(), model(), seed=12, count=300)
 
 
 def test_sentences_end_in_a_period_and_hide_writing_aids() -> None:
@@ -218,19 +204,6 @@ def test_professions_have_a_preferred_pronoun() -> None:
     assert surprisal_of_last("the nurse hurt himself") > surprisal_of_last("the nurse hurt herself")
 
 
-def nodes(tree: Tree) -> Iterator[Tree]:
-    pending = [tree]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending.extend(child for child in node.children if isinstance(child, Tree))
-
-
-def shape(node: Tree) -> tuple[str, ...]:
-    """The labels of a node's children."""
-    return tuple(child.label for child in node.children if isinstance(child, Tree))
-
-
 def child(node: Tree, number: int) -> Tree:
     result = node.children[number]
     assert isinstance(result, Tree)
@@ -279,7 +252,7 @@ def is_tough(node: Tree) -> bool:
 
 
 def somewhere(test: Test) -> Test:
-    return lambda tree: any(test(node) for node in nodes(tree))
+    return lambda tree: any(test(node) for node in subtrees(tree))
 
 
 def is_initial_subordination(tree: Tree) -> bool:
@@ -309,12 +282,4 @@ def test_phenomenon_is_frequent(name: str, test: Test, least: float) -> None:
 
 def test_words_are_not_rare() -> None:
     """Each word is expected at least 15 times in 8,000 sentences."""
-    rules, size = grammar(), len(grammar().categories)
-    start = np.eye(size)[rules.index[rules.start]]
-    visits = np.linalg.solve((np.eye(size) - rules.expected_children).T, start)
-    expected = dict.fromkeys(rules.words, 0.0)
-    for category, alternatives in rules.rules.items():
-        for rule in alternatives:
-            if rule.is_lexical:
-                expected[rule.right[0]] += visits[rules.index[category]] * rule.probability
-    assert min(expected.values()) * 8000 >= 15
+    assert min(expected_word_counts(grammar()).values()) * 8000 >= 15

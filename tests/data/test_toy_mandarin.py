@@ -7,9 +7,7 @@ A minimal pair is written as one sentence with a slash between the two words tha
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -19,8 +17,13 @@ from src.data.pcfg.grammar_file import read_grammar
 from src.data.pcfg.prefix import ExactModel
 from src.data.pcfg.sampler import Sampler
 from src.data.tree import Tree
-
-GRAMMAR = Path(__file__).parents[2] / "src" / "data" / "grammars" / "mandarin.pcfg"
+from tests.data.pcfg_tools import (
+    SHIPPED,
+    assert_one_tree_each,
+    expected_word_counts,
+    shape,
+    subtrees,
+)
 
 # The second classifier or verb is possible as such; only the last noun tells that it is wrong.
 CLASSIFIER_NOUN = [
@@ -88,7 +91,7 @@ GARDEN_PATH_SUBJECT = [
 
 @pytest.fixture(scope="module")
 def grammar() -> Grammar:
-    return read_grammar(GRAMMAR)
+    return read_grammar(SHIPPED / "mandarin.pcfg")
 
 
 @pytest.fixture(scope="module")
@@ -113,47 +116,20 @@ def total(model: ExactModel, words: list[str]) -> float:
     return float(-model.log_probs([words])[0] / math.log(2.0))
 
 
-def draw_with_log_prob(grammar: Grammar, rng: random.Random) -> tuple[list[str], float]:
-    """Draw a sentence; also the log probability, in nats, of the tree that it came from."""
-    words: list[str] = []
-    log_prob = 0.0
-    pending = [grammar.start]
-    while pending:
-        rules = grammar.rules[pending.pop()]
-        rule = rng.choices(rules, [r.probability for r in rules])[0]
-        log_prob += math.log(rule.probability)
-        if rule.is_lexical:
-            words.append(rule.right[0])
-        else:
-            pending.extend(reversed(rule.right))
-    return words, log_prob
-
-
-def subtrees(tree: Tree) -> Iterator[Tree]:
-    yield tree
-    for child in tree.children:
-        if isinstance(child, Tree):
-            yield from subtrees(child)
-
-
-def shape(tree: Tree) -> list[str]:
-    return [child.label for child in tree.children if isinstance(child, Tree)]
-
-
-def clause_of_relative(tree: Tree) -> list[str]:
+def clause_of_relative(tree: Tree) -> tuple[str, ...]:
     """The children of the clause before 的; empty if this is no relative clause."""
     clause = tree.children[0]
-    if shape(tree) != ["IP", "DEC"] or not isinstance(clause, Tree):
-        return []
+    if shape(tree) != ("IP", "DEC") or not isinstance(clause, Tree):
+        return ()
     return shape(clause)
 
 
 def is_object_relative(tree: Tree) -> bool:
-    return clause_of_relative(tree) == ["NP", "VP"]
+    return clause_of_relative(tree) == ("NP", "VP")
 
 
 def is_subject_relative(tree: Tree) -> bool:
-    return clause_of_relative(tree) == ["VP"]
+    return clause_of_relative(tree) == ("VP",)
 
 
 def is_embedding(tree: Tree) -> bool:
@@ -183,21 +159,12 @@ def test_lengths(trees: list[Tree]) -> None:
 
 
 def test_every_sentence_has_one_tree(grammar: Grammar, model: ExactModel) -> None:
-    rng = random.Random(7)
-    drawn = [draw_with_log_prob(grammar, rng) for _ in range(200)]
-    log_probs = model.log_probs([words for words, _ in drawn])
-    np.testing.assert_allclose(log_probs, [log_prob for _, log_prob in drawn], rtol=0, atol=1e-9)
+    assert_one_tree_each(grammar, model, seed=7, count=200)
 
 
 def test_words_are_frequent_enough(grammar: Grammar) -> None:
     """Each word occurs at least ten times in 8,000 sentences on average."""
-    size = len(grammar.categories)
-    visits = np.linalg.inv(np.eye(size) - grammar.expected_children)[grammar.index[grammar.start]]
-    expected = dict.fromkeys(grammar.words, 0.0)
-    for category, rules in grammar.rules.items():
-        for rule in rules:
-            if rule.is_lexical:
-                expected[rule.right[0]] += visits[grammar.index[category]] * rule.probability
+    expected = expected_word_counts(grammar)
     assert [word for word, count in expected.items() if 8000 * count < 10] == []
 
 

@@ -101,7 +101,7 @@ class _Parser:
             )
 
     def _read_directive(self, text: str, number: int) -> None:
-        name, *rest = text[1:].replace("=", " ").split()
+        name, *rest = text[1:].replace("=", " ").split() or [""]
         if name == "start" and len(rest) == 1:
             self._start = rest[0]
         elif name == "feature" and len(rest) >= 2:

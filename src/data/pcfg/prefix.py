@@ -30,6 +30,10 @@ Indices = npt.NDArray[np.int64]
 # Bounds the memory of the two charts of one batch.
 _CHART_BYTES = 256 * 2**20
 
+# Scaled charts stay below this. A span times the probability that it is expected where it stands
+# is at most 1, so only a span that is as good as impossible in its place comes near.
+_CEILING = 1e100
+
 
 @dataclass(frozen=True, slots=True)
 class _Binarised:
@@ -98,51 +102,57 @@ class ExactModel:
         count, length = len(sentences), len(sentences[0])
         if length == 0:
             return np.tile([0.0, -np.inf], (count, 1))
-        words, log_scale = self._lexical(sentences)
-        inside, prefix = self._charts(words)
-        start = self._rules.start
+        conditional, ends = self._charts(self._lexical(sentences))
         with np.errstate(divide="ignore"):
-            begins = np.log(prefix[:, 0, 1:, start]) + np.cumsum(log_scale, axis=1)
-            whole = np.log(inside[:, 0, length, start]) + log_scale.sum(axis=1)
+            begins = np.cumsum(np.log(conditional), axis=1)
+            whole = begins[:, -1] + np.log(ends)
         return np.column_stack([np.zeros(count), begins, whole])
 
-    def _lexical(self, sentences: list[Sequence[str]]) -> tuple[Array, Array]:
-        """Scaled lexical probabilities and the log of each word's scale.
-
-        Each word is scaled by its largest lexical probability: a span is then scaled by the
-        product over its words, whatever its tree, and nothing underflows in long sentences.
-        """
+    def _lexical(self, sentences: list[Sequence[str]]) -> Array:
+        """Lexical probabilities ``[sentence, word, category]``."""
         count, length = len(sentences), len(sentences[0])
         words = np.zeros((count, length, self._rules.size))
         for row, sentence in enumerate(sentences):
             for position, word in enumerate(sentence):
                 if entry := self._rules.lexicon.get(word):
                     words[row, position, entry[0]] = entry[1]
-        scale = words.max(axis=2)
-        scale[scale == 0.0] = 1.0
-        return words / scale[:, :, None], np.log(scale)
+        return words
 
     def _charts(self, words: Array) -> tuple[Array, Array]:
-        """Inside and prefix probabilities ``[sentence, begin, end, category]``."""
+        """The probability of each word given those before, and of the end after the last one.
+
+        Charts are ``[sentence, begin, end, category]`` and filled from left to right. Each word is
+        scaled by its probability in its place: a span is then scaled by the product over its
+        words, whatever its tree, and nothing underflows in long sentences.
+        """
         count, length, size = words.shape
-        rules = self._rules
+        start = self._rules.start
         inside = np.zeros((count, length + 1, length + 1, size))
         prefix = np.zeros_like(inside)
-        for begin in range(length):
-            inside[:, begin, begin + 1] = words[:, begin] @ rules.unary_closure
-            prefix[:, begin, begin + 1] = words[:, begin] @ rules.left_corner_closure
+        conditional = np.zeros((count, length))
+        for end in range(1, length + 1):
+            self._fill_column(inside, prefix, words[:, end - 1], end)
+            conditional[:, end - 1] = prefix[:, 0, end, start]
+            scale = np.where(conditional[:, end - 1] > 0.0, conditional[:, end - 1], 1.0)
+            for chart in (inside, prefix):
+                scaled = chart[:, :end, end] / scale[:, None, None]
+                chart[:, :end, end] = np.minimum(scaled, _CEILING)
+        return conditional, inside[:, 0, length, start]
+
+    def _fill_column(self, inside: Array, prefix: Array, word: Array, end: int) -> None:
+        """All spans that end with a given word, from short to long."""
+        rules = self._rules
+        inside[:, end - 1, end] = word @ rules.unary_closure
+        prefix[:, end - 1, end] = word @ rules.left_corner_closure
         # Only parents of binary rules get something from below before the closures are applied.
         unary = rules.unary_closure[rules.parents]
         left_corner = rules.left_corner_closure[rules.parents]
-        for width in range(2, length + 1):
-            for begin in range(length - width + 1):
-                end = begin + width
-                left = inside[:, begin, begin + 1 : end][:, :, rules.left]
-                inner = self._combine(left, inside[:, begin + 1 : end, end])
-                open_ended = self._combine(left, prefix[:, begin + 1 : end, end])
-                inside[:, begin, end] = inner @ unary
-                prefix[:, begin, end] = open_ended @ left_corner
-        return inside, prefix
+        for begin in range(end - 2, -1, -1):
+            left = inside[:, begin, begin + 1 : end][:, :, rules.left]
+            inner = self._combine(left, inside[:, begin + 1 : end, end])
+            open_ended = self._combine(left, prefix[:, begin + 1 : end, end])
+            inside[:, begin, end] = inner @ unary
+            prefix[:, begin, end] = open_ended @ left_corner
 
     def _combine(self, left: Array, right: Array) -> Array:
         """Sum over splits and rules, per parent; ``left`` is per rule, ``right`` per category."""

@@ -29,9 +29,9 @@ def parse_ids(text: str | int, *, setting: str) -> frozenset[int]:
     """Read a list of numbers and ranges: ``"2-21"``, ``"1-43, 144-169, 900"`` or just ``23``."""
     numbers: set[int] = set()
     for part in str(text).replace(",", " ").split():
-        first, _, last = part.partition("-")
+        first, dash, last = part.partition("-")
         try:
-            begin, end = int(first), int(last or first)
+            begin, end = int(first), int(last if dash else first)
         except ValueError:
             raise _bad_range(part, setting) from None
         if begin > end:

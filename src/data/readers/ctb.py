@@ -66,7 +66,8 @@ class ChineseTreebank:
         found = []
         for path in self._root.rglob("chtb_*"):
             match = _FILE_NAME.fullmatch(path.name)
-            if match and "raw" not in path.parts and self._wanted(match, split):
+            is_raw = "raw" in path.relative_to(self._root).parts
+            if match and not is_raw and self._wanted(match, split):
                 found.append((int(match["id"]), path))
         if not found:
             raise MissingCorpusError(

@@ -30,7 +30,9 @@ class _ThreeFiles:
         self._encoding = encoding
 
     def fingerprint(self) -> str:
-        return hash_files([self._path(split) for split in SPLITS], self._encoding)
+        # The same file reads differently as trees and as text.
+        kind = type(self).__name__
+        return hash_files([self._path(split) for split in SPLITS], kind, self._encoding)
 
     def _path(self, split: str) -> Path:
         path = self._root / self._names[split]

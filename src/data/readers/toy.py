@@ -12,6 +12,7 @@ from src.data.pcfg.grammar import Grammar
 from src.data.pcfg.grammar_file import read_grammar
 from src.data.pcfg.sampler import Sampler
 from src.data.sentence import SPLITS, Sentence, Source
+from src.errors import InputError
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 
@@ -50,6 +51,13 @@ class ToyTreebank:
             yield Sentence(tree.words(), Source(f"{self.path.stem}-{split}", number), tree)
 
     def fingerprint(self) -> str:
-        digest = hashlib.sha256(f"{self._seed} {self._sizes}\0".encode())
-        digest.update(self.path.read_bytes())
-        return digest.hexdigest()
+        try:
+            content = self.path.read_bytes()
+        except OSError as error:
+            shipped = ", ".join(sorted(path.stem for path in GRAMMARS.glob("*.pcfg")))
+            raise InputError(
+                f"cannot be opened: {error.strerror}",
+                path=self.path,
+                remedy=f"give a grammar file, or one that is shipped: {shipped}",
+            ) from error
+        return hashlib.sha256(f"{self._seed} {self._sizes}\0".encode() + content).hexdigest()

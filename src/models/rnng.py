@@ -1,0 +1,182 @@
+"""Recurrent neural network grammars: words and trees generated together.
+
+The model is the generative, stack-only RNNG (Dyer et al. 2016; Kuncoro et al. 2017) in the
+formulation of Noji and Oseki (2021). Training computes all trees of a batch by level instead of by
+time (:mod:`src.data.stack_plan`); the loss is that of playing them action by action.
+
+Weights, by name:
+
+- ``word_embedding``, ``label_embedding``: vectors of words and labels; ``start``: read first
+- ``stack.input.K``, ``stack.recurrent.K``, ``stack.bias.K``: layer K of the stack LSTM
+- ``composition.*``: see :mod:`src.models.composition`
+- ``to_output``: U and d of u = ReLU(U h + d)
+- ``action_output``, ``word_output.linear``: scores of actions and of words, from u
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from src.bounds import Fraction, PositiveInt
+from src.data.actions import Kind
+from src.data.stack_plan import LEGAL_BIT, Strategy
+from src.data.tree_batches import TreeBatch
+from src.data.vocabulary import BEGIN_ID, END_ID, PAD_ID
+from src.models.composition import LstmComposition
+from src.models.lstm_levels import stack_states
+from src.models.output import NextToken
+from src.models.scores import BatchScores
+
+
+class Shape(NamedTuple):
+    """The three numbers that make an RNNG large or small."""
+
+    layers: int
+    hidden: int
+    embedding: int
+
+
+Size = Literal["tiny", "small", "base"]
+
+SIZES: dict[Size, Shape] = {
+    "tiny": Shape(layers=2, hidden=128, embedding=128),
+    "small": Shape(layers=2, hidden=256, embedding=256),
+    "base": Shape(layers=2, hidden=650, embedding=650),
+}
+
+
+class StackLstm(nn.Module):
+    """The LSTM that reads the stack; gates in the order of :class:`torch.nn.LSTM`."""
+
+    def __init__(self, *, embedding: int, hidden: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        widths = [embedding] + [hidden] * (layers - 1)
+        bound = hidden**-0.5
+
+        def weight(columns: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(4 * hidden, columns).uniform_(-bound, bound))
+
+        self.input = nn.ParameterList(weight(width) for width in widths)
+        self.recurrent = nn.ParameterList(weight(hidden) for _ in widths)
+        self.bias = nn.ParameterList(nn.Parameter(torch.zeros(4 * hidden)) for _ in widths)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, vectors: Tensor, batch: TreeBatch) -> Tensor:
+        """``(rows, hidden)`` states of the top layer after each stack element of a batch."""
+        # Each vector is projected once, however often it is pushed.
+        projected = functional.linear(vectors, self.input[0], self.bias[0])
+        inputs = functional.embedding(batch.stack_vector, projected)
+        states = stack_states(inputs, self.recurrent[0], batch.stack_below, batch.stack_sizes)
+        for layer in range(1, len(self.input)):
+            inputs = functional.linear(self.dropout(states), self.input[layer], self.bias[layer])
+            states = stack_states(
+                inputs, self.recurrent[layer], batch.stack_below, batch.stack_sizes
+            )
+        return states
+
+
+class RnngNetwork(nn.Module):
+    """An RNNG; ``size`` sets layers, hidden and embedding, each of which can be set by itself.
+
+    ``action_norm`` says whether illegal actions are left out of the normalisation. With ``tied``
+    the scores of words use their embeddings.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocabulary_size: int,
+        label_count: int,
+        strategy: Strategy = "top_down",
+        size: Size = "small",
+        layers: PositiveInt | None = None,
+        hidden: PositiveInt | None = None,
+        embedding: PositiveInt | None = None,
+        dropout: Fraction = 0.2,
+        tied: bool = True,
+        action_norm: Literal["legal", "full"] = "legal",
+    ) -> None:
+        super().__init__()
+        default = SIZES[size]
+        hidden, embedding = hidden or default.hidden, embedding or default.embedding
+        layers = layers or default.layers
+        self.strategy = strategy
+        self.action_norm = action_norm
+        self.word_embedding = nn.Embedding(vocabulary_size, embedding)
+        self.label_embedding = nn.Embedding(label_count, embedding)
+        self.start = nn.Parameter(torch.empty(embedding))
+        self.stack = StackLstm(embedding=embedding, hidden=hidden, layers=layers, dropout=dropout)
+        self.composition = LstmComposition(size=embedding, dropout=dropout)
+        self.to_output = nn.Linear(hidden, embedding)
+        self.action_output = nn.Linear(embedding, action_count(strategy, label_count))
+        self.word_output = NextToken(
+            hidden=embedding, vocabulary_size=vocabulary_size, never=(PAD_ID, BEGIN_ID, END_ID)
+        )
+        self.dropout = nn.Dropout(dropout)
+        for weight in (self.word_embedding.weight, self.label_embedding.weight, self.start):
+            nn.init.uniform_(weight, -0.1, 0.1)
+        nn.init.zeros_(self.word_output.linear.bias)
+        if tied:
+            self.word_output.linear.weight = self.word_embedding.weight
+        self.legal_bias: Tensor
+        self.register_buffer(
+            "legal_bias", legal_bias(strategy, label_count, action_norm), persistent=False
+        )
+
+    def score(self, batch: TreeBatch) -> BatchScores:
+        """Log probabilities of the actions and words of a batch of trees."""
+        output = self.outputs(batch)
+        action, word = self.action_log_prob(output, batch), self.word_log_prob(output, batch)
+        return BatchScores(
+            log_prob={"action": action.sum(), "word": word.sum()},
+            words=batch.words,
+            sentences=batch.sentences,
+        )
+
+    def outputs(self, batch: TreeBatch) -> Tensor:
+        """``(actions, embedding)``: u before each action."""
+        words = self.dropout(self.word_embedding(batch.word_types))
+        labels = self.dropout(self.label_embedding.weight)
+        constituents = self.composition(words, labels, batch)
+        vectors = torch.cat([words, labels, constituents, self.start.unsqueeze(0)])
+        states = self.stack(vectors, batch)
+        before = functional.embedding(batch.top, states)
+        return functional.relu(self.to_output(self.dropout(before)))
+
+    def action_log_prob(self, output: Tensor, batch: TreeBatch) -> Tensor:
+        """``(actions,)`` log probabilities."""
+        scores = self.action_output(output) + self.legal_bias[batch.legal]
+        columns = action_column(batch.action, self.strategy)
+        return -functional.cross_entropy(scores, columns, reduction="none")
+
+    def word_log_prob(self, output: Tensor, batch: TreeBatch) -> Tensor:
+        """``(words,)`` log probabilities of words, given that one is shifted."""
+        scores = self.word_output.logits(functional.embedding(batch.shift_top, output))
+        return -functional.cross_entropy(scores, batch.shift_word, reduction="none")
+
+
+def action_count(strategy: Strategy, label_count: int) -> int:
+    """SHIFT, REDUCE, for in-order FINISH, and an NT for each label."""
+    return label_count + (2 if strategy == "top_down" else 3)
+
+
+def action_column(actions: Tensor, strategy: Strategy) -> Tensor:
+    """From ids of actions to columns of scores; top-down has no FINISH."""
+    return actions - (actions >= Kind.OPEN).long() if strategy == "top_down" else actions
+
+
+def legal_bias(strategy: Strategy, label_count: int, action_norm: str) -> Tensor:
+    """``(bits, actions)``: zero where the kind of an action is among the legal bits, else -inf."""
+    kinds = [Kind.SHIFT, Kind.REDUCE, *([Kind.FINISH] if strategy == "in_order" else [])]
+    kinds += [Kind.OPEN] * label_count
+    bias = torch.zeros(1 << len(LEGAL_BIT), len(kinds))
+    if action_norm == "legal":
+        for bits in range(len(bias)):
+            for column, kind in enumerate(kinds):
+                if not bits & LEGAL_BIT[kind]:
+                    bias[bits, column] = -torch.inf
+    return bias

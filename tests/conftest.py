@@ -1,0 +1,39 @@
+"""What all tests share: where the reference data is, and how property tests run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REFERENCE_DATA = "GARDENPATH_REFERENCE_DATA"
+
+# The same examples in every run: a failure on one machine is a failure on all.
+settings.register_profile(
+    "repeatable",
+    deadline=None,
+    max_examples=50,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session")
+def reference_data() -> Path:
+    """The folder of reference corpora; tests that need it are skipped where it is not given."""
+    folder = os.environ.get(REFERENCE_DATA)
+    if not folder:
+        pytest.skip(f"needs reference corpora: set {REFERENCE_DATA} to their folder")
+    if not Path(folder).is_dir():
+        pytest.fail(f"{REFERENCE_DATA}={folder} is not a folder")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def nltk_root(reference_data: Path) -> str:
+    """The folder in which NLTK finds the reference treebanks."""
+    return str(reference_data / "nltk_data")

@@ -1,0 +1,136 @@
+"""An RNNG that plays each sentence action by action: slow, obvious, and the measure of the fast one.
+
+It uses the weights of a network and nothing else of it.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from src.data.actions import Action, Kind, ParserState, kind_of, legal_in_order, legal_top_down
+from src.data.tree import Close, Open, Word
+from src.data.vocabulary import Vocabulary
+from src.models.rnng import RnngNetwork
+
+State = tuple[Tensor, Tensor]
+
+
+def lstm_cell(
+    vector: Tensor, state: State, inward: Tensor, recurrent: Tensor, bias: Tensor
+) -> State:
+    """One step of an LSTM, gate by gate."""
+    gates = inward @ vector + recurrent @ state[0] + bias
+    into, forget, new, out = gates.chunk(4)
+    cell = forget.sigmoid() * state[1] + into.sigmoid() * new.tanh()
+    return out.sigmoid() * cell.tanh(), cell
+
+
+class StepwiseRnng:
+    """The stack of one sentence."""
+
+    def __init__(self, network: RnngNetwork, vocabulary: Vocabulary) -> None:
+        self._network = network
+        self._vocabulary = vocabulary
+        # Stack entries: the states of all layers, the vector, and for an open label its id.
+        self._stack: list[tuple[list[State], Tensor, int | None]] = []
+
+    def log_prob(self, actions: list[Action]) -> tuple[Tensor, Tensor]:
+        """Log probabilities of all actions and of all words of one derivation, summed."""
+        self._stack = []
+        self._push(self._network.start, None)
+        state = ParserState()
+        action_total, word_total = torch.zeros(2, dtype=self._network.start.dtype).unbind()
+        position = 0
+        for action in actions:
+            output = self._output()
+            action_total = action_total + self._action_log_prob(output, action, state)
+            if isinstance(action, Word):
+                word = self._word_id(action.form, position)
+                word_total = word_total + self._word_log_prob(output, word)
+                self._push(self._network.word_embedding.weight[word], None)
+                position += 1
+            elif isinstance(action, Open):
+                self._open(self._vocabulary.label_ids[action.label])
+            elif isinstance(action, Close):
+                self._reduce()
+            state = state.apply(kind_of(action))
+        return action_total, word_total
+
+    def _word_id(self, form: str, position: int) -> int:
+        return self._vocabulary.ids[self._vocabulary.seen_as(form, is_first=position == 0)]
+
+    def _output(self) -> Tensor:
+        top = self._stack[-1][0][-1][0]
+        return functional.relu(self._network.to_output(top))
+
+    def _action_log_prob(self, output: Tensor, action: Action, state: ParserState) -> Tensor:
+        network = self._network
+        in_order = network.strategy == "in_order"
+        legal = (legal_in_order if in_order else legal_top_down)(state)
+        order = [Kind.SHIFT, Kind.REDUCE, *([Kind.FINISH] if in_order else [])]
+        kinds = order + [Kind.OPEN] * len(self._vocabulary.labels)
+        scores = network.action_output(output)
+        if network.action_norm == "legal":
+            allowed = torch.tensor([kind in legal for kind in kinds])
+            scores = scores.masked_fill(~allowed, -torch.inf)
+        if isinstance(action, Open):
+            column = len(order) + self._vocabulary.label_ids[action.label]
+        else:
+            column = order.index(kind_of(action))
+        return scores.log_softmax(0)[column]
+
+    def _word_log_prob(self, output: Tensor, word: int) -> Tensor:
+        scores = self._network.word_output.linear(output)
+        possible = torch.ones(len(scores), dtype=torch.bool)
+        possible[:3] = False  # <pad>, <s> and </s> are never generated
+        return scores.masked_fill(~possible, -torch.inf).log_softmax(0)[word]
+
+    def _open(self, label: int) -> None:
+        vector = self._network.label_embedding.weight[label]
+        if self._network.strategy == "in_order":
+            _, first_child, _ = self._stack.pop()
+            self._push(vector, label)
+            self._push(first_child, None)
+        else:
+            self._push(vector, label)
+
+    def _push(self, vector: Tensor, label: int | None) -> None:
+        stack = self._network.stack
+        states: list[State] = []
+        layer_input = vector
+        for layer in range(len(stack.input)):
+            hidden = stack.recurrent[layer].shape[1]
+            zero = torch.zeros(hidden, dtype=vector.dtype)
+            below = self._stack[-1][0][layer] if self._stack else (zero, zero)
+            state = lstm_cell(
+                layer_input, below, stack.input[layer], stack.recurrent[layer], stack.bias[layer]
+            )
+            states.append(state)
+            layer_input = state[0]
+        self._stack.append((states, vector, label))
+
+    def _reduce(self) -> None:
+        children: list[Tensor] = []
+        while True:
+            _, vector, label = self._stack.pop()
+            if label is not None:
+                break
+            children.append(vector)
+        self._push(self._compose(vector, children[::-1]), None)
+
+    def _compose(self, label: Tensor, children: list[Tensor]) -> Tensor:
+        part = self._network.composition
+        zero = torch.zeros(part.size, dtype=label.dtype)
+        ahead: State = (zero, zero)
+        for vector in [label, *children]:
+            ahead = lstm_cell(
+                vector, ahead, part.forward_input, part.forward_recurrent, part.forward_bias
+            )
+        back: State = (zero, zero)
+        for vector in [label, *reversed(children)]:
+            back = lstm_cell(
+                vector, back, part.backward_input, part.backward_recurrent, part.backward_bias
+            )
+        return functional.relu(part.output(torch.cat([ahead[0], back[0]])))

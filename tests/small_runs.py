@@ -1,0 +1,68 @@
+"""Training runs that take a fraction of a second, on a small corpus of plain text."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+import train
+from src.config import Settings, load_settings
+from src.models.run_folder import RunFolder
+
+WORDS = ("the", "a", "cat", "dog", "sees", "hears", "that", "old", "sleeps", ".")
+
+
+def write_corpus(folder: Path, *, train_sentences: int = 48) -> Path:
+    """Random sentences over a few words; the same on every call."""
+    generator = np.random.default_rng(5)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, count in (("train", train_sentences), ("valid", 12), ("test", 12)):
+        lines = [
+            " ".join(generator.choice(WORDS, size=length))
+            for length in generator.integers(2, 9, size=count)
+        ]
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def arguments(folder: Path, *overrides: str) -> list[str]:
+    """The command line of a small run in a folder."""
+    return [
+        "data=text",
+        f"data.root={folder / 'corpus'}",
+        f"paths.runs={folder / 'runs'}",
+        f"paths.cache={folder / 'cache'}",
+        "trainer=cpu",
+        *overrides,
+    ]
+
+
+NEURAL = ("model.size=tiny", "model.batches.max_sentences=8", "trainer.max_epochs=3")
+
+
+def settings(folder: Path, *overrides: str) -> Settings:
+    """The settings of a small run in a folder."""
+    return load_settings("train", arguments(folder, *overrides))
+
+
+def run(folder: Path, *overrides: str) -> RunFolder:
+    """Train in a folder; its corpus is written if it is not there."""
+    if not (folder / "corpus").exists():
+        write_corpus(folder / "corpus")
+    chosen = settings(folder, *overrides)
+    train.train(chosen)
+    return RunFolder(Path(chosen["run_dir"]))
+
+
+def metrics(folder: RunFolder) -> list[dict[str, str]]:
+    """The rows of ``metrics.csv``, without how long they took."""
+    with folder.metrics_path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
+def column(folder: RunFolder, name: str) -> list[float]:
+    """One column of ``metrics.csv``."""
+    return [float(row[name]) for row in metrics(folder)]
