@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -175,7 +176,7 @@ class BatchLoader(Generic[Batch]):
             # In training all processes must take the same number of steps, so a few batches may
             # repeat; in evaluation nothing may count twice.
             missing = -len(batches) % self._shards
-            batches = batches + batches[:missing]
+            batches = batches + list(itertools.islice(itertools.cycle(batches), missing))
         return batches[self._shard :: self._shards]
 
     def _load(self, plan: list[IntArray]) -> Iterator[Batch]:

@@ -66,7 +66,7 @@ class EncodedSplit:
                     for name in _ARRAYS
                 }
             )
-        except (OSError, ValueError) as error:
+        except (OSError, EOFError, ValueError) as error:
             raise InputError(
                 f"is not a prepared split: {error}", path=folder, remedy="delete the cached corpus"
             ) from error

@@ -76,8 +76,8 @@ class LanguageModelling(pl.LightningModule):
         then begin its epoch anew.
         """
         trainer: Any = self.trainer
-        steps = len(trainer.datamodule.train_dataloader()) * trainer.max_epochs
-        return steps if trainer.max_steps == -1 else min(steps, trainer.max_steps)
+        steps: int = len(trainer.datamodule.train_dataloader()) * trainer.max_epochs
+        return steps if trainer.max_steps == -1 else min(steps, int(trainer.max_steps))
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # In the middle of an epoch part of its training loss is summed already.

@@ -14,6 +14,7 @@ from typing import Any
 from src.data.batches import Collate, token_batch
 from src.data.bracket_batches import bracket_collate
 from src.data.encoded import EncodedSplit
+from src.data.timed_tree_batches import timed_tree_collate
 from src.data.tree_batches import tree_collate
 from src.data.vocabulary import Vocabulary
 from src.models.estimators import KneserNeyEstimator, UnigramEstimator
@@ -52,7 +53,8 @@ class Family:
     ) -> Collate[Any]:
         """The function that makes batches of the sentences of a split."""
         if self.build is RnngNetwork:
-            return tree_collate(
+            by_time = settings["composition"] == "attention"
+            return (timed_tree_collate if by_time else tree_collate)(
                 split, strategy=settings["strategy"], label_count=len(vocabulary.labels)
             )
         if self.build is PlmNetwork:

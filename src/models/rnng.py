@@ -24,8 +24,10 @@ from torch.nn import functional
 from src.bounds import Fraction, PositiveInt
 from src.data.actions import Kind
 from src.data.stack_plan import LEGAL_BIT, Strategy
-from src.data.tree_batches import TreeBatch
+from src.data.timed_tree_batches import TimedTreeBatch
+from src.data.tree_batches import StackBatch, TreeBatch
 from src.data.vocabulary import BEGIN_ID, END_ID, PAD_ID
+from src.models.attention_composition import AttentionComposition, timed_states
 from src.models.composition import LstmComposition
 from src.models.lstm_levels import stack_states
 from src.models.output import NextToken
@@ -65,6 +67,30 @@ class StackLstm(nn.Module):
         self.bias = nn.ParameterList(nn.Parameter(torch.zeros(4 * hidden)) for _ in widths)
         self.dropout = nn.Dropout(dropout)
 
+    @property
+    def state_size(self) -> int:
+        """Hidden state and cell of all layers."""
+        return 2 * len(self.recurrent) * int(self.recurrent[0].shape[1])
+
+    def step(self, vectors: Tensor, below: Tensor) -> Tensor:
+        """``(rows, state_size)`` states of vectors pushed on top of the states ``below``."""
+        states: list[Tensor] = []
+        inputs = vectors
+        for layer, before in enumerate(below.chunk(len(self.input), dim=1)):
+            hidden, cell = before.chunk(2, dim=1)
+            gates = functional.linear(inputs, self.input[layer], self.bias[layer])
+            gates = gates + functional.linear(hidden, self.recurrent[layer])
+            into, forget, new, out = gates.chunk(4, dim=1)
+            cell = forget.sigmoid() * cell + into.sigmoid() * new.tanh()
+            hidden = out.sigmoid() * cell.tanh()
+            states += [hidden, cell]
+            inputs = self.dropout(hidden)
+        return torch.cat(states, dim=1)
+
+    def top_hidden(self, states: Tensor) -> Tensor:
+        """The hidden state of the top layer."""
+        return states.chunk(2 * len(self.input), dim=1)[-2]
+
     def forward(self, vectors: Tensor, batch: TreeBatch) -> Tensor:
         """``(rows, hidden)`` states of the top layer after each stack element of a batch."""
         # Each vector is projected once, however often it is pushed.
@@ -82,8 +108,9 @@ class StackLstm(nn.Module):
 class RnngNetwork(nn.Module):
     """An RNNG; ``size`` sets layers, hidden and embedding, each of which can be set by itself.
 
-    ``action_norm`` says whether illegal actions are left out of the normalisation. With ``tied``
-    the scores of words use their embeddings.
+    ``composition`` is a bidirectional LSTM over the children, or gated attention
+    (:mod:`src.models.attention_composition`). ``action_norm`` says whether illegal actions are left
+    out of the normalisation. With ``tied`` the scores of words use their embeddings.
     """
 
     def __init__(
@@ -92,6 +119,7 @@ class RnngNetwork(nn.Module):
         vocabulary_size: int,
         label_count: int,
         strategy: Strategy = "top_down",
+        composition: Literal["lstm", "attention"] = "lstm",
         size: Size = "small",
         layers: PositiveInt | None = None,
         hidden: PositiveInt | None = None,
@@ -110,7 +138,11 @@ class RnngNetwork(nn.Module):
         self.label_embedding = nn.Embedding(label_count, embedding)
         self.start = nn.Parameter(torch.empty(embedding))
         self.stack = StackLstm(embedding=embedding, hidden=hidden, layers=layers, dropout=dropout)
-        self.composition = LstmComposition(size=embedding, dropout=dropout)
+        self.composition = (
+            LstmComposition(size=embedding, dropout=dropout)
+            if composition == "lstm"
+            else AttentionComposition(size=embedding, label_count=label_count, dropout=dropout)
+        )
         self.to_output = nn.Linear(hidden, embedding)
         self.action_output = nn.Linear(embedding, action_count(strategy, label_count))
         self.word_output = NextToken(
@@ -127,7 +159,7 @@ class RnngNetwork(nn.Module):
             "legal_bias", legal_bias(strategy, label_count, action_norm), persistent=False
         )
 
-    def score(self, batch: TreeBatch) -> BatchScores:
+    def score(self, batch: TreeBatch | TimedTreeBatch) -> BatchScores:
         """Log probabilities of the actions and words of a batch of trees."""
         output = self.outputs(batch)
         action, word = self.action_log_prob(output, batch), self.word_log_prob(output, batch)
@@ -137,23 +169,44 @@ class RnngNetwork(nn.Module):
             sentences=batch.sentences,
         )
 
-    def outputs(self, batch: TreeBatch) -> Tensor:
+    def outputs(self, batch: TreeBatch | TimedTreeBatch) -> Tensor:
         """``(actions, embedding)``: u before each action."""
         words = self.dropout(self.word_embedding(batch.word_types))
         labels = self.dropout(self.label_embedding.weight)
-        constituents = self.composition(words, labels, batch)
-        vectors = torch.cat([words, labels, constituents, self.start.unsqueeze(0)])
-        states = self.stack(vectors, batch)
-        before = functional.embedding(batch.top, states)
-        return functional.relu(self.to_output(self.dropout(before)))
+        if isinstance(batch, TimedTreeBatch):
+            hidden = self._hidden_by_time(words, labels, batch)
+        else:
+            constituents = self.composition(words, labels, batch)
+            hidden = self.stack(self._vectors(words, labels, constituents), batch)
+        return self._output(functional.embedding(batch.top, hidden))
 
-    def action_log_prob(self, output: Tensor, batch: TreeBatch) -> Tensor:
+    def _vectors(self, words: Tensor, labels: Tensor, constituents: Tensor) -> Tensor:
+        """All vectors in the numbering of :class:`StackBatch`."""
+        return torch.cat([words, labels, constituents, self.start.unsqueeze(0)])
+
+    def _output(self, hidden: Tensor) -> Tensor:
+        return functional.relu(self.to_output(self.dropout(hidden)))
+
+    def _hidden_by_time(self, words: Tensor, labels: Tensor, batch: TimedTreeBatch) -> Tensor:
+        empty = words.new_zeros(len(batch.constituent_label), words.shape[1])
+        states = timed_states(
+            self._vectors(words, labels, empty),
+            batch,
+            first_constituent=len(words) + len(labels),
+            push=self.stack.step,
+            state_size=self.stack.state_size,
+            compose=self.composition,
+            output=lambda states: self._output(self.stack.top_hidden(states)),
+        )
+        return self.stack.top_hidden(states)
+
+    def action_log_prob(self, output: Tensor, batch: StackBatch) -> Tensor:
         """``(actions,)`` log probabilities."""
         scores = self.action_output(output) + self.legal_bias[batch.legal]
         columns = action_column(batch.action, self.strategy)
         return -functional.cross_entropy(scores, columns, reduction="none")
 
-    def word_log_prob(self, output: Tensor, batch: TreeBatch) -> Tensor:
+    def word_log_prob(self, output: Tensor, batch: StackBatch) -> Tensor:
         """``(words,)`` log probabilities of words, given that one is shifted."""
         scores = self.word_output.logits(functional.embedding(batch.shift_top, output))
         return -functional.cross_entropy(scores, batch.shift_word, reduction="none")

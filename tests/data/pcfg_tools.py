@@ -6,7 +6,8 @@ import itertools
 import math
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -137,7 +138,7 @@ class SlowModel:
     def _iterate_inside(self) -> None:
         spans = itertools.combinations(range(len(self._words) + 1), 2)
         for begin, end in sorted(spans, key=lambda span: span[1] - span[0]):
-            self._repeat(lambda b=begin, e=end: self._update_inside(b, e))  # type: ignore[misc]
+            self._repeat(partial(self._update_inside, begin, end))
 
     def _update_inside(self, begin: int, end: int) -> float:
         change = 0.0
@@ -164,7 +165,7 @@ class SlowModel:
 
     def _iterate_prefix(self) -> None:
         for begin in reversed(range(len(self._words))):
-            self._repeat(lambda b=begin: self._update_prefix(b))  # type: ignore[misc]
+            self._repeat(partial(self._update_prefix, begin))
 
     def _update_prefix(self, begin: int) -> float:
         change = 0.0
@@ -186,8 +187,7 @@ class SlowModel:
         )
 
     @staticmethod
-    def _repeat(update: object) -> None:
-        assert callable(update)
+    def _repeat(update: Callable[[], float]) -> None:
         for _ in range(3000):
             if update() < 1e-16:
                 return

@@ -49,15 +49,20 @@ SHIFT, REDUCE, OPEN = Kind.SHIFT, Kind.REDUCE, Kind.OPEN
 
 def nested(tree: Tree) -> object:
     """A tree as tuples, which are compared much faster."""
-    result: object = tree.fold(lambda label, parts: (label, parts), str)
-    return result
+
+    def node(label: str, parts: tuple[object, ...]) -> object:
+        return label, parts
+
+    def leaf(word: str) -> object:
+        return word
+
+    return tree.fold(node, leaf)
 
 
 def assert_comes_back(tree: Tree) -> None:
-    expected = nested(tree)
-    assert nested(from_top_down(top_down(tree))) == expected
-    assert nested(from_in_order(in_order(tree))) == expected
-    assert nested(from_bracket_tokens(bracket_tokens(tree))) == expected
+    assert from_top_down(top_down(tree)) == tree
+    assert from_in_order(in_order(tree)) == tree
+    assert from_bracket_tokens(bracket_tokens(tree)) == tree
 
 
 def test_running_example() -> None:
@@ -69,7 +74,7 @@ def test_running_example() -> None:
         *[the, np, hungry, cat, CLOSE],
         *[s, meows, vp, CLOSE, CLOSE, FINISH],
     ]
-    assert bracket_tokens(tree) == ["(S", "(NP", "the", "hungry", "cat", ")", "(VP", "meows", ")", ")"]
+    assert " ".join(bracket_tokens(tree)) == "(S (NP the hungry cat ) (VP meows ) )"
 
 
 @given(trees())
@@ -115,7 +120,7 @@ def test_broken_top_down_sequences(actions: list[Action]) -> None:
 
 
 def test_kinds() -> None:
-    actions = [Word("a"), Open("S"), CLOSE, FINISH]
+    actions: list[Action] = [Word("a"), Open("S"), CLOSE, FINISH]
     assert kinds(actions) == [SHIFT, OPEN, REDUCE, Kind.FINISH]
     assert kind_of(Open("NP")) == 3, "encoded actions add the label's number to this"
 
@@ -143,10 +148,13 @@ def test_every_step_of_a_tree_is_legal(strategy: Strategy, tree: Tree) -> None:
 
 
 def assert_all_come_back(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-    """Check each sentence and pass it on."""
+    """Send each tree through one linearisation after the other, and pass its sentence on."""
     for sentence in sentences:
         assert sentence.tree is not None
-        assert_comes_back(sentence.tree)
+        tree = from_top_down(top_down(sentence.tree))
+        tree = from_in_order(in_order(tree))
+        tree = from_bracket_tokens(bracket_tokens(tree))
+        assert nested(tree) == nested(sentence.tree)
         yield sentence
 
 
@@ -257,7 +265,12 @@ def all_trees(words: int, constituents: int) -> Iterator[Tree]:
 
 
 def labelled(sequence: list[Kind]) -> list[Action]:
-    actions = {SHIFT: Word("w"), REDUCE: CLOSE, OPEN: Open("X"), Kind.FINISH: FINISH}
+    actions: dict[Kind, Action] = {
+        SHIFT: Word("w"),
+        REDUCE: CLOSE,
+        OPEN: Open("X"),
+        Kind.FINISH: FINISH,
+    }
     return [actions[kind] for kind in sequence]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pytest
@@ -49,10 +50,10 @@ def loader(
     epoch: int = 0,
     shard: int = 0,
     shards: int = 1,
-) -> BatchLoader:
+) -> BatchLoader[TokenBatch]:
     return BatchLoader(
-        split,
-        collate=token_batch,
+        split.lengths,
+        collate=partial(token_batch, split),
         settings=settings,
         shuffle_seed=seed,
         epoch=lambda: epoch,
@@ -188,10 +189,10 @@ def test_order_follows_from_seed_and_epoch() -> None:
 
 
 def test_epoch_is_asked_for_anew() -> None:
-    epoch = 0
+    epoch, split = 0, numbered_split()
     batches = BatchLoader(
-        numbered_split(),
-        collate=token_batch,
+        split.lengths,
+        collate=partial(token_batch, split),
         settings=SMALL,
         shuffle_seed=1,
         epoch=lambda: epoch,
@@ -208,17 +209,30 @@ def test_length_is_the_number_of_batches() -> None:
     assert len(batches) == len(list(batches)) > 10
 
 
+def parts_of(split: EncodedSplit, seed: int | None, shards: int) -> list[list[TokenBatch]]:
+    return [list(loader(split, seed=seed, shard=n, shards=shards)) for n in range(shards)]
+
+
 @pytest.mark.parametrize("shards", [2, 3, 4])
-@pytest.mark.parametrize("seed", [None, 5])
-def test_shards_share_the_batches(shards: int, seed: int | None) -> None:
+def test_shards_of_training_take_equally_many_steps(shards: int) -> None:
+    """Each batch once; but where they do not come out even, the first ones again."""
     split = numbered_split()
-    parts = [list(loader(split, seed=seed, shard=n, shards=shards)) for n in range(shards)]
-    assert len(set(map(len, parts))) == 1
-    whole = list(loader(split, seed=seed))
-    missing = -len(whole) % shards
+    parts, whole = parts_of(split, 5, shards), list(loader(split, seed=5))
     taken = [batch for step in zip(*parts, strict=True) for batch in step]
-    assert_same(taken, whole + whole[:missing])
-    assert len(loader(split, seed=seed, shards=shards)) == len(parts[0])
+    assert_same(taken, whole + whole[: -len(whole) % shards])
+    assert len(loader(split, seed=5, shards=shards)) == len(parts[0])
+
+
+@pytest.mark.parametrize("shards", [2, 3, 4, 50])
+def test_shards_of_evaluation_count_nothing_twice(shards: int) -> None:
+    split = numbered_split()
+    seen = [
+        token
+        for part in parts_of(split, None, shards)
+        for batch in part
+        for token in sentences_in(batch)
+    ]
+    assert sorted(seen) == list(range(100, 157))
 
 
 @pytest.mark.parametrize("given_out", [0, 1, 5])

@@ -10,13 +10,15 @@ from hypothesis import given
 from src.data.tree import CLOSE, Event, Open, Tree, Word, from_events
 from tests.data.strategies import EXAMPLE, deep_tree, trees
 
+# fmt: off
 EXAMPLE_EVENTS: list[Event] = [
     Open("S"),
-    *[Open("NP"), Open("DT"), Word("the"), CLOSE, Open("JJ"), Word("hungry"), CLOSE],
-    *[Open("NN"), Word("cat"), CLOSE, CLOSE],
-    *[Open("VP"), Open("VBZ"), Word("meows"), CLOSE, CLOSE],
+    Open("NP"), Open("DT"), Word("the"), CLOSE, Open("JJ"), Word("hungry"), CLOSE,
+    Open("NN"), Word("cat"), CLOSE, CLOSE,
+    Open("VP"), Open("VBZ"), Word("meows"), CLOSE, CLOSE,
     CLOSE,
 ]
+# fmt: on
 
 
 def test_events_of_example() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -27,12 +27,13 @@ def start(
     )
 
 
-def call(module: ModuleType, *arguments: str) -> int:
-    """Call the main function of a script with a command line; its exit code."""
+def call(script: str, *arguments: str) -> int:
+    """Run a script within this process, which is much faster; its exit code."""
+    path = str(ROOT / script)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [str(module.__file__), *arguments])
+        patch.setattr(sys, "argv", [path, *arguments])
         try:
-            module.main()
+            runpy.run_path(path, run_name="__main__")
         except SystemExit as stop:
             return int(stop.code or 0)
     return 0

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import evaluate
 import train
 from src.config import load_settings
 from src.eval.comparison import EXACT
+from src.models.run_folder import RunFolder
 from tests import small_runs
 from tests.integration.commands import TINY, call, start, toy
 
@@ -36,7 +36,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 def _evaluate(folder: Path, output: Path, *arguments: str) -> int:
     return call(
-        evaluate,
+        "evaluate.py",
         f"run={folder / 'runs'}",
         f"output={output}",
         f"paths.cache={folder / 'cache'}",
@@ -85,7 +85,7 @@ def test_numbers_are_those_of_training(runs: Path, tmp_path: Path) -> None:
     for row in _rows(tmp_path / "perplexity.csv"):
         if row["model"] != EXACT:
             path = runs / "runs" / "toy_english" / row["model"] / f"seed{row['seed']}"
-            kept = evaluate.RunFolder(path).result()["test"]
+            kept = RunFolder(path).result()["test"]
             assert float(row["perplexity"]) == pytest.approx(kept["perplexity"], rel=1e-9)
             without = float(row["perplexity_without_end"])
             assert without == pytest.approx(kept["perplexity_without_end"], rel=1e-9)
@@ -128,7 +128,7 @@ def test_mistakes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_help_shows_examples_and_choices(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(evaluate, "--help") == 0
+    assert call("evaluate.py", "--help") == 0
     text = capsys.readouterr().out
     for part in ("python evaluate.py task=perplexity run=", "task:", "perplexity", "split: test"):
         assert part in text

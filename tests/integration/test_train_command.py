@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import train
 from src.models.arpa import write_arpa
 from src.models.ngram import NgramModel
 from src.models.run_folder import RunFolder, find_runs
@@ -69,7 +68,7 @@ def test_mistakes_end_the_command_before_anything_is_written(tmp_path: Path) -> 
 
 
 def test_help_shows_examples_and_choices(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(train, "--help") == 0
+    assert call("train.py", "--help") == 0
     text = capsys.readouterr().out
     for part in (
         "python train.py model=lstm data=ptb_sample seed=3",
@@ -100,7 +99,7 @@ def test_a_missing_corpus_is_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], data: str, parts: list[str]
 ) -> None:
     code = call(
-        train,
+        "train.py",
         f"data={data}",
         f"data.root={tmp_path / 'absent'}",
         f"paths.runs={tmp_path / 'runs'}",
@@ -116,7 +115,7 @@ def test_a_missing_corpus_is_explained(
 def test_a_model_of_trees_on_text_is_refused_before_loading(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = call(train, "model=rnng", "data=text", f"data.root={tmp_path / 'absent'}")
+    code = call("train.py", "model=rnng", "data=text", f"data.root={tmp_path / 'absent'}")
     assert code == 2
     text = capsys.readouterr().err
     assert "learns from trees" in text
@@ -161,7 +160,7 @@ def test_a_damaged_arpa_file_is_explained(
     arguments = small_runs.arguments(
         tmp_path, "model=ngram", f"model.network.arpa={tmp_path / 'bad.arpa'}"
     )
-    assert call(train, *arguments) == 2
+    assert call("train.py", *arguments) == 2
     assert "bad.arpa:5: cannot read 'x y'" in capsys.readouterr().err
 
 

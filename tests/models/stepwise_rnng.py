@@ -1,4 +1,4 @@
-"""An RNNG that plays each sentence action by action: slow, obvious, and the measure of the fast one.
+"""An RNNG that plays each sentence action by action: slow and obvious, the measure of the fast.
 
 It uses the weights of a network and nothing else of it.
 """
@@ -12,6 +12,8 @@ from torch.nn import functional
 from src.data.actions import Action, Kind, ParserState, kind_of, legal_in_order, legal_top_down
 from src.data.tree import Close, Open, Word
 from src.data.vocabulary import Vocabulary
+from src.models.attention_composition import AttentionComposition
+from src.models.composition import LstmComposition
 from src.models.rnng import RnngNetwork
 
 State = tuple[Tensor, Tensor]
@@ -79,13 +81,15 @@ class StepwiseRnng:
             column = len(order) + self._vocabulary.label_ids[action.label]
         else:
             column = order.index(kind_of(action))
-        return scores.log_softmax(0)[column]
+        log_prob: Tensor = scores.log_softmax(0)[column]
+        return log_prob
 
     def _word_log_prob(self, output: Tensor, word: int) -> Tensor:
         scores = self._network.word_output.linear(output)
         possible = torch.ones(len(scores), dtype=torch.bool)
         possible[:3] = False  # <pad>, <s> and </s> are never generated
-        return scores.masked_fill(~possible, -torch.inf).log_softmax(0)[word]
+        log_prob: Tensor = scores.masked_fill(~possible, -torch.inf).log_softmax(0)[word]
+        return log_prob
 
     def _open(self, label: int) -> None:
         vector = self._network.label_embedding.weight[label]
@@ -113,24 +117,44 @@ class StepwiseRnng:
 
     def _reduce(self) -> None:
         children: list[Tensor] = []
+        output = self._output()
         while True:
             _, vector, label = self._stack.pop()
             if label is not None:
                 break
             children.append(vector)
-        self._push(self._compose(vector, children[::-1]), None)
-
-    def _compose(self, label: Tensor, children: list[Tensor]) -> Tensor:
+        children.reverse()
         part = self._network.composition
-        zero = torch.zeros(part.size, dtype=label.dtype)
-        ahead: State = (zero, zero)
-        for vector in [label, *children]:
-            ahead = lstm_cell(
-                vector, ahead, part.forward_input, part.forward_recurrent, part.forward_bias
-            )
-        back: State = (zero, zero)
-        for vector in [label, *reversed(children)]:
-            back = lstm_cell(
-                vector, back, part.backward_input, part.backward_recurrent, part.backward_bias
-            )
-        return functional.relu(part.output(torch.cat([ahead[0], back[0]])))
+        if isinstance(part, AttentionComposition):
+            self._push(attend(part, label, children, output), None)
+        else:
+            self._push(read_children(part, vector, children), None)
+
+
+def read_children(part: LstmComposition, label: Tensor, children: list[Tensor]) -> Tensor:
+    """The vector of a constituent by a bidirectional LSTM."""
+    zero = torch.zeros(part.size, dtype=label.dtype)
+    ahead: State = (zero, zero)
+    for vector in [label, *children]:
+        ahead = lstm_cell(
+            vector, ahead, part.forward_input, part.forward_recurrent, part.forward_bias
+        )
+    back: State = (zero, zero)
+    for vector in [label, *reversed(children)]:
+        back = lstm_cell(
+            vector, back, part.backward_input, part.backward_recurrent, part.backward_bias
+        )
+    return functional.relu(part.output(torch.cat([ahead[0], back[0]])))
+
+
+def attend(
+    part: AttentionComposition, label: int, children: list[Tensor], output: Tensor
+) -> Tensor:
+    """The vector of a constituent by gated attention."""
+    read = part.lstm(torch.stack(children).unsqueeze(1))[0].squeeze(1)
+    query = torch.cat([part.label_query.weight[label], output])
+    weights = torch.stack([(part.match(h) * query).sum() for h in read]).softmax(0)
+    mean = sum(w * h for w, h in zip(weights, read, strict=True))
+    own = part.label_vector.weight[label]
+    gate = part.gate(torch.cat([own, mean])).sigmoid()
+    return functional.relu(part.output(gate * own + (1 - gate) * mean))

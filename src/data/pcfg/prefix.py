@@ -134,9 +134,8 @@ class ExactModel:
             self._fill_column(inside, prefix, words[:, end - 1], end)
             conditional[:, end - 1] = prefix[:, 0, end, start]
             scale = np.where(conditional[:, end - 1] > 0.0, conditional[:, end - 1], 1.0)
-            for chart in (inside, prefix):
-                scaled = chart[:, :end, end] / scale[:, None, None]
-                chart[:, :end, end] = np.minimum(scaled, _CEILING)
+            inside[:, :end, end] /= scale[:, None, None]
+            prefix[:, :end, end] /= scale[:, None, None]
         return conditional, inside[:, 0, length, start]
 
     def _fill_column(self, inside: Array, prefix: Array, word: Array, end: int) -> None:
@@ -151,8 +150,8 @@ class ExactModel:
             left = inside[:, begin, begin + 1 : end][:, :, rules.left]
             inner = self._combine(left, inside[:, begin + 1 : end, end])
             open_ended = self._combine(left, prefix[:, begin + 1 : end, end])
-            inside[:, begin, end] = inner @ unary
-            prefix[:, begin, end] = open_ended @ left_corner
+            inside[:, begin, end] = np.minimum(inner @ unary, _CEILING)
+            prefix[:, begin, end] = np.minimum(open_ended @ left_corner, _CEILING)
 
     def _combine(self, left: Array, right: Array) -> Array:
         """Sum over splits and rules, per parent; ``left`` is per rule, ``right`` per category."""

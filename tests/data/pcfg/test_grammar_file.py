@@ -28,7 +28,7 @@ P       : near
 
 
 def rules_of(grammar: Grammar, left: str) -> dict[str, float]:
-    return {" ".join(rule.right): pytest.approx(rule.probability) for rule in grammar.rules[left]}
+    return {" ".join(rule.right): round(rule.probability, 12) for rule in grammar.rules[left]}
 
 
 def test_documented_example() -> None:
@@ -40,7 +40,7 @@ def test_documented_example() -> None:
     # num stands on the left: one rule for each value, with its full weight.
     assert rules_of(grammar, "NP[sg]") == {"Det N[sg]": 0.75, "NP[sg] PP": 0.25}
     assert rules_of(grammar, "NP[pl]") == {"Det N[pl]": 0.75, "NP[pl] PP": 0.25}
-    assert rules_of(grammar, "N[sg]") == {"cat": 1 / 3, "dog": 2 / 3}
+    assert rules_of(grammar, "N[sg]") == pytest.approx({"cat": 1 / 3, "dog": 2 / 3})
     assert grammar.words == ("cat", "cats", "dog", "meow", "meows", "near", "the")
 
 
@@ -49,10 +49,9 @@ def test_independent_variables_of_one_feature() -> None:
         "%start S\n%feature num = sg pl\nS -> N[num] V[num] N[num2] {2} | V[num]\n"
         "N[num] : n\nV[num] : v\n"
     )
-    assert rules_of(grammar, "S") == {
-        **{f"N[{a}] V[{a}] N[{b}]": 1 / 6 for a in ("sg", "pl") for b in ("sg", "pl")},
-        **{f"V[{a}]": 1 / 6 for a in ("sg", "pl")},
-    }
+    expected = {f"N[{a}] V[{a}] N[{b}]": 1 / 6 for a in ("sg", "pl") for b in ("sg", "pl")}
+    expected |= {f"V[{a}]": 1 / 6 for a in ("sg", "pl")}
+    assert rules_of(grammar, "S") == pytest.approx(expected)
 
 
 def test_several_features_and_values() -> None:
@@ -68,7 +67,7 @@ def test_several_features_and_values() -> None:
 def test_rules_that_fall_together_add_up() -> None:
     grammar = grammar_of("%start S\nS -> A {1} | A {2} | B {1}\nA : a a b\nB : b\n")
     assert rules_of(grammar, "S") == {"A": 0.75, "B": 0.25}
-    assert rules_of(grammar, "A") == {"a": 2 / 3, "b": 1 / 3}
+    assert rules_of(grammar, "A") == pytest.approx({"a": 2 / 3, "b": 1 / 3})
 
 
 def test_lines_that_go_on_and_comments() -> None:
@@ -117,7 +116,7 @@ def test_mistakes_are_located(text: str, line: int, problem: str) -> None:
 
 
 def test_start_without_rule() -> None:
-    with pytest.raises(GrammarError, match="test.pcfg: the start category T has no rule"):
+    with pytest.raises(GrammarError, match=r"test\.pcfg: the start category T has no rule"):
         grammar_of("%start T\nS : a\n")
 
 

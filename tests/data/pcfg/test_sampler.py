@@ -73,7 +73,7 @@ def test_seeds() -> None:
 
 
 def test_deep_trees() -> None:
-    """A sentence of tens of thousands of words is no problem."""
-    grammar = grammar_of("%start S\nS -> A S {99999} | A {1}\nA : a\n")
+    """A sentence of thousands of words is no problem."""
+    grammar = grammar_of("%start S\nS -> A S {19999} | A {1}\nA : a\n")
     sampler = Sampler(grammar, seed=0)
-    assert max(len(sampler.draw().words()) for _ in range(2)) > 10_000
+    assert max(len(sampler.draw().words()) for _ in range(2)) > 5_000

@@ -1,0 +1,57 @@
+"""Encoded treebanks made from trees at hand, for the tests of structured models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from src.data.actions import Action, in_order, top_down
+from src.data.brackets import parse_tree
+from src.data.encoded import EncodedSplit, encode_words
+from src.data.raw_split import Inventory, collect
+from src.data.sentence import Sentence, Source
+from src.data.stack_plan import Strategy
+from src.data.tree import Tree
+from src.data.vocabulary import Vocabulary, build_vocabulary
+
+STRATEGIES: tuple[Strategy, ...] = ("top_down", "in_order")
+
+# Small trees of many shapes: unary chains, flat, left- and right-branching, nested on both sides.
+SHAPES = tuple(
+    parse_tree(text)
+    for text in (
+        "(S (NP the hungry cat) (VP meows))",
+        "(S a)",
+        "(S (NP (NP (NP a))))",
+        "(S a b c d e)",
+        "(S (A (B (C a) b) c) d)",
+        "(S a (A b (B c (C d))))",
+        "(S (A a b) c (B (C d) (A e (B f) g)) h)",
+        "(A (A (A a) (B b)) (C (B c d) e (A (B (C f)))))",
+    )
+)
+
+
+def actions_of(tree: Tree, strategy: Strategy) -> list[Action]:
+    """The actions of a tree in the order of a strategy."""
+    return top_down(tree) if strategy == "top_down" else in_order(tree)
+
+
+def encode_trees(trees: Sequence[Tree]) -> tuple[EncodedSplit, Vocabulary]:
+    """A split of trees, with a vocabulary that holds all of their words."""
+    words, labels = Inventory(), Inventory()
+    sentences = [
+        Sentence(tree.words(), Source("sample", number), tree) for number, tree in enumerate(trees)
+    ]
+    raw = collect(sentences, words, labels)
+    vocabulary = build_vocabulary(
+        raw.word_counts(words), labels=labels.items, language="en", min_count=1
+    )
+    first, elsewhere = (
+        np.array([vocabulary.ids[vocabulary.seen_as(w, is_first=f)] for w in words.items])
+        for f in (True, False)
+    )
+    label_ids = np.array([vocabulary.label_ids[label] for label in labels.items])
+    encoded = encode_words(raw, elsewhere=elsewhere, first=first, label_ids=label_ids)
+    return encoded, vocabulary
