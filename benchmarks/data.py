@@ -8,6 +8,7 @@ is set. NLTK reads the same text, for comparison. Batches are made with no model
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
 import time
@@ -62,7 +63,12 @@ def measure_batches(reader: Reader) -> list[tuple[str, str]]:
         first = seconds(lambda: preparation.prepare(cache), repeats=1)
         again = seconds(lambda: preparation.prepare(cache))
         split = preparation.prepare(cache).split("train")
-        loader = BatchLoader(split, collate=token_batch, settings=BatchSettings(), shuffle_seed=1)
+        loader = BatchLoader(
+            split.lengths,
+            collate=functools.partial(token_batch, split),
+            settings=BatchSettings(),
+            shuffle_seed=1,
+        )
         count = len(loader)
         epoch = seconds(lambda: list(loader))
     return [

@@ -144,7 +144,7 @@ def apply_in_full_precision(function: type[torch.autograd.Function], *arguments:
     """Apply a function outside of mixed precision: states add up over many steps."""
     device = next(a.device.type for a in arguments if isinstance(a, Tensor))
     with torch.autocast(device_type=device, enabled=False):
-        result: Tensor = function.apply(*map(_widened, arguments))  # type: ignore[no-untyped-call]
+        result: Tensor = function.apply(*map(_widened, arguments))
     return result
 
 

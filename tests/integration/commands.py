@@ -43,8 +43,8 @@ def toy(folder: Path, *arguments: str, train_sentences: int = 200) -> list[str]:
     """The command line of a small run on the English toy corpus."""
     return [
         f"data.reader.train={train_sentences}",
-        "data.reader.valid=50",
-        "data.reader.test=200",
+        "data.reader.valid=20",
+        "data.reader.test=100",
         f"paths.runs={folder / 'runs'}",
         f"paths.cache={folder / 'cache'}",
         *arguments,

@@ -49,7 +49,8 @@ def _write(folder: Path, text: str) -> Path:
 
 def _log10(model: NgramModel, vocabulary: Vocabulary, sentence: str) -> list[float]:
     ids = np.array(vocabulary.encode(sentence.split()), dtype=np.int64)
-    return (model.score([ids])[0] / math.log(10)).tolist()
+    scores: list[float] = (model.score([ids])[0] / math.log(10)).tolist()
+    return scores
 
 
 @pytest.mark.parametrize(

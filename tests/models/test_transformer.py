@@ -72,10 +72,11 @@ def _attended(states: list[Tensor], block: Block) -> list[Tensor]:
 
 def _by_hand(network: TransformerNetwork, sentence: list[int]) -> Tensor:
     states = [
-        network.token_embedding.weight[word] + network.position_embedding.weight[position]
+        network.decoder.token_embedding.weight[word]
+        + network.decoder.position_embedding.weight[position]
         for position, word in enumerate([BEGIN_ID, *sentence])
     ]
-    for block in network.blocks:
+    for block in network.decoder.blocks:
         assert isinstance(block, Block)
         mixed = _attended(states, block)
         states = [state + other for state, other in zip(states, mixed, strict=True)]
@@ -85,7 +86,9 @@ def _by_hand(network: TransformerNetwork, sentence: list[int]) -> Tensor:
         ]
     log_probs = []
     for state, target in zip(states, [*sentence, END_ID], strict=True):
-        logits = network.token_embedding.weight @ _normalised(state, network.final_norm)
+        logits = network.decoder.token_embedding.weight @ _normalised(
+            state, network.decoder.final_norm
+        )
         logits[[PAD_ID, BEGIN_ID]] = -torch.inf
         log_probs.append(logits[target] - logits.exp().sum().log())
     return torch.stack(log_probs).detach()
@@ -133,8 +136,8 @@ def test_parameters_are_those_of_gpt2(size: str, layers: int, hidden: int, heads
     embeddings = SIZE * hidden + 512 * hidden
     expected = embeddings + layers * (norms + attention + feed_forward) + 2 * hidden
     assert sum(weight.numel() for weight in network.parameters()) == expected
-    assert len(network.blocks) == layers
-    first = network.blocks[0]
+    assert len(network.decoder.blocks) == layers
+    first = network.decoder.blocks[0]
     assert isinstance(first, Block)
     assert first.attention.heads == heads
 
@@ -142,8 +145,8 @@ def test_parameters_are_those_of_gpt2(size: str, layers: int, hidden: int, heads
 def test_base_is_the_default() -> None:
     with torch.device("meta"):
         network = TransformerNetwork(vocabulary_size=SIZE)
-    assert len(network.blocks) == 12
-    assert network.token_embedding.embedding_dim == 768
+    assert len(network.decoder.blocks) == 12
+    assert network.decoder.token_embedding.embedding_dim == 768
 
 
 def test_gpt2_itself_has_124_million_parameters() -> None:
@@ -154,7 +157,9 @@ def test_gpt2_itself_has_124_million_parameters() -> None:
 
 def test_embeddings_are_tied_and_saved_once(tmp_path: Path) -> None:
     network = _network()
-    assert network.output.linear.weight.data_ptr() == network.token_embedding.weight.data_ptr()
+    assert (
+        network.output.linear.weight.data_ptr() == network.decoder.token_embedding.weight.data_ptr()
+    )
     save_weights(network, tmp_path / "w.safetensors")
     shapes = [tuple(w.shape) for w in load_file(tmp_path / "w.safetensors").values()]
     assert shapes.count((SIZE, HIDDEN)) == 1
@@ -183,11 +188,11 @@ def test_heads_must_divide_the_width() -> None:
 def test_initial_weights_are_those_of_gpt2() -> None:
     torch.manual_seed(0)
     network = TransformerNetwork(vocabulary_size=400, size="tiny")
-    block = network.blocks[0]
+    block = network.decoder.blocks[0]
     assert isinstance(block, Block)
-    assert network.token_embedding.weight.std().item() == pytest.approx(0.02, rel=0.02)
+    assert network.decoder.token_embedding.weight.std().item() == pytest.approx(0.02, rel=0.02)
     assert block.expand.weight.std().item() == pytest.approx(0.02, rel=0.02)
-    residual = 0.02 / math.sqrt(2 * len(network.blocks))
+    residual = 0.02 / math.sqrt(2 * len(network.decoder.blocks))
     assert block.contract.weight.std().item() == pytest.approx(residual, rel=0.02)
     assert block.attention.project.weight.std().item() == pytest.approx(residual, rel=0.02)
     assert block.expand.bias.abs().sum().item() == 0.0

@@ -1,0 +1,174 @@
+"""The usual way to train an RNNG: all sentences of a batch in step, one action at a time.
+
+Stacks are tensors of fixed size, sentences are padded to the longest. This is what the schedule by
+level is measured against; the loss is the same.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from src.data.actions import Kind
+from src.data.encoded import EncodedSplit
+from src.data.raw_split import IntArray
+from src.data.stack_plan import StackPlan
+from src.data.vocabulary import PAD_ID
+from src.models.composition import LstmComposition
+from src.models.rnng import RnngNetwork, action_column
+
+_PADDING = -1
+
+
+class StepwiseBatch:
+    """Padded words, actions and legal bits, and the largest stack."""
+
+    def __init__(self, split: EncodedSplit, plan: StackPlan, sentences: IntArray) -> None:
+        words = [torch.from_numpy(split.sentence(n).astype("int64")) for n in sentences]
+        actions = [
+            torch.from_numpy(
+                split.actions[split.action_offsets[n] : split.action_offsets[n + 1]].astype("int64")
+            )
+            for n in sentences
+        ]
+        self.words: Tensor = nn.utils.rnn.pad_sequence(
+            words, batch_first=True, padding_value=PAD_ID
+        )
+        self.actions = nn.utils.rnn.pad_sequence(actions, batch_first=True, padding_value=_PADDING)
+        rows = [
+            plan.depth[plan.element_offsets[n] : plan.element_offsets[n + 1]] for n in sentences
+        ]
+        self.room = max(int(depth.max()) for depth in rows) + 2
+
+
+class StepwiseRnng(nn.Module):
+    """A top-down RNNG with the weights of a given network, without dropout."""
+
+    def __init__(self, network: RnngNetwork) -> None:
+        super().__init__()
+        self.network = network
+        part = network.composition
+        assert isinstance(part, LstmComposition)
+        # The library's LSTM reads the children, as in other implementations.
+        self.lstm = nn.LSTM(part.size, part.size, bidirectional=True, batch_first=True)
+        with torch.no_grad():
+            for suffix, direction in (("", "forward"), ("_reverse", "backward")):
+                getattr(self.lstm, f"weight_ih_l0{suffix}").copy_(
+                    getattr(part, f"{direction}_input")
+                )
+                getattr(self.lstm, f"weight_hh_l0{suffix}").copy_(
+                    getattr(part, f"{direction}_recurrent")
+                )
+                getattr(self.lstm, f"bias_ih_l0{suffix}").copy_(getattr(part, f"{direction}_bias"))
+                getattr(self.lstm, f"bias_hh_l0{suffix}").zero_()
+
+    def log_prob(self, batch: StepwiseBatch) -> Tensor:
+        """The joint log probability of the batch."""
+        network, count = self.network, len(batch.words)
+        rows = torch.arange(count)
+        words = network.word_embedding(batch.words)
+        stack = Stacks(network, count, batch.room)
+        stack.push(rows, network.start.expand(count, -1), torch.zeros(count, dtype=torch.bool))
+        position = torch.zeros(count, dtype=torch.long)
+        last = torch.full((count,), _PADDING)
+        total: Tensor = words.new_zeros(())
+        for actions in batch.actions.unbind(1):
+            active = rows[actions != _PADDING]
+            total = total + self._step_log_prob(stack, actions, last, batch, position, active)
+            self._advance(stack, actions, words, position)
+            last = torch.where(actions == _PADDING, last, actions)
+        return total
+
+    def _step_log_prob(
+        self,
+        stack: Stacks,
+        actions: Tensor,
+        last: Tensor,
+        batch: StepwiseBatch,
+        position: Tensor,
+        active: Tensor,
+    ) -> Tensor:
+        network = self.network
+        output = functional.relu(network.to_output(stack.top_hidden()))
+        legal = torch.where(last == _PADDING, 8, torch.where(last >= Kind.OPEN, 9, 11))
+        scores = network.action_output(output) + network.legal_bias[legal]
+        columns = action_column(actions, network.strategy)
+        log_prob = -functional.cross_entropy(scores[active], columns[active], reduction="sum")
+        shifts = (actions == Kind.SHIFT).nonzero().squeeze(1)
+        if len(shifts):
+            logits = network.word_output.logits(output[shifts])
+            targets = batch.words[shifts, position[shifts]]
+            log_prob = log_prob - functional.cross_entropy(logits, targets, reduction="sum")
+        return log_prob
+
+    def _advance(self, stack: Stacks, actions: Tensor, words: Tensor, position: Tensor) -> None:
+        shifts = (actions == Kind.SHIFT).nonzero().squeeze(1)
+        opens = (actions >= Kind.OPEN).nonzero().squeeze(1)
+        reduces = (actions == Kind.REDUCE).nonzero().squeeze(1)
+        vectors, rows, is_label = [], [], []
+        if len(shifts):
+            vectors.append(words[shifts, position[shifts]])
+            position[shifts] += 1
+        if len(opens):
+            vectors.append(self.network.label_embedding(actions[opens] - Kind.OPEN))
+        if len(reduces):
+            children, lengths, labels = stack.pop_constituents(reduces)
+            vectors.append(self._compose(children, lengths, labels))
+        for group, opening in ((shifts, False), (opens, True), (reduces, False)):
+            if len(group):
+                rows.append(group)
+                is_label.append(torch.full((len(group),), opening))
+        stack.push(torch.cat(rows), torch.cat(vectors), torch.cat(is_label))
+
+    def _compose(self, children: Tensor, lengths: Tensor, labels: Tensor) -> Tensor:
+        rows = torch.arange(len(labels))
+        padded = torch.cat(
+            [labels.unsqueeze(1), children, torch.zeros_like(labels).unsqueeze(1)], 1
+        )
+        padded[rows, lengths + 1] = labels
+        packed = pack_padded_sequence(padded, lengths + 2, batch_first=True, enforce_sorted=False)
+        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        size = labels.shape[1]
+        ends = torch.cat([states[rows, lengths][:, :size], states[:, 1, size:]], dim=1)
+        return functional.relu(self.network.composition.output(ends))
+
+
+class Stacks:
+    """Stacks of fixed size, one for each sentence of a batch."""
+
+    def __init__(self, network: RnngNetwork, count: int, room: int) -> None:
+        self._step = network.stack.step
+        self._top_hidden = network.stack.top_hidden
+        self._states = network.start.new_zeros(count, room, network.stack.state_size)
+        self._vectors = network.start.new_zeros(count, room, len(network.start))
+        self._is_label = torch.zeros(count, room, dtype=torch.bool)
+        self._height = torch.zeros(count, dtype=torch.long)
+
+    def top_hidden(self) -> Tensor:
+        top = self._states[torch.arange(len(self._height)), self._height - 1]
+        return self._top_hidden(top)
+
+    def push(self, rows: Tensor, vectors: Tensor, is_label: Tensor) -> None:
+        height = self._height[rows]
+        below = self._states[rows, (height - 1).clamp(min=0)]
+        below = below * (height > 0).unsqueeze(1)
+        new = self._step(vectors, below)
+        self._states[rows, height] = new
+        self._vectors[rows, height] = vectors
+        self._is_label[rows, height] = is_label
+        self._height[rows] += 1
+
+    def pop_constituents(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Children (padded), their number, and the vector of the label, off the stacks."""
+        place = torch.arange(self._is_label.shape[1])
+        inside = place < self._height[rows].unsqueeze(1)
+        label = torch.where(self._is_label[rows] & inside, place, -1).max(1).values
+        lengths = self._height[rows] - label - 1
+        columns = label.unsqueeze(1) + 1 + torch.arange(int(lengths.max()))
+        children = self._vectors[rows.unsqueeze(1), columns.clamp(max=len(place) - 1)]
+        labels = self._vectors[rows, label]
+        self._is_label[rows, label] = False
+        self._height[rows] = label
+        return children, lengths, labels
