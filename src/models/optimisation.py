@@ -46,7 +46,9 @@ def make_optimiser(network: nn.Module, settings: OptimiserSettings) -> Optimizer
     ]
     if settings.algorithm == "sgd":
         return SGD(groups, lr=settings.learning_rate, momentum=settings.momentum)
-    return AdamW(groups, lr=settings.learning_rate)
+    # One pass over all weights; on GPUs it would not go with clipping under mixed precision.
+    on_cpu = all(weight.device.type == "cpu" for weight in network.parameters())
+    return AdamW(groups, lr=settings.learning_rate, fused=on_cpu)
 
 
 def make_schedule(

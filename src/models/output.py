@@ -45,12 +45,15 @@ class NextToken(nn.Module):
         self.linear = nn.Linear(hidden, vocabulary_size, bias=bias)
         excluded = torch.zeros(vocabulary_size)
         excluded[list(never)] = -torch.inf
+        self.excluded: Tensor
         self.register_buffer("excluded", excluded, persistent=False)
 
     def logits(self, states: Tensor) -> Tensor:
         """``(…, vocabulary)`` scores, ``-inf`` where a token cannot come next."""
-        logits: Tensor = self.linear(states) + self.excluded
-        return logits
+        bias = self.linear.bias
+        # Exclusion costs nothing as part of the bias.
+        excluded = self.excluded if bias is None else bias + self.excluded
+        return functional.linear(states, self.linear.weight, excluded)
 
     def log_prob(self, states: Tensor, batch: TokenBatch) -> Tensor:
         """``(sentences, length)`` log probabilities of the targets, zero on padding.

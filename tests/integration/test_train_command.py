@@ -91,8 +91,6 @@ def test_help_shows_examples_and_choices(capsys: pytest.CaptureFixture[str]) -> 
         ("brackets", ["bracketed trees", "train.txt", "data.root="]),
         ("text", ["plain text", "train.txt", "data.root="]),
         ("xinhua", ["train.txt", "data.root="]),
-        ("ptb_sample", ["treebank", "nltk"]),
-        ("sinica", ["sinica_treebank", "nltk"]),
     ],
 )
 def test_a_missing_corpus_is_explained(
@@ -109,6 +107,21 @@ def test_a_missing_corpus_is_explained(
     text = capsys.readouterr().err
     for part in [*parts, "absent", "data=toy_english"]:
         assert part.lower() in text.lower()
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_missing_nltk_corpus_is_explained(tmp_path: Path) -> None:
+    done = start(
+        "train.py",
+        *("data=ptb_sample", "model=unigram", f"data.root={tmp_path / 'absent'}"),
+        *(f"paths.runs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}"),
+        folder=tmp_path,
+        NLTK_DATA="",
+        HOME=str(tmp_path),
+    )
+    assert done.returncode == 2
+    for part in ("Penn Treebank sample", "absent", "nltk.downloader treebank", "data.root="):
+        assert part in done.stderr
     assert not (tmp_path / "runs").exists()
 
 

@@ -171,7 +171,7 @@ def test_the_longest_sentence_that_fits_is_scored() -> None:
 
 
 def test_a_longer_sentence_is_refused_with_a_remedy() -> None:
-    with pytest.raises(GardenpathError, match=r"5 tokens.*positions for 4") as caught:
+    with pytest.raises(GardenpathError, match=r"5 symbols.*positions for 4") as caught:
         _network(max_positions=5).log_prob(make_batch([[4, 5, 6, 7, 8]]))
     assert "model.network.max_positions" in str(caught.value)
     assert "data.cleaning.max_tokens" in str(caught.value)

@@ -1,13 +1,13 @@
-"""Treebank samples that NLTK distributes, read through :mod:`nltk.corpus`."""
+"""Treebank samples that NLTK distributes, read with the readers of :mod:`nltk.corpus`."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import nltk
-from nltk.corpus.util import LazyCorpusLoader
+from nltk.corpus.reader import BracketParseCorpusReader, SinicaTreebankCorpusReader
 
 from src.data.brackets import read_trees
 from src.data.readers.base import parse_ids
@@ -39,18 +39,28 @@ class PennTreebankSample:
         }
 
     def read(self, split: str) -> Iterator[Sentence]:
-        corpus = _load("treebank", "The Penn Treebank sample", self._root)
+        corpus = self._open()
         for name in self._files(corpus, split):
             for line, tree in read_trees(corpus.raw(name).splitlines(), path=name):
                 yield Sentence(tree.words(), Source(name, line), tree)
 
     def fingerprint(self) -> str:
-        corpus = _load("treebank", "The Penn Treebank sample", self._root)
+        corpus = self._open()
         digest = hashlib.sha256()
         for split in SPLITS:
             for name in self._files(corpus, split):
                 digest.update(f"{split} {name}\0{corpus.raw(name)}".encode())
         return digest.hexdigest()
+
+    def _open(self) -> Any:
+        return _open(
+            "treebank",
+            "combined/",
+            BracketParseCorpusReader,
+            r"wsj_.*\.mrg",
+            title="The Penn Treebank sample",
+            root=self._root,
+        )
 
     def _files(self, corpus: Any, split: str) -> list[str]:
         # wsj_0123.mrg has number 123.
@@ -80,7 +90,7 @@ class SinicaTreebank:
         }
 
     def read(self, split: str) -> Iterator[Sentence]:
-        corpus = _load("sinica_treebank", "The Sinica Treebank sample", self._root)
+        corpus = self._open()
         wanted = self._ids[split]
         for number, parsed in enumerate(corpus.parsed_sents(), start=1):
             if number in wanted:
@@ -88,25 +98,42 @@ class SinicaTreebank:
                 yield Sentence(tree.words(), Source("sinica_treebank", number), tree)
 
     def fingerprint(self) -> str:
-        corpus = _load("sinica_treebank", "The Sinica Treebank sample", self._root)
+        corpus = self._open()
         ids = {split: sorted(ids) for split, ids in self._ids.items()}
         return hashlib.sha256(f"{ids}\0{corpus.raw()}".encode()).hexdigest()
 
+    def _open(self) -> Any:
+        return _open(
+            "sinica_treebank",
+            "",
+            SinicaTreebankCorpusReader,
+            ["parsed"],
+            title="The Sinica Treebank sample",
+            root=self._root,
+        )
 
-def _load(name: str, title: str, root: str | None) -> Any:
-    if root and root not in nltk.data.path:
-        nltk.data.path.insert(0, root)
-    corpus: LazyCorpusLoader = getattr(nltk.corpus, name)
-    try:
-        corpus.ensure_loaded()
-    except LookupError as error:
-        raise MissingCorpusError(
-            corpus=title,
-            looked_for=f"corpora/{name} in {', '.join(nltk.data.path)}",
-            licence=f"free for non-commercial use: python -m nltk.downloader {name}",
-            setting="data.root=/path/to/nltk_data (or the environment variable NLTK_DATA)",
-        ) from error
-    return corpus
+
+def _open(
+    name: str,
+    folder: str,
+    reader: Callable[..., Any],
+    *arguments: Any,
+    title: str,
+    root: str | None,
+) -> Any:
+    """Open an NLTK corpus: below ``root`` if that is given, else wherever NLTK keeps its data."""
+    paths = [root] if root else nltk.data.path
+    for place in (f"corpora/{name}/{folder}", f"corpora/{name}.zip/{name}/{folder}"):
+        try:
+            return reader(nltk.data.find(place, paths), *arguments)
+        except (LookupError, OSError):
+            continue
+    raise MissingCorpusError(
+        corpus=title,
+        looked_for=f"corpora/{name} in {', '.join(paths)}",
+        licence=f"free for non-commercial use: python -m nltk.downloader {name}",
+        setting="data.root=/path/to/nltk_data (or the environment variable NLTK_DATA)",
+    )
 
 
 def _from_nltk(tree: Any) -> Tree:
