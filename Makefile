@@ -30,7 +30,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	@rm -rf runs/demo
-	@$(BIN)/python train.py -m experiment=demo data=toy_english,toy_mandarin model=unigram,ngram,lstm,transformer
+	@$(BIN)/python train.py -m experiment=demo data=toy_english,toy_mandarin model=unigram,ngram,lstm,transformer,rnng,plm
 	@$(BIN)/python evaluate.py task=perplexity run=runs/demo output=results/demo
 	@echo "Runs: runs/demo   Tables: results/demo"
 
@@ -49,6 +49,7 @@ format: $(VENV)/.installed-test
 
 benchmark: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.data
+	$(BIN)/python -m benchmarks.training
 
 clean:
 	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis runs/demo results/demo

@@ -122,6 +122,8 @@ def _open(
     root: str | None,
 ) -> Any:
     """Open an NLTK corpus: below ``root`` if that is given, else wherever NLTK keeps its data."""
+    if root and root not in nltk.data.path:
+        nltk.data.path.append(root)  # NLTK opens nothing outside of the folders it knows
     paths = [root] if root else nltk.data.path
     for place in (f"corpora/{name}/{folder}", f"corpora/{name}.zip/{name}/{folder}"):
         try:
