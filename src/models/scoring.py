@@ -59,6 +59,8 @@ class SequentialScorer:
 
         The log probability of a word is the sum over its pieces.
         """
+        if not sentences:
+            return []
         split = encode_sentences(sentences, self._vocabulary, self._subwords)
         per_token = self._token_log_probs(split)
         results = []
