@@ -101,7 +101,7 @@ class LstmNetwork(SequentialNetwork):
                 weight.data[hidden : 2 * hidden] = 1.0  # remember, to begin with
             elif "bias_hh" in name:
                 weight.data.zero_()
-        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        nn.init.normal_(self.embedding.weight, std=0.5)
         with torch.no_grad():
             self.embedding.weight[PAD_ID] = 0.0
         nn.init.zeros_(self.output.linear.bias)

@@ -150,7 +150,8 @@ class RnngNetwork(nn.Module):
         )
         self.dropout = nn.Dropout(dropout)
         for weight in (self.word_embedding.weight, self.label_embedding.weight, self.start):
-            nn.init.uniform_(weight, -0.1, 0.1)
+            # Much smaller, and what is composed of composed vectors fades away at first.
+            nn.init.normal_(weight, std=0.5)
         nn.init.zeros_(self.word_output.linear.bias)
         if tied:
             self.word_output.linear.weight = self.word_embedding.weight
