@@ -26,6 +26,9 @@ from src.models.evaluation import score_split
 from src.models.run_folder import RunFolder, find_runs
 from src.models.scores import Totals
 
+# Marks models whose perplexity also pays for the tree.
+JOINT = " (joint)"
+
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="evaluate")
 def run(config: DictConfig) -> None:
@@ -69,16 +72,18 @@ def _perplexity_of_corpus(
     for run in track_runs(runs, f"scoring {data['name']}"):
         config = run.config()
         totals = score_split(run, preparation, corpus, split)
-        name = config["model"]["name"] + (" (joint with gold trees)" if totals.is_joint else "")
+        name = config["model"]["name"] + (JOINT if totals.is_joint else "")
         measured.append((name, config["seed"], as_perplexity(totals)))
     measured.sort(key=lambda item: -item[2].with_end)
+    is_joint = any(name.endswith(JOINT) for name, _, _ in measured)
+    caption = "joint: of words together with their gold trees" if is_joint else ""
     reader = make_reader(data)
     if not isinstance(reader, ToyTreebank):
-        return compare(data["name"], measured, None), ""
+        return compare(data["name"], measured, None), caption
     exact = measure(ExactModel(reader.grammar), sentences)
     entropy = reader.grammar.derivation_entropy_bits
-    caption = f"entropy of the grammar: {entropy:.2f} bits per sentence"
-    return compare(data["name"], measured, exact), caption
+    known = f"entropy of the grammar: {entropy:.2f} bits per sentence"
+    return compare(data["name"], measured, exact), "\n".join(filter(None, [known, caption]))
 
 
 def as_perplexity(totals: Totals) -> Perplexity:
