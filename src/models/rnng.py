@@ -15,7 +15,7 @@ Weights, by name:
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -29,26 +29,10 @@ from src.data.tree_batches import StackBatch, TreeBatch
 from src.data.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from src.models.attention_composition import AttentionComposition, timed_states
 from src.models.composition import LstmComposition
+from src.models.lstm import Size, shape_of
 from src.models.lstm_levels import stack_states
 from src.models.output import NextToken
 from src.models.scores import BatchScores
-
-
-class Shape(NamedTuple):
-    """The three numbers that make an RNNG large or small."""
-
-    layers: int
-    hidden: int
-    embedding: int
-
-
-Size = Literal["tiny", "small", "base"]
-
-SIZES: dict[Size, Shape] = {
-    "tiny": Shape(layers=2, hidden=128, embedding=128),
-    "small": Shape(layers=2, hidden=256, embedding=256),
-    "base": Shape(layers=2, hidden=650, embedding=650),
-}
 
 
 class StackLstm(nn.Module):
@@ -129,9 +113,9 @@ class RnngNetwork(nn.Module):
         action_norm: Literal["legal", "full"] = "legal",
     ) -> None:
         super().__init__()
-        default = SIZES[size]
-        hidden, embedding = hidden or default.hidden, embedding or default.embedding
-        layers = layers or default.layers
+        layers, hidden, embedding = shape_of(
+            size=size, layers=layers, hidden=hidden, embedding=embedding
+        )
         self.strategy = strategy
         self.action_norm = action_norm
         self.word_embedding = nn.Embedding(vocabulary_size, embedding)

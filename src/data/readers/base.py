@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from src.data.sentence import Sentence
+from src.data.sentence import SPLITS, Sentence
 from src.errors import ConfigError
 
 
@@ -40,6 +40,14 @@ def parse_ids(text: str | int, *, setting: str) -> frozenset[int]:
     if not numbers:
         raise _bad_range(str(text), setting)
     return frozenset(numbers)
+
+
+def split_ids(train: str, valid: str, test: str) -> dict[str, frozenset[int]]:
+    """The numbers of the three splits."""
+    return {
+        split: parse_ids(ids, setting=f"data.reader.{split}")
+        for split, ids in zip(SPLITS, (train, valid, test), strict=True)
+    }
 
 
 def _bad_range(part: str, setting: str) -> ConfigError:

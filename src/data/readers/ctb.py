@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 from src.data.brackets import read_trees
-from src.data.readers.base import hash_files, parse_ids
+from src.data.readers.base import hash_files, split_ids
 from src.data.sentence import SPLITS, Sentence, Source
 from src.errors import InputError, MissingCorpusError
 
@@ -46,10 +46,7 @@ class ChineseTreebank:
         self._root = Path(root)
         self._genres = frozenset(genres)
         self._encodings = ("utf-8", "gb18030") if encoding == "auto" else (encoding,)
-        self._ids: Mapping[str, frozenset[int]] = {
-            split: parse_ids(ids, setting=f"data.reader.{split}")
-            for split, ids in zip(SPLITS, (train, valid, test), strict=True)
-        }
+        self._ids = split_ids(train, valid, test)
 
     def read(self, split: str) -> Iterator[Sentence]:
         for path in self._files(split):

@@ -10,7 +10,7 @@ import nltk
 from nltk.corpus.reader import BracketParseCorpusReader, SinicaTreebankCorpusReader
 
 from src.data.brackets import read_trees
-from src.data.readers.base import parse_ids
+from src.data.readers.base import split_ids
 from src.data.sentence import SPLITS, Sentence, Source
 from src.data.tree import Tree
 from src.errors import MissingCorpusError
@@ -33,10 +33,7 @@ class PennTreebankSample:
         test: str = "180-199",
     ) -> None:
         self._root = root
-        self._ids = {
-            split: parse_ids(ids, setting=f"data.reader.{split}")
-            for split, ids in zip(SPLITS, (train, valid, test), strict=True)
-        }
+        self._ids = split_ids(train, valid, test)
 
     def read(self, split: str) -> Iterator[Sentence]:
         corpus = self._open()
@@ -84,10 +81,7 @@ class SinicaTreebank:
         test: str = "9501-10000",
     ) -> None:
         self._root = root
-        self._ids = {
-            split: parse_ids(ids, setting=f"data.reader.{split}")
-            for split, ids in zip(SPLITS, (train, valid, test), strict=True)
-        }
+        self._ids = split_ids(train, valid, test)
 
     def read(self, split: str) -> Iterator[Sentence]:
         corpus = self._open()
