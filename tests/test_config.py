@@ -290,3 +290,10 @@ def test_a_missing_gpu_is_reported_with_other_mistakes(monkeypatch: pytest.Monke
     found = _mistakes("trainer=gpu", "seed=-1")
     assert any("there is no GPU" in mistake for mistake in found)
     assert any("seed=-1" in mistake for mistake in found)
+
+
+def test_wrong_id_ranges_are_listed_with_all_other_mistakes() -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_command_line("train", ["data=ptb", "data.reader.train=2-x", "seed=-1"])
+    assert len(caught.value.mistakes) == 2
+    assert any("'2-x' is not a list of numbers" in mistake for mistake in caught.value.mistakes)

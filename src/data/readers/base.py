@@ -50,6 +50,17 @@ def split_ids(train: str, valid: str, test: str) -> dict[str, frozenset[int]]:
     }
 
 
+def id_mistakes(*, train: str, valid: str, test: str, **_: object) -> list[str]:
+    """What is wrong with the lists of numbers of the three splits, for the configuration check."""
+    found = []
+    for split, ids in zip(SPLITS, (train, valid, test), strict=True):
+        try:
+            parse_ids(ids, setting=split)
+        except ConfigError as error:
+            found += error.mistakes
+    return found
+
+
 def _bad_range(part: str, setting: str) -> ConfigError:
     return ConfigError(
         [f"{setting}: {part!r} is not a list of numbers such as '2-21' or '1-43, 900'"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from src.data.brackets import read_trees
-from src.data.readers.base import hash_files, split_ids
+from src.data.readers.base import hash_files, id_mistakes, split_ids
 from src.data.sentence import SPLITS, Sentence, Source
 from src.errors import InputError, MissingCorpusError
 
@@ -32,6 +32,7 @@ class ChineseTreebank:
     """
 
     has_trees = True
+    mistakes = staticmethod(id_mistakes)
 
     def __init__(
         self,

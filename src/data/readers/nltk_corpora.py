@@ -10,7 +10,7 @@ import nltk
 from nltk.corpus.reader import BracketParseCorpusReader, SinicaTreebankCorpusReader
 
 from src.data.brackets import read_trees
-from src.data.readers.base import split_ids
+from src.data.readers.base import id_mistakes, split_ids
 from src.data.sentence import SPLITS, Sentence, Source
 from src.data.tree import Tree
 from src.errors import MissingCorpusError
@@ -23,6 +23,7 @@ class PennTreebankSample:
     """
 
     has_trees = True
+    mistakes = staticmethod(id_mistakes)
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class SinicaTreebank:
     """
 
     has_trees = True
+    mistakes = staticmethod(id_mistakes)
 
     def __init__(
         self,

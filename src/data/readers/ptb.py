@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from src.data.brackets import read_tree_file
-from src.data.readers.base import hash_files, split_ids
+from src.data.readers.base import hash_files, id_mistakes, split_ids
 from src.data.sentence import SPLITS, Sentence, Source
 from src.errors import MissingCorpusError
 
@@ -22,6 +22,7 @@ class PennTreebank:
     """
 
     has_trees = True
+    mistakes = staticmethod(id_mistakes)
 
     def __init__(
         self,
