@@ -1,0 +1,1 @@
+"""Test materials and results in the layouts of other collections."""

@@ -1,0 +1,1 @@
+"""Searching for the parses of a prefix: surprisal from models of trees."""

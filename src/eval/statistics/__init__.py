@@ -1,0 +1,1 @@
+"""Statistics over outcomes and surprisals."""

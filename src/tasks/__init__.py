@@ -1,0 +1,1 @@
+"""What evaluate.py can do, one module per task."""
