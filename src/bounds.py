@@ -35,3 +35,4 @@ NonNegativeInt = Annotated[int, Bounds(0)]
 Seed = Annotated[int, Bounds(0, 2**32 - 1)]  # what NumPy takes
 NonNegativeFloat = Annotated[float, Bounds(0.0)]
 Fraction = Annotated[float, Bounds(0.0, 1.0, high_is_open=True)]
+PositiveFloat = Annotated[float, Bounds(1e-6)]

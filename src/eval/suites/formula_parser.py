@@ -1,28 +1,29 @@
-"""The grammar of formulas: recursive descent over tokens, with the place of every mistake.
+"""Formulas as text: recursive descent, with the place of every mistake.
 
-    claim      = conjunction { "|" conjunction }
-    conjunction = comparison { "&" comparison }
+::
+
+    claim      = comparison { ( "&" | "|" ) comparison }
     comparison = sum [ ( "<" | ">" | "=" ) sum ]
     sum        = operand { ( "+" | "-" ) operand }
     operand    = term | number | "(" claim ")" | "[" claim "]"
 
-One rule serves quantities and claims, since a bracket may hold either; what may stand where is
-checked as the tree is built.
+``&`` and ``|`` have the same rank and are read from left to right, as SyntaxGym reads them. One
+rule serves quantities and claims, since a bracket may hold either; what may stand where is checked
+as the tree is built.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from typing import NoReturn
+from typing import Literal, NoReturn, cast
 
-from src.eval.suites.formula import (
+from src.errors import GardenpathError
+from src.eval.suites.formula_tree import (
     And,
     Arithmetic,
     Claim,
     Comparison,
-    FormulaError,
     Node,
     Number,
     Or,
@@ -32,11 +33,22 @@ from src.eval.suites.formula import (
 
 _BLANKS = re.compile(r"\s*")
 _TERM = re.compile(r"\(\s*([^;()\[\]%]*?)\s*;\s*%\s*([^%]*?)\s*%\s*\)")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _CLOSING = {"(": ")", "[": "]"}
 
 # Deeper than any linguist nests, shallower than Python's stack.
 _DEEPEST = 50
+
+
+class FormulaError(GardenpathError):
+    """A formula that cannot be read or used. ``position`` counts characters from 0."""
+
+    def __init__(self, problem: str, *, text: str, position: int | None = None) -> None:
+        self.problem = problem
+        self.text = text
+        self.position = position
+        place = "" if position is None else f", character {position + 1}"
+        super().__init__(f"formula {text!r}{place}: {problem}")
 
 
 def parse(text: str) -> Node:
@@ -53,41 +65,39 @@ class _Parser:
         self.text = text
         self.position = 0
         self.depth = 0
-        self.skip_blanks()
+        self.advance(0)
 
     def fail(self, problem: str, position: int | None = None) -> NoReturn:
         place = self.position if position is None else position
         raise FormulaError(problem, text=self.text, position=place)
 
-    def skip_blanks(self) -> None:
-        found = _BLANKS.match(self.text, self.position)
-        self.position = found.end() if found else self.position
+    def advance(self, position: int) -> None:
+        found = _BLANKS.match(self.text, position)
+        self.position = found.end() if found else position
+
+    def next_is(self, signs: str) -> bool:
+        sign = self.text[self.position : self.position + 1]
+        return sign != "" and sign in signs
 
     def take(self, signs: str) -> str:
         """The sign that comes next if it is one of ``signs``, else nothing."""
-        sign = self.text[self.position : self.position + 1]
-        if not sign or sign not in signs:
+        if not self.next_is(signs):
             return ""
-        self.position += 1
-        self.skip_blanks()
+        sign = self.text[self.position]
+        self.advance(self.position + 1)
         return sign
 
     def claim(self) -> Node:
-        return self.joined("|", self.conjunction, Or)
-
-    def conjunction(self) -> Node:
-        return self.joined("&", self.comparison, And)
-
-    def joined(self, sign: str, part: Callable[[], Node], kind: type[And] | type[Or]) -> Node:
         start = self.position
-        first = part()
-        if self.text[self.position : self.position + 1] != sign:
-            return first
-        parts = [self.as_claim(first, start, sign)]
-        while self.take(sign):
-            start = self.position
-            parts.append(self.as_claim(part(), start, sign))
-        return kind(tuple(parts))
+        tree = self.comparison()
+        while self.next_is("&|"):
+            sign = self.text[self.position]
+            parts = [self.as_claim(tree, start, sign)]
+            while self.take(sign):
+                place = self.position
+                parts.append(self.as_claim(self.comparison(), place, sign))
+            tree = And(tuple(parts)) if sign == "&" else Or(tuple(parts))
+        return tree
 
     def comparison(self) -> Node:
         start = self.position
@@ -98,9 +108,9 @@ class _Parser:
         left = self.as_value(left, start, operator)
         start = self.position
         right = self.as_value(self.sum(), start, operator)
-        if self.text[self.position : self.position + 1] in ("<", ">", "="):
+        if self.next_is("<>="):
             self.fail("a comparison compares two quantities; join two comparisons by &")
-        return Comparison(left, operator, right)  # type: ignore[arg-type]
+        return Comparison(left, cast(Literal["<", ">", "="], operator), right)
 
     def sum(self) -> Node:
         start = self.position
@@ -109,7 +119,7 @@ class _Parser:
             left = self.as_value(total, start, operator)
             place = self.position
             right = self.as_value(self.operand(), place, operator)
-            total = Arithmetic(left, operator, right)  # type: ignore[arg-type]
+            total = Arithmetic(left, cast(Literal["+", "-"], operator), right)
         return total
 
     def operand(self) -> Node:
@@ -117,12 +127,15 @@ class _Parser:
             return self.term(found)
         if found := _NUMBER.match(self.text, self.position):
             return self.number(found)
+        if self.next_is("(["):
+            return self.group()
+        rest = self.text[self.position : self.position + 1]
+        seen = f"not {rest!r}" if rest else "but the formula ends"
+        self.fail(f"a term such as (noun;%match%) or a number is expected, {seen}")
+
+    def group(self) -> Node:
         start = self.position
         opening = self.take("([")
-        if not opening:
-            rest = self.text[start : start + 1]
-            seen = f"not {rest!r}" if rest else "but the formula ends"
-            self.fail(f"a term such as (noun;%match%) or a number is expected, {seen}")
         self.depth += 1
         if self.depth > _DEEPEST:
             self.fail(f"brackets are nested more than {_DEEPEST} deep", start)
@@ -136,16 +149,14 @@ class _Parser:
         region, condition = found.groups()
         if not region or not condition:
             self.fail("a term names a region and a condition: (noun;%match%)")
-        self.position = found.end()
-        self.skip_blanks()
+        self.advance(found.end())
         return Term(region, condition)
 
     def number(self, found: re.Match[str]) -> Number:
         value = float(found.group())
         if not math.isfinite(value):
             self.fail(f"{found.group()} is too large a number")
-        self.position = found.end()
-        self.skip_blanks()
+        self.advance(found.end())
         return Number(value)
 
     def as_value(self, node: Node, start: int, operator: str) -> Value:

@@ -12,14 +12,23 @@ classifier does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from src.eval.suites.formula import Formula
+from src.checks import nearest
+from src.errors import GardenpathError
+from src.eval.suites.formula import Formula, Number, Term
 
 Metric = Literal["sum", "mean", "max", "first"]
+
+_BLANKS = re.compile(r"[ \t\n\r]+")
+
+
+class SuiteError(GardenpathError):
+    """A suite that cannot be used, or not be written in the form that is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +107,32 @@ class Suite:
 
     def region_index(self, name: str) -> int:
         """The place of a region, by name or by number from 1."""
-        return int(name) - 1 if name.isdigit() else self.regions.index(name)
+        if name in self.regions:
+            return self.regions.index(name)
+        if name.isdecimal() and 1 <= int(name) <= len(self.regions):
+            return int(name) - 1
+        raise SuiteError(f"suite {self.name} has no region {name!r}; {nearest(name, self.regions)}")
 
     def text(self, variant: Variant) -> str:
         """The sentence as it is written."""
         return (" " if self.spaced else "").join(variant.words)
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """The words of a region, as written with blanks between them.
+
+    Other signs that look like blanks, such as the full-width one, stay where the linter finds them.
+    """
+    return tuple(word for word in _BLANKS.split(text) if word)
+
+
+def named(formula: Formula, regions: Sequence[str]) -> Formula:
+    """The formula with the names of regions in place of their numbers."""
+
+    def name(leaf: Term | Number) -> Term | Number:
+        if isinstance(leaf, Number) or leaf.region in regions or not leaf.region.isdecimal():
+            return leaf
+        place = int(leaf.region)
+        return Term(regions[place - 1], leaf.condition) if 1 <= place <= len(regions) else leaf
+
+    return formula.replace(name)

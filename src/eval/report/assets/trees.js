@@ -1,0 +1,115 @@
+// Drawing: small helpers, and trees, also unfinished ones: "(S (NP the cat) (VP" has two open nodes.
+const Drawing = (function () {
+  const SVG = "http://www.w3.org/2000/svg";
+
+  function make(name, attributes, ...children) {
+    const node = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+    node.append(...children);
+    return node;
+  }
+
+  function html(name, attributes, ...children) {
+    const node = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+    node.append(...children);
+    return node;
+  }
+
+  // Width of a text in pixels at the given size; Han characters are as wide as they are high.
+  function width(text, size) {
+    let units = 0;
+    for (const letter of text) units += letter.codePointAt(0) >= 0x2e80 ? 1 : 0.6;
+    return units * size;
+  }
+
+  function parse(text) {
+    const root = { label: "", children: [], open: true };
+    const stack = [root];
+    let fresh = false;
+    for (const token of text.match(/[()]|[^\s()]+/g) || []) {
+      const top = stack[stack.length - 1];
+      if (token === "(") {
+        const node = { label: "", children: [], open: true };
+        top.children.push(node);
+        stack.push(node);
+        fresh = true;
+      } else if (token === ")") {
+        if (stack.length > 1) stack.pop().open = false;
+        fresh = false;
+      } else {
+        if (fresh) top.label = token;
+        else top.children.push({ word: token });
+        fresh = false;
+      }
+    }
+    return root.children.length === 1 ? root.children[0] : { ...root, open: false };
+  }
+
+  const SIZE = 13, LEVEL = 40, GAP = 12;
+
+  // Gives every node its place: leaves in the order of the sentence, labels above their middle.
+  function place(node, depth, cursor) {
+    node.depth = depth;
+    if (node.word !== undefined || node.rest) {
+      node.width = Math.max(width(node.word || "…", SIZE), 12);
+      node.x = cursor.x + node.width / 2;
+      cursor.x += node.width + GAP;
+      cursor.depth = Math.max(cursor.depth, depth);
+      return;
+    }
+    // What is still to come belongs to the innermost open node.
+    const last = node.children[node.children.length - 1];
+    if (node.open && !(last && last.open)) node.children.push({ rest: true });
+    const before = cursor.x;
+    for (const child of node.children) place(child, depth + 1, cursor);
+    const own = width(node.label, SIZE) + 10;
+    if (cursor.x - before < own + GAP) {
+      const shift = (own + GAP - (cursor.x - before)) / 2;
+      for (const child of node.children) move(child, shift);
+      cursor.x = before + own + GAP;
+    }
+    const ends = [node.children[0], node.children[node.children.length - 1]];
+    node.x = ends[0] ? (ends[0].x + ends[1].x) / 2 : before + own / 2;
+    node.width = own;
+  }
+
+  function move(node, shift) {
+    node.x += shift;
+    for (const child of node.children || []) move(child, shift);
+  }
+
+  function draw(node, svg) {
+    const isLeaf = node.word !== undefined || node.rest;
+    const y = 14 + node.depth * LEVEL;
+    for (const child of node.children || []) {
+      svg.append(make("line", {
+        x1: node.x, y1: y + 9, x2: child.x, y2: y + LEVEL - 10, stroke: "var(--muted)",
+        "stroke-width": 1, "stroke-dasharray": child.rest || child.open ? "3 3" : "none",
+      }));
+      draw(child, svg);
+    }
+    if (!isLeaf && node.open) {
+      svg.append(make("rect", {
+        x: node.x - node.width / 2, y: y - 10, width: node.width, height: 19, rx: 4, fill: "none",
+        stroke: "var(--mark)", "stroke-width": 1.2, "stroke-dasharray": "3 2",
+      }));
+    }
+    const text = make("text", { x: node.x, y: y + 4, "text-anchor": "middle", "font-size": SIZE });
+    text.textContent = isLeaf ? node.word || "…" : node.label;
+    if (isLeaf) text.setAttribute("font-weight", "600");
+    svg.append(text);
+  }
+
+  function tree(text) {
+    const root = parse(text);
+    const cursor = { x: 8, depth: 0 };
+    place(root, 0, cursor);
+    const size = { width: Math.ceil(cursor.x), height: 30 + cursor.depth * LEVEL };
+    const svg = make("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}`, role: "img", "aria-label": text });
+    draw(root, svg);
+    return svg;
+  }
+
+  return { make, html, width, parse, tree };
+})();

@@ -1,0 +1,270 @@
+"""From one word to the next: the action beam.
+
+Open hypotheses advance action by action. All successors of a group compete for the places of its
+action beam; those that generate the word, or end the sentence where all words are there, leave it
+for the word beam. *Fast-track* lets the best of them through that found no place.
+
+Log probabilities only fall. So once the word beam is full, an open hypothesis below its last can
+never enter: it is dropped (``bounded``). The probability of the word itself, the dearest product
+of all, is bounded by what is cheap to know: where even the bound does not reach the word beam, it
+is not computed (``lazy_words``). Neither changes what survives: whatever is above the last place of the
+word beam is ranked by what is above it, and nothing of that is ever dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from src.eval.search.beam import Beam, beside, best
+from src.eval.search.protocol import END, FIRST_ACTION, WORD, TransitionModel
+from src.eval.search.settings import WordSync
+
+# With fixed shapes, how many actions are taken between two looks at whether anything is left.
+_STEPS_BETWEEN_LOOKS = 6
+
+# How many hypotheses of a group get the word's probability before it is asked who else needs it.
+_PROMISING = 4
+
+# More than rounding can make of a log probability, less than matters.
+_ROUNDING = 1e-3
+
+
+@dataclass
+class Work:
+    """What a search had to do."""
+
+    words: int = 0
+    expanded: int = 0
+    word_scores: int = 0
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found for the next word of each group.
+
+    ``beam``: the survivors, best first, standing before the word. ``log_prob``: ``(groups,)`` log
+    probability of the prefix with the word. ``too_many_open``, ``too_many_opened``: whether a
+    limit kept hypotheses out.
+    """
+
+    beam: Beam
+    log_prob: Tensor
+    too_many_open: Tensor
+    too_many_opened: Tensor
+
+
+class Expansion:
+    """Finds the hypotheses that generate the next word, for many groups at once."""
+
+    def __init__(
+        self, model: TransitionModel, settings: WordSync, *, is_packed: bool, work: Work
+    ) -> None:
+        self._model = model
+        self._settings = settings
+        # Packed: the network sees living hypotheses only, which needs a look at how many there are.
+        self._is_packed = is_packed
+        self._work = work
+        self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
+
+    def run(self, beam: Beam, words: Tensor, is_end: Tensor) -> Found:
+        """One round: ``words`` and ``is_end`` say for each group what comes next."""
+        settings = self._settings
+        completed = _empty_like(beam, settings.word_beam)
+        admitted_log_prob = torch.full_like(beam.score[:, 0], -torch.inf)
+        admitted_count = torch.zeros_like(words)
+        hit_open = torch.zeros_like(is_end)
+        hit_opened = torch.zeros_like(is_end)
+        for step in range(self._most_steps):
+            if not self._goes_on(beam, step):
+                break
+            successors = self._successors(beam, is_end)
+            over_open, over_opened = self._over_limits(beam, successors)
+            hit_open |= over_open.any(2).any(1)
+            hit_opened |= over_opened.any(2).any(1)
+            successors = successors.masked_fill(over_open | over_opened, -torch.inf)
+            done = self._done(beam, successors, completed, words, is_end)
+            open_beam, admitted = self._compete(beam, successors, done)
+            completed = best(beside(completed, replace(beam, score=admitted)), settings.word_beam)
+            admitted_log_prob = torch.logaddexp(admitted_log_prob, admitted.logsumexp(1))
+            admitted_count = admitted_count + (admitted > -torch.inf).sum(1)
+            beam = self._advance(beam, self._still_open(open_beam, completed, admitted_count))
+        survivors = completed.score.logsumexp(1)
+        return Found(
+            beam=completed,
+            log_prob=survivors if settings.marginal == "survivors" else admitted_log_prob,
+            too_many_open=hit_open,
+            too_many_opened=hit_opened,
+        )
+
+    def _goes_on(self, beam: Beam, step: int) -> bool:
+        if not self._is_packed and step % _STEPS_BETWEEN_LOOKS:
+            return True
+        return bool(beam.is_alive.any())
+
+    def _successors(self, beam: Beam, is_end: Tensor) -> Tensor:
+        """``(groups, width, columns)`` scores of all that may come next."""
+        rows = self._rows(beam.is_alive)
+        log_probs = self._model.log_probs(beam.node.flatten()[rows])
+        result = self._spread(log_probs, rows, beam.score.shape)
+        result = beam.score.unsqueeze(2) + result
+        if not self._model.opens_at_end:
+            never = is_end.view(-1, 1, 1) & self._model.is_open
+            result = result.masked_fill(never, -torch.inf)
+        return result
+
+    def _over_limits(self, beam: Beam, successors: Tensor) -> tuple[Tensor, Tensor]:
+        """Which successors are there, but over the limits on open and on opened constituents."""
+        opens = self._model.is_open & (successors > -torch.inf)
+        deep = (beam.depth >= self._settings.max_open).unsqueeze(2)
+        many = (beam.opened >= self._settings.max_consecutive).unsqueeze(2)
+        return opens & deep, opens & many
+
+    def _done(
+        self, beam: Beam, successors: Tensor, completed: Beam, words: Tensor, is_end: Tensor
+    ) -> Tensor:
+        """``(groups, width)`` scores of hypotheses that generate the word, or end."""
+        bound = successors[..., WORD].masked_fill(is_end.unsqueeze(1), -torch.inf)
+        flat_words = words.unsqueeze(1).expand_as(bound).flatten()
+        settings = self._settings
+        if settings.lazy_words and settings.may_bound and self._is_packed:
+            word = self._lazy_words(beam, successors, bound, completed, flat_words)
+        else:
+            word = self._word_scores(beam, bound, bound > -torch.inf, flat_words)
+        return torch.where(is_end.unsqueeze(1), successors[..., END], word)
+
+    def _word_scores(self, beam: Beam, bound: Tensor, wanted: Tensor, words: Tensor) -> Tensor:
+        """Scores with the word, ``-inf`` where not wanted."""
+        rows = self._rows(wanted)
+        log_prob = self._model.word_log_prob(beam.node.flatten()[rows], words[rows])
+        self._work.word_scores += len(rows)
+        score = bound + self._spread(log_prob.unsqueeze(1), rows, bound.shape).squeeze(2)
+        return score.masked_fill(~wanted, -torch.inf)
+
+    def _lazy_words(
+        self, beam: Beam, successors: Tensor, bound: Tensor, completed: Beam, words: Tensor
+    ) -> Tensor:
+        """The same, computed only where it can matter; the most promising come first.
+
+        A hypothesis must reach the word beam, and it must either find a place in the action beam,
+        against the other actions alone, or be among the best that find none (fast-track).
+        """
+        bar = completed.score[:, -1:]
+        near = (bound > -torch.inf) & (bound >= bar)
+        rows = self._rows(near)
+        cheap = self._model.word_bound(beam.node.flatten()[rows], words[rows])
+        cheap = bound + self._spread(cheap.unsqueeze(1), rows, bound.shape).squeeze(2)
+        # A bound that is exact but for rounding must not exclude what stands at the bar itself.
+        cheap = (cheap + _ROUNDING).masked_fill(~near, -torch.inf)
+        best_places = cheap.topk(min(_PROMISING, cheap.shape[1]), dim=1).indices
+        first = torch.zeros_like(near).scatter(1, best_places, True) & near & (cheap >= bar)
+        score = self._word_scores(beam, bound, first, words)
+        last_place = self._last_place(successors[..., FIRST_ACTION:].flatten(1))
+        outside = score.masked_fill(score >= last_place, -torch.inf)
+        needed = torch.minimum(last_place, self._fast_track_bar(outside))
+        rest = near & ~first & (cheap >= torch.maximum(needed, bar))
+        return torch.maximum(score, self._word_scores(beam, bound, rest, words))
+
+    def _last_place(self, scores: Tensor) -> Tensor:
+        """``(groups, 1)``: what the last in the action beam would have, ``-inf`` if not full."""
+        width = self._settings.action_beam
+        if scores.shape[1] < width:
+            return torch.full_like(scores[:, :1], -torch.inf)
+        return scores.topk(width, dim=1).values[:, -1:]
+
+    def _fast_track_bar(self, outside: Tensor) -> Tensor:
+        """``(groups, 1)``: what is needed to be among the best that find no place."""
+        count = self._settings.fast_track
+        if count == 0:
+            return torch.full_like(outside[:, :1], torch.inf)
+        if count > outside.shape[1]:
+            return torch.full_like(outside[:, :1], -torch.inf)
+        return outside.topk(count, dim=1).values[:, -1:]
+
+    def _compete(self, beam: Beam, successors: Tensor, done: Tensor) -> tuple[Beam, Tensor]:
+        """The action beam of the next step, still at the parents, and who leaves it.
+
+        The last column of its trails says which action is to be taken.
+        """
+        settings = self._settings
+        columns = successors.shape[2] - FIRST_ACTION
+        actions = successors[..., FIRST_ACTION:].flatten(1)
+        pool = torch.cat([actions, done], dim=1)
+        score, place = pool.topk(min(settings.action_beam, pool.shape[1]), dim=1)
+        last_place = self._last_place(pool)
+        is_in = (done >= last_place) & (done > -torch.inf)
+        admitted = done.masked_fill(~is_in, -torch.inf)
+        if settings.fast_track:
+            admitted = _fast_track(admitted, done, settings.fast_track)
+        is_action = place < actions.shape[1]
+        score = score.masked_fill(~is_action, -torch.inf)
+        place = place.masked_fill(~is_action, 0)
+        parents = beam.pick(place // columns, score)
+        column = (place % columns + FIRST_ACTION).to(torch.int16)
+        return replace(parents, trail=torch.cat([parents.trail, column.unsqueeze(2)], 2)), admitted
+
+    def _still_open(self, beam: Beam, completed: Beam, admitted_count: Tensor) -> Beam:
+        """Without hypotheses that can no longer enter the word beam."""
+        settings = self._settings
+        score = beam.score
+        if settings.bounded and settings.may_bound:
+            score = score.masked_fill(score < completed.score[:, -1:], -torch.inf)
+        if settings.stop == "beam_full":
+            is_full = (admitted_count >= settings.action_beam).unsqueeze(1)
+            score = score.masked_fill(is_full, -torch.inf)
+        return replace(beam, score=score)
+
+    def _advance(self, before: Beam, chosen: Beam) -> Beam:
+        """Take the actions that were chosen; the network runs for the living alone."""
+        if self._is_packed:
+            chosen = _trimmed(chosen)
+        column = chosen.trail[..., -1].long()
+        rows = self._rows(chosen.is_alive)
+        flat = column.flatten()[rows]
+        node = chosen.node.flatten().index_copy(
+            0, rows, self._model.advance(chosen.node.flatten()[rows], flat)
+        )
+        self._work.expanded += len(rows)
+        self._work.steps += 1
+        opens, closes = self._model.is_open[column].long(), self._model.is_close[column].long()
+        return replace(
+            chosen,
+            node=node.view_as(chosen.node),
+            depth=chosen.depth + opens - closes,
+            opened=chosen.opened + opens,
+        )
+
+    def _rows(self, mask: Tensor) -> Tensor:
+        """The numbers of the rows to compute: those in the mask, or all."""
+        if self._is_packed:
+            return mask.flatten().nonzero().squeeze(1)
+        return torch.arange(mask.numel(), device=mask.device)
+
+    def _spread(self, values: Tensor, rows: Tensor, shape: torch.Size) -> Tensor:
+        """Computed rows back in the grid, ``-inf`` elsewhere."""
+        if not self._is_packed:
+            return values.view(*shape, -1)
+        result = values.new_full((shape.numel(), values.shape[1]), -torch.inf)
+        return result.index_copy(0, rows, values).view(*shape, -1)
+
+
+def _fast_track(admitted: Tensor, done: Tensor, count: int) -> Tensor:
+    """Let the best that found no place through all the same."""
+    outside = done.masked_fill(admitted > -torch.inf, -torch.inf)
+    score, place = outside.topk(min(count, done.shape[1]), dim=1)
+    return admitted.scatter_reduce(1, place, score, "amax")
+
+
+def _trimmed(beam: Beam) -> Beam:
+    """Without places that are empty in all groups; the living stand in front of each group."""
+    width = max(int(beam.is_alive.sum(1).max()), 1)
+    return best(beam, width)
+
+
+def _empty_like(beam: Beam, width: int) -> Beam:
+    """No hypotheses."""
+    nothing = replace(beam, score=torch.full_like(beam.score, -torch.inf))
+    return best(nothing, width)

@@ -1,0 +1,200 @@
+"""Word-synchronous beam search over the sentences of a job.
+
+Hypotheses of one prefix form a group. In a round every group goes on to each token that follows
+its prefix in some sentence, all groups together; sentences that end make room for new ones. The
+beam of a prefix depends on the prefix alone, so sentences that share it share the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from src.eval.search.beam import Beam, after_word, below, root_beam
+from src.eval.search.expansion import Expansion, Found, Work
+from src.eval.search.history import Step
+from src.eval.search.prefixes import Prefix, Unit, units
+from src.eval.search.protocol import TransitionModel
+from src.eval.search.result import Failure, SentenceResult
+from src.eval.search.settings import WordSync
+
+OnResult = Callable[[int, SentenceResult], None]
+
+
+@dataclass
+class _Group:
+    """A prefix under way. ``log_probs``: of the prefix after each of its tokens."""
+
+    prefix: Prefix
+    log_probs: tuple[float, ...] = ()
+    best_share: tuple[float, ...] = ()
+    step: Step | None = None
+
+
+@dataclass(frozen=True)
+class _Next:
+    """What follows a group: a token, or the end."""
+
+    parent: int
+    token: int
+    prefix: Prefix | None
+
+
+@dataclass
+class WordSyncSearch:
+    """Searches sentences, given as token ids, with a model of trees.
+
+    ``capacity`` is the number of groups searched at a time. With ``keeps_history`` the results
+    know their parses.
+    """
+
+    model: TransitionModel
+    settings: WordSync
+    capacity: int
+    is_packed: bool = True
+    keeps_history: bool = False
+    work: Work = field(default_factory=Work)
+
+    def run(self, sentences: Sequence[Sequence[int]], on_result: OnResult) -> None:
+        """Search all sentences; results come as they are found, by number."""
+        expansion = Expansion(
+            self.model, self.settings, is_packed=self.is_packed, work=self.work
+        )
+        waiting = units(
+            sentences, is_shared=self.settings.share_prefixes, most=max(self.capacity, 1)
+        )[::-1]
+        self.model.begin()
+        groups: list[_Group] = []
+        beam = self._roots(0)
+        with torch.inference_mode():
+            while waiting or groups:
+                added = self._admit(waiting, groups)
+                if added:
+                    beam = below(beam, self._roots(len(added)))
+                    groups += added
+                groups, beam = self._round(expansion, groups, beam, on_result)
+
+    def _roots(self, count: int) -> Beam:
+        return root_beam(
+            count, self.settings.word_beam, device=self.model.device, dtype=self.model.dtype
+        )
+
+    def _admit(self, waiting: list[Unit], groups: list[_Group]) -> list[_Group]:
+        """Units for which there is room; one at least where nothing is under way."""
+        room = self.capacity - sum(group.prefix.leaves for group in groups)
+        added: list[_Group] = []
+        while waiting and (waiting[-1].root.leaves <= room or not (groups or added)):
+            unit = waiting.pop()
+            room -= unit.root.leaves
+            added.append(_Group(unit.root))
+        return added
+
+    def _round(
+        self, expansion: Expansion, groups: list[_Group], beam: Beam, on_result: OnResult
+    ) -> tuple[list[_Group], Beam]:
+        """One token further, for all groups."""
+        following = list(_following(groups))
+        device = self.model.device
+        parents = torch.tensor([n.parent for n in following], device=device)
+        tokens = torch.tensor([n.token for n in following], device=device)
+        is_end = torch.tensor([n.prefix is None for n in following], device=device)
+        beam = beam.rows(parents)
+        beam = replace(beam, node=self.model.settle(beam.node, beam.is_alive))
+        found = expansion.run(beam, tokens, is_end)
+        self.work.words += len(following)
+        children = self._report(groups, following, found, on_result)
+        rows = torch.tensor([row for row, _ in children], dtype=torch.long, device=device)
+        return [child for _, child in children], self._shifted(found.beam.rows(rows), tokens[rows])
+
+    def _report(
+        self,
+        groups: list[_Group],
+        following: list[_Next],
+        found: Found,
+        on_result: OnResult,
+    ) -> list[tuple[int, _Group]]:
+        """Results of sentences that end here; the others go on."""
+        table = torch.stack(
+            [
+                found.log_prob.double(),
+                found.beam.score[:, 0].double() - found.beam.score.double().logsumexp(1),
+                found.too_many_open.double(),
+                found.too_many_opened.double(),
+            ],
+            dim=1,
+        ).tolist()
+        steps = self._steps(groups, following, found)
+        children = []
+        for row, (entry, next_) in enumerate(zip(table, following, strict=True)):
+            group = groups[next_.parent]
+            log_prob, best_log_share, hit_open, hit_opened = entry
+            if log_prob == -np.inf:
+                self._fail(group, next_, bool(hit_open), bool(hit_opened), on_result)
+                continue
+            child = _Group(
+                prefix=next_.prefix or group.prefix,
+                log_probs=(*group.log_probs, log_prob),
+                best_share=(*group.best_share, float(np.exp(best_log_share))),
+                step=steps[row],
+            )
+            if next_.prefix is not None:
+                children.append((row, child))
+                continue
+            result = SentenceResult(child.log_probs, child.best_share, child.step)
+            for sentence in group.prefix.sentences:
+                on_result(sentence, result)
+        return children
+
+    def _fail(
+        self,
+        group: _Group,
+        next_: _Next,
+        hit_open: bool,
+        hit_opened: bool,
+        on_result: OnResult,
+    ) -> None:
+        failure = Failure(len(group.log_probs), hit_open, hit_opened)
+        result = SentenceResult(group.log_probs, group.best_share, group.step, failure)
+        lost = group.prefix.sentences if next_.prefix is None else next_.prefix.all_sentences()
+        for sentence in lost:
+            on_result(sentence, result)
+
+    def _steps(
+        self, groups: list[_Group], following: list[_Next], found: Found
+    ) -> list[Step | None]:
+        if not self.keeps_history:
+            return [None] * len(following)
+        score = found.beam.score.double().cpu().numpy()
+        origin = found.beam.origin.cpu().numpy()
+        trail = found.beam.trail.cpu().numpy()
+        return [
+            Step(score[row], origin[row], trail[row], groups[n.parent].step)
+            for row, n in enumerate(following)
+        ]
+
+    def _shifted(self, beam: Beam, tokens: Tensor) -> Beam:
+        """All survivors read the token."""
+        if not len(beam.score):
+            return beam
+        is_alive = beam.is_alive
+        words = tokens.unsqueeze(1).expand_as(beam.node)
+        if self.is_packed:
+            rows = is_alive.flatten().nonzero().squeeze(1)
+        else:
+            rows = torch.arange(is_alive.numel(), device=is_alive.device)
+        nodes = self.model.shift(beam.node.flatten()[rows], words.flatten()[rows])
+        node = beam.node.flatten().index_copy(0, rows, nodes).view_as(beam.node)
+        return after_word(beam.score, node, beam.depth)
+
+
+def _following(groups: list[_Group]) -> list[_Next]:
+    found = []
+    for number, group in enumerate(groups):
+        if group.prefix.sentences:
+            found.append(_Next(number, 0, None))
+        found += [_Next(number, token, child) for token, child in group.prefix.children.items()]
+    return found

@@ -1,0 +1,106 @@
+"""What a fitted mixed model says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+Family = Literal["gaussian", "binomial"]
+Engine = Literal["mixedlm", "laplace", "profiled"]
+
+RESIDUAL = "Residual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedEffect:
+    """A coefficient: its test is a z test where ``df`` is None, else a t test."""
+
+    name: str
+    estimate: float
+    standard_error: float
+    statistic: float
+    df: float | None
+    p: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomEffect:
+    """A variance; ``correlations`` are with the effects before it in the same term."""
+
+    group: str
+    name: str
+    variance: float
+    correlations: tuple[float, ...] = ()
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation."""
+        return math.sqrt(self.variance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedFit:
+    """A fitted model and how far it can be trusted.
+
+    ``singular`` means that some random effect has no variance of its own; ``warnings`` say in words
+    what a reader should know. ``log_likelihood`` is restricted for linear models.
+    """
+
+    formula: str
+    family: Family
+    fixed: tuple[FixedEffect, ...]
+    random: tuple[RandomEffect, ...]
+    groups: Mapping[str, int]
+    log_likelihood: float
+    n: int
+    converged: bool
+    singular: bool
+    engine: Engine
+    warnings: tuple[str, ...] = ()
+
+    def effect(self, name: str) -> FixedEffect:
+        """A fixed effect by name."""
+        for effect in self.fixed:
+            if effect.name == name:
+                return effect
+        raise KeyError(name)
+
+    def fixed_table(self) -> pd.DataFrame:
+        """One row per fixed effect."""
+        return pd.DataFrame(
+            [
+                {
+                    "term": effect.name,
+                    "estimate": effect.estimate,
+                    "standard_error": effect.standard_error,
+                    "statistic": effect.statistic,
+                    "df": math.nan if effect.df is None else effect.df,
+                    "p": effect.p,
+                    "low": effect.low,
+                    "high": effect.high,
+                }
+                for effect in self.fixed
+            ]
+        )
+
+    def random_table(self) -> pd.DataFrame:
+        """One row per random effect, the residual last."""
+        return pd.DataFrame(
+            [
+                {
+                    "group": effect.group,
+                    "effect": effect.name,
+                    "levels": self.groups.get(effect.group, self.n),
+                    "variance": effect.variance,
+                    "deviation": effect.deviation,
+                    "correlations": " ".join(f"{value:.2f}" for value in effect.correlations),
+                }
+                for effect in self.random
+            ]
+        )

@@ -1,0 +1,71 @@
+"""Statistics in words: names, numbers and sentences as a paper would print them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from string import Template
+
+_NAMES = {
+    "lstm": "LSTM",
+    "rnng": "RNNG",
+    "plm": "PLM",
+    "plm_mask": "PLM-mask",
+    "trans": "Transformer",
+    "transformer": "Transformer",
+    "ngram": "n-gram",
+    "classifier_noun": "classifier-noun",
+    "verb_noun": "verb-noun",
+    "ctb": "CTB",
+    "ptb": "PTB",
+    "": "none",
+}
+
+ALPHA = 0.05
+
+
+def readable(value: object) -> str:
+    """A value of a table as prose has it: ``rnng`` is RNNG, ``missing_object`` missing object."""
+    text = str(value)
+    return _NAMES.get(text.lower(), text.replace("_", " "))
+
+
+def number(value: float) -> str:
+    """Two decimals, or three significant digits where that would leave little."""
+    if not math.isfinite(value):
+        return "undefined"
+    text = f"{value:.2f}" if abs(value) >= 0.1 or value == 0.0 else f"{value:.3f}"
+    # A minus sign before nothing but zeros says less than no sign.
+    return text.removeprefix("-") if float(text) == 0.0 else text.replace("-", "−")
+
+
+def p_value(value: float) -> str:
+    """``p = .010``, without the zero before the point; ``p < .001`` below that."""
+    if not math.isfinite(value):
+        return "p undefined"
+    if value < 0.001:
+        return "p < .001"
+    if value > 0.9995:
+        return "p > .999"
+    return f"p = {value:.3f}".replace("0.", ".", 1)
+
+
+def coefficient(estimate: float, error: float, statistic: float, df: float | None, p: float) -> str:
+    """``b = 0.51, SE 0.20, z = 2.57, p = .010``; with degrees of freedom a t instead of a z."""
+    test = f"z = {number(statistic)}" if df is None else f"t({df:.1f}) = {number(statistic)}"
+    return f"b = {number(estimate)}, SE {number(error)}, {test}, {p_value(p)}"
+
+
+def sentence(
+    cases: Mapping[str, str], values: Mapping[str, str], *, estimate: float, p: float, numbers: str
+) -> str:
+    """The case that fits an estimate, filled in, and the numbers behind it.
+
+    Without a case for it, an effect that was not shown is said to be so.
+    """
+    is_shown = p < ALPHA and math.isfinite(estimate)
+    direction = "more" if estimate > 0 else "less"
+    case = direction if is_shown else "none"
+    template = cases.get(case) or f"Not shown: {cases.get('more', '')}"
+    filled = Template(template).safe_substitute(values).strip()
+    return f"{filled[:1].upper()}{filled[1:]}: {numbers}"

@@ -1,0 +1,161 @@
+"""The syntax tree of a formula: quantities, claims about them, and what each of them denotes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
+
+# What counts as equal for ``=``: |left - right| <= absolute + relative · |right|. SyntaxGym's
+# values, in bits, so that its predictions of equality come out as its own tool has them.
+EQUAL_ABSOLUTE = 1e-3
+EQUAL_RELATIVE = 1e-5
+
+Lookup: TypeAlias = Callable[[str, str], float]
+"""The surprisal of a region (by the name or number that the formula uses) in a condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """The surprisal of a region in a condition."""
+
+    region: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant, in bits."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """A sum or a difference."""
+
+    left: Value
+    operator: Literal["+", "-"]
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A claim about two quantities."""
+
+    left: Value
+    operator: Literal["<", ">", "="]
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Claims that must all hold."""
+
+    parts: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Claims of which one must hold."""
+
+    parts: tuple[Claim, ...]
+
+
+Value: TypeAlias = Term | Number | Arithmetic
+Claim: TypeAlias = Comparison | And | Or
+Node: TypeAlias = Value | Claim
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all below it, from left to right, parents first."""
+    yield node
+    match node:
+        case Term() | Number():
+            pass
+        case Arithmetic() | Comparison():
+            yield from walk(node.left)
+            yield from walk(node.right)
+        case And() | Or():
+            for part in node.parts:
+                yield from walk(part)
+        case _:
+            assert_never(node)
+
+
+def value(node: Value, lookup: Lookup) -> float:
+    """The quantity that a part of a formula denotes, in the unit of the lookup."""
+    match node:
+        case Term():
+            return lookup(node.region, node.condition)
+        case Number():
+            return node.value
+        case Arithmetic():
+            left, right = value(node.left, lookup), value(node.right, lookup)
+            return left + right if node.operator == "+" else left - right
+        case _:
+            assert_never(node)
+
+
+def holds(node: Claim, lookup: Lookup) -> bool:
+    """Whether a part of a formula is true. ``<`` and ``>`` are strict, ``=`` has a tolerance."""
+    match node:
+        case Comparison():
+            left, right = value(node.left, lookup), value(node.right, lookup)
+            if node.operator == "=":
+                return are_equal(left, right)
+            return left < right if node.operator == "<" else left > right
+        case And():
+            return all(holds(part, lookup) for part in node.parts)
+        case Or():
+            return any(holds(part, lookup) for part in node.parts)
+        case _:
+            assert_never(node)
+
+
+def are_equal(left: float, right: float) -> bool:
+    """Whether two surprisals count as equal for a prediction of equality."""
+    return abs(left - right) <= EQUAL_ABSOLUTE + EQUAL_RELATIVE * abs(right)
+
+
+def show(node: Node) -> str:
+    """The canonical text: brackets are square, and around nested sums and joined claims."""
+    match node:
+        case Term():
+            return f"({node.region};%{node.condition}%)"
+        case Number():
+            is_plain = node.value.is_integer() and abs(node.value) < 1e15
+            return f"{node.value:.0f}" if is_plain else repr(node.value)
+        case Arithmetic():
+            right = show(node.right)
+            grouped = f"[{right}]" if isinstance(node.right, Arithmetic) else right
+            return f"{show(node.left)} {node.operator} {grouped}"
+        case Comparison():
+            return f"{show(node.left)} {node.operator} {show(node.right)}"
+        case And() | Or():
+            sign = " & " if isinstance(node, And) else " | "
+            return sign.join(f"[{show(part)}]" for part in node.parts)
+        case _:
+            assert_never(node)
+
+
+def replace_claim(node: Claim, change: Callable[[Term | Number], Value]) -> Claim:
+    """The claim with every term and number replaced."""
+    match node:
+        case Comparison():
+            left, right = replace_value(node.left, change), replace_value(node.right, change)
+            return Comparison(left, node.operator, right)
+        case And():
+            return And(tuple(replace_claim(part, change) for part in node.parts))
+        case Or():
+            return Or(tuple(replace_claim(part, change) for part in node.parts))
+        case _:
+            assert_never(node)
+
+
+def replace_value(node: Value, change: Callable[[Term | Number], Value]) -> Value:
+    """The quantity with every term and number replaced."""
+    if isinstance(node, Arithmetic):
+        left, right = replace_value(node.left, change), replace_value(node.right, change)
+        return Arithmetic(left, node.operator, right)
+    return change(node)

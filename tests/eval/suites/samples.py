@@ -1,0 +1,48 @@
+"""A small suite with known surprisals, for tests of scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from src.eval.suites.formula import Formula
+from src.eval.suites.suite import Item, Prediction, Suite, Variant
+
+
+def cats_suite(
+    predictions: Mapping[str, str] | None = None, *, items: int = 2, name: str = "cats"
+) -> Suite:
+    """Regions classifier, noun and end; conditions match and mismatch."""
+    wanted = predictions or {"fits": "(noun;%mismatch%) > (noun;%match%)"}
+    return Suite(
+        name=name,
+        language="zh",
+        regions=("classifier", "noun", "end"),
+        conditions=("match", "mismatch"),
+        predictions=tuple(Prediction(n, Formula.parse(text)) for n, text in wanted.items()),
+        items=tuple(
+            Item(
+                number,
+                (
+                    Variant("match", (("一", "只"), (f"猫{number}",), ("。",))),
+                    Variant("mismatch", (("一", "本"), (f"猫{number}",), ("。",))),
+                ),
+                {"animal": "cat"},
+            )
+            for number in range(1, items + 1)
+        ),
+        kind="classifier_noun",
+        modifier="none",
+        spaced=False,
+        critical=("noun",),
+    )
+
+
+def surprisals_of(
+    suite: Suite, nouns: Sequence[tuple[float, float]]
+) -> dict[tuple[str, ...], tuple[float, ...]]:
+    """Surprisals in which only nouns count: one pair (match, mismatch) per item."""
+    return {
+        variant.words: (1.0, 2.0, value, 0.5)
+        for item, pair in zip(suite.items, nouns, strict=True)
+        for variant, value in zip(item.variants, pair, strict=True)
+    }

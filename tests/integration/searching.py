@@ -1,0 +1,109 @@
+"""Small models and searches over them, for the tests of both together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from src.data.stack_plan import Strategy
+from src.data.vocabulary import Vocabulary
+from src.eval.search.result import SentenceResult
+from src.eval.search.settings import WordSync
+from src.eval.search.word_sync import WordSyncSearch
+from src.models.plm import PlmNetwork
+from src.models.plm_search import PlmSearch
+from src.models.rnng import RnngNetwork
+from src.models.rnng_search import RnngSearch
+from tests.eval.search.exhaustive import prefix_log_probs
+from tests.models.slow_plm import SlowPlm
+from tests.models.stepwise_rnng import StepwiseRnng
+from tests.models.test_plm import make_network as make_plm
+from tests.models.test_rnng import make_network as make_rnng
+from tests.tree_samples import encode_trees
+from src.data.brackets import parse_tree
+
+# One of each: name of the model and the settings of its network.
+MODELS: dict[str, dict[str, Any]] = {
+    "rnng": {"strategy": "top_down"},
+    "rnng_in_order": {"strategy": "in_order"},
+    "rnng_attention": {"composition": "attention"},
+    "rnng_full": {"action_norm": "full"},
+    "plm": {},
+    "plm_mask": {"structured_heads": True},
+    "plm_full": {"action_norm": "full"},
+}
+
+
+def tiny_vocabulary() -> Vocabulary:
+    """Three words and two labels."""
+    return encode_trees([parse_tree("(S (A a b) c)")])[1]
+
+
+def make_network(name: str, vocabulary: Vocabulary) -> RnngNetwork | PlmNetwork:
+    """The network of a model, in double precision."""
+    make = make_rnng if name.startswith("rnng") else make_plm
+    return make(vocabulary, **MODELS[name]).eval()
+
+
+def strategy_of(network: RnngNetwork | PlmNetwork) -> Strategy:
+    return network.strategy if isinstance(network, RnngNetwork) else "top_down"
+
+
+def as_searched(
+    network: RnngNetwork | PlmNetwork, *, is_packed: bool = True, shared_compositions: bool = True
+) -> RnngSearch | PlmSearch:
+    """The network as a search sees it."""
+    if isinstance(network, PlmNetwork):
+        return PlmSearch(network, is_packed=is_packed)
+    return RnngSearch(network, is_packed=is_packed, shared_compositions=shared_compositions)
+
+
+def search(
+    network: RnngNetwork | PlmNetwork,
+    sentences: Sequence[Sequence[int]],
+    settings: WordSync,
+    *,
+    capacity: int = 8,
+    is_packed: bool = True,
+    keeps_history: bool = False,
+) -> list[SentenceResult]:
+    """Results in the order of the sentences."""
+    model = as_searched(
+        network, is_packed=is_packed, shared_compositions=settings.shared_compositions
+    )
+    results: dict[int, SentenceResult] = {}
+    run = WordSyncSearch(
+        model, settings, capacity=capacity, is_packed=is_packed, keeps_history=keeps_history
+    )
+    run.run(sentences, lambda number, result: results.__setitem__(number, result))
+    assert sorted(results) == list(range(len(sentences)))
+    return [results[number] for number in range(len(sentences))]
+
+
+def log_probs(results: Sequence[SentenceResult]) -> list[np.ndarray[Any, Any]]:
+    return [np.array(result.prefix_log_probs) for result in results]
+
+
+def enumerated(
+    network: RnngNetwork | PlmNetwork,
+    vocabulary: Vocabulary,
+    words: Sequence[str],
+    *,
+    max_open: int,
+    max_consecutive: int,
+) -> list[float]:
+    """Prefix log probabilities from all derivations, each scored step by step."""
+    slow = (
+        StepwiseRnng(network, vocabulary)
+        if isinstance(network, RnngNetwork)
+        else SlowPlm(network, vocabulary)
+    )
+    with torch.inference_mode():
+        return prefix_log_probs(
+            words, vocabulary.labels, strategy_of(network),
+            lambda actions: float(sum(slow.log_prob(actions))),
+            max_open=max_open, max_consecutive=max_consecutive,
+        )  # fmt: skip

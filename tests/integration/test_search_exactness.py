@@ -1,0 +1,115 @@
+"""The search over real models, against everything there is to find."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from src.eval.search.settings import WordSync
+from tests.integration.searching import (
+    MODELS,
+    enumerated,
+    log_probs,
+    make_network,
+    search,
+    tiny_vocabulary,
+)
+
+# In-order derivations may go on above a complete root, so there are many more of them.
+LIMITS = {"max_open": 2, "max_consecutive": 2}
+IN_ORDER_LIMITS = {"max_open": 2, "max_consecutive": 1}
+SENTENCES = (["a", "b", "c"], ["c"], ["a", "b", "a"], ["a", "b"])
+EVERYTHING = WordSync(action_beam=400, word_beam=100, **LIMITS)
+NARROW = WordSync(action_beam=9, word_beam=3, **LIMITS)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_beam_that_holds_everything_finds_the_sum_over_all_derivations(name: str) -> None:
+    vocabulary = tiny_vocabulary()
+    network = make_network(name, vocabulary)
+    tokens = [vocabulary.encode(words) for words in SENTENCES]
+    limits = IN_ORDER_LIMITS if name == "rnng_in_order" else LIMITS
+    results = search(network, tokens, replace(EVERYTHING, **limits))
+    for words, found in zip(SENTENCES, log_probs(results), strict=True):
+        expected = enumerated(network, vocabulary, words, **limits)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+def changed(**changes: Any) -> WordSync:
+    return replace(NARROW, **changes)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        changed(bounded=False),
+        changed(lazy_words=False),
+        changed(shared_compositions=False),
+        changed(share_prefixes=False),
+        changed(bounded=False, lazy_words=False, shared_compositions=False, share_prefixes=False),
+        changed(fast_track=0),
+        changed(fast_track=3, bounded=False),
+    ],
+)
+def test_savings_change_nothing(name: str, settings: WordSync) -> None:
+    vocabulary = tiny_vocabulary()
+    network = make_network(name, vocabulary)
+    tokens = [vocabulary.encode(words) for words in SENTENCES]
+    reference = changed(fast_track=settings.fast_track)
+    expected = log_probs(search(network, tokens, reference))
+    for one, other in zip(log_probs(search(network, tokens, settings)), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("is_packed", [True, False])
+@pytest.mark.parametrize("capacity", [1, 2, 64])
+def test_batches_order_and_shapes_change_nothing(name: str, is_packed: bool, capacity: int) -> None:
+    vocabulary = tiny_vocabulary()
+    network = make_network(name, vocabulary)
+    tokens = [vocabulary.encode(words) for words in SENTENCES]
+    alone = [log_probs(search(network, [one], NARROW))[0] for one in tokens]
+    turned = search(network, tokens[::-1], NARROW, capacity=capacity, is_packed=is_packed)[::-1]
+    for one, other in zip(log_probs(turned), alone, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_later_words_never_change_earlier_ones(name: str) -> None:
+    vocabulary = tiny_vocabulary()
+    network = make_network(name, vocabulary)
+    long, short = (vocabulary.encode(words) for words in (["a", "b", "c", "a"], ["a", "b"]))
+    first = log_probs(search(network, [long], NARROW))[0]
+    second = log_probs(search(network, [short], NARROW))[0]
+    np.testing.assert_allclose(first[:2], second[:2], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rnng", "plm"])
+def test_candidates_are_at_least_the_survivors(name: str) -> None:
+    vocabulary = tiny_vocabulary()
+    network = make_network(name, vocabulary)
+    tokens = [vocabulary.encode(SENTENCES[0])]
+    survivors = log_probs(search(network, tokens, NARROW))[0]
+    candidates = log_probs(search(network, tokens, changed(marginal="candidates")))[0]
+    everything = log_probs(search(network, tokens, EVERYTHING))[0]
+    assert (candidates >= survivors - 1e-12).all()
+    assert (candidates > survivors).any()
+    assert (candidates <= everything + 1e-12).all()
+
+
+@pytest.mark.parametrize("name", ["rnng", "rnng_in_order", "plm"])
+def test_a_sentence_without_hypotheses_is_reported_and_the_others_go_on(name: str) -> None:
+    vocabulary = tiny_vocabulary()
+    network = make_network(name, vocabulary)
+    tokens = [vocabulary.encode(words) for words in (["a"] * 6, ["a"])]
+    # One constituent at most can be opened, and nothing else: in-order needs one for the root.
+    failed, fine = search(network, tokens, WordSync(max_open=1, max_consecutive=1, word_beam=1,
+                                                    action_beam=1, fast_track=0))
+    assert fine.failure is None
+    if failed.failure is not None:
+        assert len(failed.prefix_log_probs) == failed.failure.token
+        assert failed.failure.remedy.startswith("raise search.")
