@@ -21,8 +21,15 @@ ALLOWED = {
     "src.models": (*BOTTOM, "src.data", "src.models"),
     "src.eval": (*BOTTOM, "src.data", "src.eval"),
     "src.console": (*BOTTOM, "src.data"),
-    "src.tasks": (*BOTTOM, "src.console", "src.config", "src.data", "src.models", "src.eval",
-                  "src.tasks"),
+    "src.tasks": (
+        *BOTTOM,
+        "src.console",
+        "src.config",
+        "src.data",
+        "src.models",
+        "src.eval",
+        "src.tasks",
+    ),
     "src.config": (*BOTTOM, "src.data", "src.models", "src.eval"),
 }
 

@@ -29,6 +29,9 @@ from src.models.transformer import Block
 
 WORD, END, CLOSE, FIRST_OPEN = 0, 1, 2, 3
 
+# How many actions of a full beam are taken between two words, roughly.
+_STEPS_PER_WORD = 8
+
 # The logits of all symbols are computed for at most so many numbers at a time.
 _MOST_LOGITS = 1 << 22
 
@@ -66,10 +69,14 @@ class PlmSearch:
         """The precision of the network."""
         return self._network.decoder.token_embedding.weight.dtype
 
-    @property
-    def node_bytes(self) -> int:
-        """The memory of a node."""
-        return self._arena.row_bytes
+    def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
+        """Roughly the memory of a group that reads a sentence of so many tokens."""
+        # About three symbols per token, and what the survivors do not share; block and its copy.
+        places = 3 * length + 8 * word_beam
+        number = torch.finfo(self.dtype).bits // 8
+        block = 4 * places * self._layers * self._hidden * number
+        attention = 4 * action_beam * places * self._network.heads * number
+        return _STEPS_PER_WORD * action_beam * self._arena.row_bytes + block + attention
 
     def _arena_columns(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
         number = ((), torch.long)
@@ -137,7 +144,7 @@ class PlmSearch:
         symbols = torch.where(is_close, self._closing, columns - FIRST_OPEN + self._closing + 1)
         depth, began = arena["depth"][nodes], arena["began"][nodes]
         if self._remembered:
-            place = (depth + 1).clamp(max=self._remembered - 1).unsqueeze(1)
+            place = (depth + 1).clamp(min=0, max=self._remembered - 1).unsqueeze(1)
             opened = began.scatter(1, place, arena["position"][nodes].unsqueeze(1) + 1)
             began = torch.where(is_close.unsqueeze(1), began, opened)
         depth = depth + torch.where(is_close, -1, 1)
@@ -304,7 +311,8 @@ def _at_depth(began: Tensor, depth: Tensor) -> Tensor:
     """Where the innermost open constituent began; zero where none is open or none is asked for."""
     if not began.shape[1]:
         return torch.zeros_like(depth)
-    return began.gather(1, depth.unsqueeze(1)).squeeze(1).masked_fill(depth == 0, 0)
+    place = depth.clamp(min=0, max=began.shape[1] - 1).unsqueeze(1)
+    return began.gather(1, place).squeeze(1).masked_fill(depth <= 0, 0)
 
 
 def _through(

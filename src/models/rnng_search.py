@@ -24,6 +24,9 @@ from src.models.search_composition import Children, make_composer
 
 WORD, END, REDUCE, FIRST_OPEN = 0, 1, 2, 3
 
+# How many actions of a full beam are taken between two words, roughly.
+_STEPS_PER_WORD = 8
+
 
 class RnngSearch:
     """The derivations of an RNNG, by node.
@@ -66,10 +69,10 @@ class RnngSearch:
         """The precision of the network."""
         return self._network.start.dtype
 
-    @property
-    def node_bytes(self) -> int:
-        """The memory of a node."""
-        return self._arena.row_bytes
+    def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
+        """Roughly the memory of a group that reads a sentence of so many tokens."""
+        nodes = _STEPS_PER_WORD * action_beam + word_beam * (length + 20)
+        return nodes * self._arena.row_bytes
 
     def _arena_columns(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
         network = self._network

@@ -10,9 +10,11 @@ import torch
 
 from src.data.stack_plan import Strategy
 from src.data.vocabulary import Vocabulary
+from src.eval.search.expansion import BeamExpansion, Work
+from src.eval.search.particle import ParticleExpansion
 from src.eval.search.result import SentenceResult
-from src.eval.search.settings import WordSync
-from src.eval.search.word_sync import WordSyncSearch
+from src.eval.search.sentences import SentenceSearch
+from src.eval.search.settings import Particle, WordSync
 from src.models.plm import PlmNetwork
 from src.models.plm_search import PlmSearch
 from src.models.rnng import RnngNetwork
@@ -64,21 +66,31 @@ def as_searched(
 def search(
     network: RnngNetwork | PlmNetwork,
     sentences: Sequence[Sequence[int]],
-    settings: WordSync,
+    settings: WordSync | Particle,
     *,
-    capacity: int = 8,
+    groups: int = 8,
     is_packed: bool = True,
     keeps_history: bool = False,
 ) -> list[SentenceResult]:
-    """Results in the order of the sentences."""
+    """Results in the order of the sentences; there is memory for about so many groups."""
     model = as_searched(
         network, is_packed=is_packed, shared_compositions=settings.shared_compositions
     )
+    work = Work()
+    expansion: BeamExpansion | ParticleExpansion
+    if isinstance(settings, WordSync):
+        expansion = BeamExpansion(model, settings, is_packed=is_packed, work=work)
+    else:
+        expansion = ParticleExpansion(model, settings, work=work)
     results: dict[int, SentenceResult] = {}
-    run = WordSyncSearch(
-        model, settings, capacity=capacity, is_packed=is_packed, keeps_history=keeps_history
-    )
-    run.run(sentences, lambda number, result: results.__setitem__(number, result))
+    SentenceSearch(
+        model=model,
+        expansion=expansion,
+        budget=groups * expansion.group_bytes(max(map(len, sentences))),
+        is_packed=is_packed,
+        share_prefixes=settings.share_prefixes,
+        keeps_history=keeps_history,
+    ).run(sentences, results.__setitem__)
     assert sorted(results) == list(range(len(sentences)))
     return [results[number] for number in range(len(sentences))]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from src.eval.search.settings import WordSync
+from src.eval.search.settings import Particle, WordSync
 from tests.integration.searching import (
     MODELS,
     enumerated,
@@ -67,13 +67,13 @@ def test_savings_change_nothing(name: str, settings: WordSync) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("is_packed", [True, False])
-@pytest.mark.parametrize("capacity", [1, 2, 64])
-def test_batches_order_and_shapes_change_nothing(name: str, is_packed: bool, capacity: int) -> None:
+@pytest.mark.parametrize("groups", [1, 2, 64])
+def test_batches_order_and_shapes_change_nothing(name: str, is_packed: bool, groups: int) -> None:
     vocabulary = tiny_vocabulary()
     network = make_network(name, vocabulary)
     tokens = [vocabulary.encode(words) for words in SENTENCES]
     alone = [log_probs(search(network, [one], NARROW))[0] for one in tokens]
-    turned = search(network, tokens[::-1], NARROW, capacity=capacity, is_packed=is_packed)[::-1]
+    turned = search(network, tokens[::-1], NARROW, groups=groups, is_packed=is_packed)[::-1]
     for one, other in zip(log_probs(turned), alone, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
 
@@ -107,9 +107,40 @@ def test_a_sentence_without_hypotheses_is_reported_and_the_others_go_on(name: st
     network = make_network(name, vocabulary)
     tokens = [vocabulary.encode(words) for words in (["a"] * 6, ["a"])]
     # One constituent at most can be opened, and nothing else: in-order needs one for the root.
-    failed, fine = search(network, tokens, WordSync(max_open=1, max_consecutive=1, word_beam=1,
-                                                    action_beam=1, fast_track=0))
+    failed, fine = search(
+        network,
+        tokens,
+        WordSync(max_open=1, max_consecutive=1, word_beam=1, action_beam=1, fast_track=0),
+    )
     assert fine.failure is None
     if failed.failure is not None:
         assert len(failed.prefix_log_probs) == failed.failure.token
         assert failed.failure.remedy.startswith("raise search.")
+
+
+@pytest.mark.parametrize("name", ["rnng", "rnng_in_order", "plm"])
+def test_particles_estimate_the_sum_over_all_derivations(name: str) -> None:
+    vocabulary = tiny_vocabulary()
+    network = make_network(name, vocabulary)
+    tokens = [vocabulary.encode(words) for words in SENTENCES]
+    limits = IN_ORDER_LIMITS if name == "rnng_in_order" else LIMITS
+    found = log_probs(search(network, tokens, Particle(particles=300, **limits)))
+    for words, one in zip(SENTENCES, found, strict=True):
+        expected = enumerated(network, vocabulary, words, **limits)
+        np.testing.assert_allclose(one, expected, rtol=0, atol=0.3)
+
+
+@pytest.mark.parametrize("name", ["rnng", "plm"])
+def test_particles_depend_on_the_prefix_and_the_seed_alone(name: str) -> None:
+    vocabulary = tiny_vocabulary()
+    network = make_network(name, vocabulary)
+    tokens = [vocabulary.encode(words) for words in SENTENCES]
+    settings = Particle(particles=20, **LIMITS)
+    together = log_probs(search(network, tokens, settings))
+    alone = [log_probs(search(network, [one], settings))[0] for one in tokens]
+    apart = log_probs(search(network, tokens, replace(settings, share_prefixes=False)))
+    other_seed = log_probs(search(network, tokens, replace(settings, seed=2)))
+    for one, two, three in zip(together, alone, apart, strict=True):
+        np.testing.assert_allclose(one, two, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(one, three, rtol=0, atol=1e-9)
+    assert any(abs(one[0] - two[0]) > 1e-6 for one, two in zip(together, other_seed, strict=True))

@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from src.eval.report.study import SENTENCE_COLUMNS, Study
@@ -102,7 +103,8 @@ def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFram
     """The rows of items that the page carries."""
     keys = {(name, item["id"]) for name, suite in suites.items() for item in suite["items"]}
     rows = zip(table["suite"], table["item"], strict=True)
-    return table[[(str(suite), plain(item)) in keys for suite, item in rows]]
+    kept = [(str(suite), plain(item)) in keys for suite, item in rows]
+    return table[np.array(kept, dtype=bool)]
 
 
 def _add_surprisals(

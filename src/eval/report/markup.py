@@ -88,6 +88,7 @@ def inline_svg(svg: str, *, name: str, label: str) -> Html:
         role="img",
         aria_label=label,
         viewBox=f"0 0 {width} {height}",
-        style=f"--width:{float(width) * 4 / 3:.0f}px",
+        # Narrow windows show figures smaller, but never so small that nobody can read them.
+        style=f"--width:{float(width) * 4 / 3:.0f}px;--least:{float(width):.0f}px",
     )
     return Html(opening.removesuffix("</svg>") + body.strip())

@@ -29,7 +29,7 @@ BAND = "#f3e9c6"
 PAPER = "#ffffff"
 
 SKY, BLUE, ORANGE, VERMILLION = "#56b4e9", "#0072b2", "#e69f00", "#d55e00"
-GREEN, PURPLE, GREY, YELLOW = "#009e73", "#cc79a7", "#8c8c8c", "#f0e442"
+GREEN, PURPLE, GREY = "#009e73", "#cc79a7", "#8c8c8c"
 
 MIN_WIDTH = 5.6  # inches
 
@@ -44,8 +44,9 @@ FAMILY_STYLES = {
 }
 SPARE_STYLES = ((PURPLE, "h"), (GREEN, "<"), (GREY, ">"), (VERMILLION, "*"), (BLUE, "8"))
 EXACT_STYLE = (INK, "D")
-# Colours and dashes for things that are not models: variants of an item, corpora.
-SERIES = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, GREY, INK)
+# Colours and dashes for things that are not models: variants of an item, corpora. Words are
+# written in these, so the pale ones come last.
+SERIES = (BLUE, VERMILLION, GREEN, INK, PURPLE, GREY, ORANGE, SKY)
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), "-.")
 
 RC: dict[str, Any] = {

@@ -40,8 +40,9 @@ def number(value: object, column: str = "") -> str:
     if math.isinf(real):
         return "∞" if real > 0 else f"{MINUS}∞"
     if column == "p":
-        return "< .001" if real < 0.001 else f"{real:.3f}".removeprefix("0")
-    if column in ("low", "high", "perplexity", "perplexity without end", "bits/sentence"):
+        digits = 4 if real < 0.01 else 3
+        return "< .001" if real < 0.001 else f"{real:.{digits}f}".removeprefix("0")
+    if column in ("perplexity", "perplexity without end", "bits/sentence"):
         return f"{real:.2f}".replace("-", MINUS)
     return f"{real:.3f}".replace("-", MINUS)
 
@@ -58,7 +59,7 @@ def table_html(table: ReportTable) -> Html:
                 element("button", str(column), element("span", aria_hidden="true"), type="button"),
                 scope="col",
                 aria_sort="none",
-                class_="number" if is_number else None,
+                class_=_head_class(str(column), is_number),
             )
             for column, is_number in zip(frame.columns, numeric, strict=True)
         ),
@@ -78,6 +79,11 @@ def table_html(table: ReportTable) -> Html:
         element("div", grid, class_="scroll", tabindex="0", role="region", aria_label=table.title),
         class_="table",
     )
+
+
+def _head_class(column: str, is_number: bool) -> str | None:
+    """Long names may take two lines, short ones never do."""
+    return " ".join([*["number"] * is_number, *["long"] * (len(column) > 14)]) or None
 
 
 def _filter(table: ReportTable) -> Html:

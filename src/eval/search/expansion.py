@@ -13,6 +13,7 @@ word beam is ranked by what is above it, and nothing of that is ever dropped.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -30,6 +31,10 @@ _PROMISING = 4
 
 # More than rounding can make of a log probability, less than matters.
 _ROUNDING = 1e-3
+
+
+# The tokens that the groups have read so far; a search that draws at random draws by them.
+Prefixes = Sequence[tuple[int, ...]]
 
 
 @dataclass
@@ -57,7 +62,7 @@ class Found:
     too_many_opened: Tensor
 
 
-class Expansion:
+class BeamExpansion:
     """Finds the hypotheses that generate the next word, for many groups at once."""
 
     def __init__(
@@ -70,7 +75,18 @@ class Expansion:
         self._work = work
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
 
-    def run(self, beam: Beam, words: Tensor, is_end: Tensor) -> Found:
+    @property
+    def width(self) -> int:
+        """How many hypotheses survive a word."""
+        return self._settings.word_beam
+
+    def group_bytes(self, length: int) -> int:
+        """Roughly the memory of a group that reads a sentence of so many tokens."""
+        return self._model.group_bytes(
+            action_beam=self._settings.action_beam, word_beam=self.width, length=length
+        )
+
+    def run(self, beam: Beam, words: Tensor, is_end: Tensor, prefixes: Prefixes) -> Found:
         """One round: ``words`` and ``is_end`` say for each group what comes next."""
         settings = self._settings
         completed = _empty_like(beam, settings.word_beam)
@@ -109,8 +125,9 @@ class Expansion:
         """``(groups, width, columns)`` scores of all that may come next."""
         rows = self._rows(beam.is_alive)
         log_probs = self._model.log_probs(beam.node.flatten()[rows])
-        result = self._spread(log_probs, rows, beam.score.shape)
-        result = beam.score.unsqueeze(2) + result
+        result = beam.score.unsqueeze(2) + self._spread(log_probs, rows, beam.score.shape)
+        # With fixed shapes the model also answers for empty places, and what it says is void.
+        result = result.masked_fill(~beam.is_alive.unsqueeze(2), -torch.inf)
         if not self._model.opens_at_end:
             never = is_end.view(-1, 1, 1) & self._model.is_open
             result = result.masked_fill(never, -torch.inf)

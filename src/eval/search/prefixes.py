@@ -48,9 +48,7 @@ def units(sentences: Sequence[Sequence[int]], *, is_shared: bool, most: int) -> 
     alone at the end.
     """
     order = sorted(range(len(sentences)), key=lambda number: tuple(sentences[number]))
-    found = [
-        _unit(members, sentences) for members in _clusters(order, sentences, is_shared, most)
-    ]
+    found = [_unit(members, sentences) for members in _clusters(order, sentences, is_shared, most)]
     return sorted(found, key=lambda unit: -unit.length)
 
 

@@ -45,6 +45,9 @@ class TransitionModel(Protocol):
     def opens_at_end(self) -> bool:
         """Whether a constituent may still be opened when all words are there."""
 
+    def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
+        """Roughly the memory that the hypotheses of one sentence of so many tokens need."""
+
     def begin(self) -> None:
         """Start anew: :data:`ROOT` is the only node."""
 

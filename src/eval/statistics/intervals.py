@@ -122,7 +122,7 @@ def within_item_intervals(
 ) -> dict[str, Interval]:
     """Intervals of the means of conditions that leave out the differences between items.
 
-    *Masson and Loftus (1994)*: one width for all conditions, from the interaction of items and
+    *Loftus and Masson (1994)*: one width for all conditions, from the interaction of items and
     conditions: ``t · sqrt(MS / n)`` with (n − 1)(J − 1) degrees of freedom. *Cousineau (2005) with
     the correction of Morey (2008)*: a width for each condition, from values from which the item's
     mean has been taken, their variance multiplied by J / (J − 1). Items that lack a condition are

@@ -10,15 +10,18 @@ with W the variances of the responses at û (Bates et al. 2015; what lme4 minimi
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from src.eval.statistics.coding import Floats
 from src.eval.statistics.design import Design
+from src.eval.statistics.factor import PositiveFactor
 
 _NEWTON_STEPS = 200
 # The decrement of a Newton step bounds how far the penalised deviance is from its minimum.
@@ -33,7 +36,7 @@ class _Mode:
     effects: Floats  # û
     means: Floats
     deviance: float  # d(û)
-    upper: Floats  # Cholesky factor of H
+    factor: PositiveFactor  # of H
 
 
 class LaplaceLikelihood:
@@ -63,8 +66,7 @@ class LaplaceLikelihood:
         factor = design.factor(theta)
         loadings = (design.random @ factor).tocsr()  # ZΛ
         mode = self._mode(loadings, design.fixed @ beta)
-        value = mode.deviance + 2.0 * float(np.log(np.diag(mode.upper)).sum())
-        return value, self._gradient(mode, loadings)
+        return mode.deviance + mode.factor.logdet, self._gradient(mode, factor, loadings)
 
     def expected_covariance(self, parameters: Floats) -> Floats:
         """The covariance of β at fixed θ, from expected information (lme4's ``RX``)."""
@@ -73,8 +75,8 @@ class LaplaceLikelihood:
         mode = self._mode(loadings, self._design.fixed @ beta)
         weighted = self._variances(mode.means)[:, None] * self._design.fixed
         cross = loadings.T @ weighted
-        solved = scipy.linalg.cho_solve((mode.upper, False), cross)
-        return np.asarray(np.linalg.pinv(self._design.fixed.T @ weighted - cross.T @ solved))
+        explained = cross.T @ mode.factor.solve(cross)
+        return np.asarray(np.linalg.pinv(self._design.fixed.T @ weighted - explained))
 
     def _split(self, parameters: Floats) -> tuple[Floats, Floats]:
         return parameters[: self._theta_count], parameters[self._theta_count :]
@@ -93,9 +95,9 @@ class LaplaceLikelihood:
         value = self._penalised(predictor, effects)
         for _ in range(_NEWTON_STEPS):
             means = expit(predictor)
-            upper = self._upper(loadings, means)
+            factor = self._factor(loadings, means)
             slope = loadings.T @ (self._successes - self._trials * means) - effects
-            step = scipy.linalg.cho_solve((upper, False), slope)
+            step = factor.solve(slope)
             decrement = float(step @ slope)
             if decrement <= _DECREMENT:
                 break
@@ -112,29 +114,47 @@ class LaplaceLikelihood:
             effects, predictor, value = moved, new_predictor, new_value
         self._start = effects  # the modes at nearby parameters are near
         means = expit(predictor)
-        return _Mode(effects, means, value, self._upper(loadings, means))
+        return _Mode(effects, means, value, self._factor(loadings, means))
 
-    def _upper(self, loadings: Any, means: Floats) -> Floats:
-        weighted = loadings.multiply(self._variances(means)[:, None])
-        information = (loadings.T @ weighted).toarray() + np.eye(loadings.shape[1])
-        return np.asarray(scipy.linalg.cholesky(information, lower=False))
+    def _factor(self, loadings: Any, means: Floats) -> PositiveFactor:
+        return PositiveFactor(loadings.T @ loadings.multiply(self._variances(means)[:, None]))
 
-    def _gradient(self, mode: _Mode, loadings: Any) -> Floats:
+    def _leverages(self, factor: Any, inverse: Floats) -> Floats:
+        """The diagonal of ``ZΛ H⁻¹ Λ'Z'``: how much each row's predictor may still vary."""
+        spread = np.asarray(factor @ (factor @ inverse).T)
+        columns, values = self._padded
+        totals = np.zeros(len(columns))
+        for first, second in itertools.product(range(columns.shape[1]), repeat=2):
+            entries = spread[columns[:, first], columns[:, second]]
+            totals += values[:, first] * values[:, second] * entries
+        return totals
+
+    @cached_property
+    def _padded(self) -> tuple[NDArray[np.intp], Floats]:
+        """The entries of each row of Z, filled up with zeros to the longest row."""
+        random = self._design.random
+        lengths = np.diff(random.indptr)
+        columns = np.zeros((random.shape[0], int(lengths.max(initial=0))), dtype=np.intp)
+        values = np.zeros(columns.shape)
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        places = np.arange(len(rows)) - np.repeat(random.indptr[:-1], lengths)
+        columns[rows, places], values[rows, places] = random.indices, random.data
+        return columns, values
+
+    def _gradient(self, mode: _Mode, factor: Any, loadings: Any) -> Floats:
         """Derivatives of d(û) + log |H|, where û and W change with the parameters too."""
         design, effects = self._design, mode.effects
         residuals = self._successes - self._trials * mode.means
         variances = self._variances(mode.means)
-        inverse = scipy.linalg.cho_solve((mode.upper, False), np.eye(len(effects)))
-        spread = loadings @ inverse
-        leverages = np.asarray(loadings.multiply(spread).sum(axis=1)).ravel()
+        inverse = mode.factor.inverse(len(effects))
         # d log|H| / dη of each row: W changes by W(1 − 2μ).
-        skews = variances * (1.0 - 2.0 * mode.means) * leverages
+        skews = variances * (1.0 - 2.0 * mode.means) * self._leverages(factor, inverse)
         # How log|H| changes as û moves, carried back through û's own equation.
         adjoint = inverse @ (loadings.T @ skews)
         carried = variances * (loadings @ adjoint)
         of_beta = design.fixed.T @ (skews - 2.0 * residuals - carried)
         of_rows = design.random.T @ residuals  # Z'r
-        of_logdet = design.random.T @ (variances[:, None] * spread)
+        of_logdet = (design.random.T @ loadings.multiply(variances[:, None])) @ inverse
         of_theta = np.zeros(self._theta_count)
         for number, (rows, columns) in enumerate(design.entries):
             moved = np.zeros(len(effects))

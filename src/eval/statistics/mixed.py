@@ -36,6 +36,8 @@ _SAME = 1e-3
 _FEW_LEVELS = 5
 # Log odds that no share of a finite table can stand behind.
 _SEPARATED = 15.0
+# Beyond this mixedlm, which goes without derivatives, takes minutes; the search here does not.
+_MANY_ROWS = 20_000
 # What mixedlm would print or warn about is found out again here, and said in words.
 _QUIET: dict[str, Any] = {
     f"check_{name}": "ignore"
@@ -79,8 +81,8 @@ class _FirstFit:
 def _first_fit(
     design: Design, coded: pd.DataFrame, family: Family, contrasts: Mapping[str, Floats]
 ) -> _FirstFit:
-    if not design.terms:
-        return _FirstFit(None, None)  # without random effects there is nothing to search for
+    if not design.terms or design.rows > _MANY_ROWS:
+        return _FirstFit(None, None)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")

@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from src.eval.statistics.coding import Floats
 from src.eval.statistics.design import Design
+from src.eval.statistics.factor import PositiveFactor
 
 _STEP = 1e-4
 
@@ -36,7 +36,7 @@ class ProfiledLikelihood:
         self._design = design
         self._restricted = restricted
         z, x, y = design.random, design.fixed, design.response
-        self._zz = (z.T @ z).toarray()
+        self._zz = (z.T @ z).tocsr()
         self._zx = z.T @ x
         self._zy = z.T @ y
         self._xx, self._xy, self._yy = x.T @ x, x.T @ y, float(y @ y)
@@ -58,20 +58,20 @@ class ProfiledLikelihood:
     def solve(self, theta: Floats) -> Solution:
         """The best fixed effects for given θ, by penalised least squares."""
         factor = self._design.factor(theta)
-        inner = np.asarray(factor.T @ (factor.T @ self._zz).T) + np.eye(len(self._zz))
-        lower = scipy.linalg.cholesky(inner, lower=True)
-        x_part = scipy.linalg.solve_triangular(lower, factor.T @ self._zx, lower=True)
-        y_part = scipy.linalg.solve_triangular(lower, factor.T @ self._zy, lower=True)
-        information = self._xx - x_part.T @ x_part
-        right = self._xy - x_part.T @ y_part
+        inner = PositiveFactor(factor.T @ self._zz @ factor)
+        x_part, y_part = factor.T @ self._zx, factor.T @ self._zy
+        solved = inner.solve(x_part)
+        information = self._xx - x_part.T @ solved
+        right = self._xy - solved.T @ y_part
         beta = np.linalg.solve(information, right)
-        rss = max(self._yy - float(y_part @ y_part) - float(beta @ right), 1e-300)
+        explained = float(y_part @ inner.solve(y_part)) + float(beta @ right)
+        rss = max(self._yy - explained, 1e-300)
         return Solution(
             beta=beta,
             sigma=math.sqrt(rss / self._freedom),
             information=information,
             rss=rss,
-            logdet=2.0 * float(np.log(np.diag(lower)).sum()),
+            logdet=inner.logdet,
         )
 
     def covariance(self, theta: Floats, sigma: float) -> Floats:
@@ -99,7 +99,8 @@ class ProfiledLikelihood:
             ]
         )  # (parameters, coefficients)
         spreads = np.einsum("pc,pq,qc->c", gradients, spread, gradients)
-        return np.asarray(2.0 * variances**2 / np.maximum(spreads, 1e-300))
+        # Beyond a million there is no difference to the normal distribution.
+        return np.asarray(2.0 * variances**2 / np.maximum(spreads, 2e-6 * variances**2))
 
     def _variances(self, parameters: Floats) -> Floats:
         return np.diag(self.covariance(parameters[:-1], float(parameters[-1])))

@@ -98,7 +98,7 @@ def _other_lines(result: AnalysisResult, names: Mapping[str, str]) -> list[str]:
         *lines,
         f"cells <- aggregate({response} ~ item + {condition}, data = part, FUN = mean)",
         f"cells$item <- factor(cells$item); cells${condition} <- factor(cells${condition})",
-        "# Masson and Loftus (1994): the interaction of items and conditions is the error.",
+        "# Loftus and Masson (1994): the interaction of items and conditions is the error.",
         f"model <- anova(lm({response} ~ item + {condition}, data = cells))",
         "error <- model['Residuals', ]",
         "n <- nlevels(cells$item)",

@@ -18,6 +18,15 @@ _NAMES = {
     "verb_noun": "verb-noun",
     "ctb": "CTB",
     "ptb": "PTB",
+    "wh_effect_gap": "wh-effect with a gap",
+    "wh_effect_nogap": "wh-effect without a gap",
+    "comp_quant": "comparison of quantities",
+    "embwhq": "embedded question",
+    "topic": "topicalisation",
+    "complex_np": "complex NP",
+    "over_complex_np": "past a complex NP",
+    "over_adjunct": "past an adjunct",
+    "cnp_discharge": "complex NP discharge",
     "": "none",
 }
 

@@ -70,7 +70,8 @@ class Browser:
 
     def run(self, expression: str) -> Any:
         """The value of an expression in the page."""
-        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+        options = {"returnByValue": True, "awaitPromise": True}
+        answer = self.send("Runtime.evaluate", expression=expression, **options)
         if "exceptionDetails" in answer:
             raise AssertionError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")

@@ -37,7 +37,9 @@ def derivations(
         for kind in legal(state):
             if kind is Kind.SHIFT and read == len(words):
                 continue
-            is_root = kind is Kind.REDUCE and strategy == "top_down" and state.open_constituents == 1
+            is_root = (
+                kind is Kind.REDUCE and strategy == "top_down" and state.open_constituents == 1
+            )
             if is_root and read < len(words):
                 continue
             for action in _actions(kind, words, read, labels):
@@ -57,9 +59,7 @@ def derivations(
                     pending.append((after, next_state, read, opened))
 
 
-def _actions(
-    kind: Kind, words: Sequence[str], read: int, labels: Sequence[str]
-) -> list[Action]:
+def _actions(kind: Kind, words: Sequence[str], read: int, labels: Sequence[str]) -> list[Action]:
     match kind:
         case Kind.SHIFT:
             return [Word(words[read])]
@@ -87,4 +87,3 @@ def prefix_log_probs(
     ):
         totals[number - 1] += math.exp(log_prob(actions))
     return [math.log(total) for total in totals]
-

@@ -1,4 +1,4 @@
-"""Word-synchronous beam search over the sentences of a job.
+"""A search over the sentences of a job, token by token.
 
 Hypotheses of one prefix form a group. In a round every group goes on to each token that follows
 its prefix in some sentence, all groups together; sentences that end make room for new ones. The
@@ -9,27 +9,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from src.eval.search.beam import Beam, after_word, below, root_beam
-from src.eval.search.expansion import Expansion, Found, Work
+from src.eval.search.expansion import Found, Prefixes, Work
 from src.eval.search.history import Step
 from src.eval.search.prefixes import Prefix, Unit, units
 from src.eval.search.protocol import TransitionModel
 from src.eval.search.result import Failure, SentenceResult
-from src.eval.search.settings import WordSync
 
 OnResult = Callable[[int, SentenceResult], None]
+
+# More groups than this at a time bring no more speed.
+MOST_GROUPS = 128
+
+
+class Expansion(Protocol):
+    """How the hypotheses of groups get from one word to the next."""
+
+    @property
+    def width(self) -> int:
+        """How many hypotheses survive a word."""
+
+    def group_bytes(self, length: int) -> int:
+        """Roughly the memory of a group that reads a sentence of so many tokens."""
+
+    def run(self, beam: Beam, words: Tensor, is_end: Tensor, prefixes: Prefixes) -> Found:
+        """Find hypotheses that generate the word, or end, for each group."""
 
 
 @dataclass
 class _Group:
-    """A prefix under way. ``log_probs``: of the prefix after each of its tokens."""
+    """A prefix under way. ``log_probs``: of the prefix after each of its tokens; ``bytes``: what
+    each sentence that begins with it may need.
+    """
 
     prefix: Prefix
+    bytes: int
+    tokens: tuple[int, ...] = ()
     log_probs: tuple[float, ...] = ()
     best_share: tuple[float, ...] = ()
     step: Step | None = None
@@ -44,57 +65,59 @@ class _Next:
     prefix: Prefix | None
 
 
-@dataclass
-class WordSyncSearch:
+@dataclass(kw_only=True)
+class SentenceSearch:
     """Searches sentences, given as token ids, with a model of trees.
 
-    ``capacity`` is the number of groups searched at a time. With ``keeps_history`` the results
+    ``budget`` is the memory for groups under way, in bytes. With ``keeps_history`` the results
     know their parses.
     """
 
     model: TransitionModel
-    settings: WordSync
-    capacity: int
+    expansion: Expansion
+    budget: float
     is_packed: bool = True
+    share_prefixes: bool = True
     keeps_history: bool = False
     work: Work = field(default_factory=Work)
 
     def run(self, sentences: Sequence[Sequence[int]], on_result: OnResult) -> None:
         """Search all sentences; results come as they are found, by number."""
-        expansion = Expansion(
-            self.model, self.settings, is_packed=self.is_packed, work=self.work
-        )
-        waiting = units(
-            sentences, is_shared=self.settings.share_prefixes, most=max(self.capacity, 1)
-        )[::-1]
-        self.model.begin()
+        waiting = units(sentences, is_shared=self.share_prefixes, most=MOST_GROUPS)[::-1]
         groups: list[_Group] = []
-        beam = self._roots(0)
         with torch.inference_mode():
+            self.model.begin()
+            beam = self._roots(0)
             while waiting or groups:
                 added = self._admit(waiting, groups)
                 if added:
                     beam = below(beam, self._roots(len(added)))
                     groups += added
-                groups, beam = self._round(expansion, groups, beam, on_result)
+                groups, beam = self._round(groups, beam, on_result)
 
     def _roots(self, count: int) -> Beam:
         return root_beam(
-            count, self.settings.word_beam, device=self.model.device, dtype=self.model.dtype
+            count, self.expansion.width, device=self.model.device, dtype=self.model.dtype
         )
 
     def _admit(self, waiting: list[Unit], groups: list[_Group]) -> list[_Group]:
         """Units for which there is room; one at least where nothing is under way."""
-        room = self.capacity - sum(group.prefix.leaves for group in groups)
+        leaves = sum(group.prefix.leaves for group in groups)
+        room = self.budget - sum(group.prefix.leaves * group.bytes for group in groups)
         added: list[_Group] = []
-        while waiting and (waiting[-1].root.leaves <= room or not (groups or added)):
-            unit = waiting.pop()
-            room -= unit.root.leaves
-            added.append(_Group(unit.root))
+        while waiting:
+            unit = waiting[-1]
+            size = self.expansion.group_bytes(unit.length)
+            leaves += unit.root.leaves
+            room -= size * unit.root.leaves
+            if (room < 0 or leaves > MOST_GROUPS) and (groups or added):
+                break
+            waiting.pop()
+            added.append(_Group(unit.root, size))
         return added
 
     def _round(
-        self, expansion: Expansion, groups: list[_Group], beam: Beam, on_result: OnResult
+        self, groups: list[_Group], beam: Beam, on_result: OnResult
     ) -> tuple[list[_Group], Beam]:
         """One token further, for all groups."""
         following = list(_following(groups))
@@ -104,7 +127,8 @@ class WordSyncSearch:
         is_end = torch.tensor([n.prefix is None for n in following], device=device)
         beam = beam.rows(parents)
         beam = replace(beam, node=self.model.settle(beam.node, beam.is_alive))
-        found = expansion.run(beam, tokens, is_end)
+        prefixes = [groups[n.parent].tokens for n in following]
+        found = self.expansion.run(beam, tokens, is_end, prefixes)
         self.work.words += len(following)
         children = self._report(groups, following, found, on_result)
         rows = torch.tensor([row for row, _ in children], dtype=torch.long, device=device)
@@ -137,6 +161,8 @@ class WordSyncSearch:
                 continue
             child = _Group(
                 prefix=next_.prefix or group.prefix,
+                bytes=group.bytes,
+                tokens=(*group.tokens, next_.token),
                 log_probs=(*group.log_probs, log_prob),
                 best_share=(*group.best_share, float(np.exp(best_log_share))),
                 step=steps[row],
@@ -179,7 +205,7 @@ class WordSyncSearch:
     def _shifted(self, beam: Beam, tokens: Tensor) -> Beam:
         """All survivors read the token."""
         if not len(beam.score):
-            return beam
+            return self._roots(0)
         is_alive = beam.is_alive
         words = tokens.unsqueeze(1).expand_as(beam.node)
         if self.is_packed:

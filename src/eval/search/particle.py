@@ -1,0 +1,144 @@
+"""Particle filtering (Crabbé et al. 2019): derivations drawn from the model itself.
+
+Each particle takes structural actions at random, as the model thinks fit, until it decides for a
+word; the probability of the word that really comes is its weight. After each word particles are
+drawn anew by weight. The mean weight is an unbiased estimate of the probability of the prefix.
+Where columns are closed to a particle (the end, while words are left; a limit), it draws from the
+others and their share multiplies its weight.
+
+Random numbers belong to a prefix, so that neither batches nor the sharing of prefixes matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from src.eval.search.beam import Beam
+from src.eval.search.expansion import Found, Prefixes, Work
+from src.eval.search.protocol import END, WORD, TransitionModel
+from src.eval.search.settings import Particle
+
+
+class ParticleExpansion:
+    """Moves particles from one word to the next, for many groups at once."""
+
+    def __init__(self, model: TransitionModel, settings: Particle, *, work: Work) -> None:
+        self._model = model
+        self._settings = settings
+        self._work = work
+        self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
+
+    @property
+    def width(self) -> int:
+        """All particles survive, by number."""
+        return self._settings.particles
+
+    def group_bytes(self, length: int) -> int:
+        """Roughly the memory of a group that reads a sentence of so many tokens."""
+        return self._model.group_bytes(action_beam=self.width, word_beam=self.width, length=length)
+
+    def run(self, beam: Beam, words: Tensor, is_end: Tensor, prefixes: Prefixes) -> Found:
+        """One round: ``words`` and ``is_end`` say for each group what comes next."""
+        draws = self._draws(prefixes, beam.score)
+        beam = _drawn_anew(beam, draws[:, 0, 0])
+        hit_open = torch.zeros_like(is_end)
+        hit_opened = torch.zeros_like(is_end)
+        is_done = ~beam.is_alive
+        for step in range(self._most_steps):
+            if bool(is_done.all()):
+                break
+            open_columns, over_open, over_opened = self._open_columns(beam, is_end, is_done)
+            hit_open |= over_open
+            hit_opened |= over_opened
+            column, mass = _sampled(open_columns, draws[:, step + 1])
+            score = torch.where(is_done, beam.score, beam.score + mass)
+            is_done = is_done | (score == -torch.inf)
+            arrives = ~is_done & (column == torch.where(is_end, END, WORD).unsqueeze(1))
+            score = score + self._word_log_prob(beam, arrives, words, is_end)
+            is_done = is_done | arrives
+            beam = self._advance(replace(beam, score=score), column, ~is_done)
+        score = beam.score.masked_fill(~is_done, -torch.inf)
+        score, order = score.sort(dim=1, descending=True)
+        beam = beam.pick(order, score)
+        return Found(beam, score.logsumexp(1), hit_open, hit_opened)
+
+    def _draws(self, prefixes: Prefixes, like: Tensor) -> Tensor:
+        """``(groups, steps + 1, particles)`` uniform numbers of each prefix."""
+        shape = (self._most_steps + 1, self.width)
+        numbers = [
+            np.random.default_rng([self._settings.seed, len(prefix), *prefix]).random(shape)
+            for prefix in prefixes
+        ]
+        return torch.from_numpy(np.stack(numbers)).to(like)
+
+    def _open_columns(
+        self, beam: Beam, is_end: Tensor, is_done: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Log probabilities of the columns that particles may take, and which limits were met."""
+        model, settings = self._model, self._settings
+        log_probs = model.log_probs(beam.node.flatten()).view(*beam.node.shape, -1)
+        shape = (-1, 1, 1)
+        closed = torch.zeros_like(log_probs, dtype=torch.bool)
+        closed[..., END] = ~is_end.unsqueeze(1)
+        closed[..., WORD] = is_end.unsqueeze(1)
+        if not model.opens_at_end:
+            closed = closed | (is_end.view(shape) & model.is_open)
+        opens = model.is_open & (log_probs > -torch.inf) & ~closed & ~is_done.unsqueeze(2)
+        over_open = opens & (beam.depth >= settings.max_open).unsqueeze(2)
+        over_opened = opens & (beam.opened >= settings.max_consecutive).unsqueeze(2)
+        log_probs = log_probs.masked_fill(closed | over_open | over_opened, -torch.inf)
+        return log_probs, over_open.any(2).any(1), over_opened.any(2).any(1)
+
+    def _word_log_prob(self, beam: Beam, arrives: Tensor, words: Tensor, is_end: Tensor) -> Tensor:
+        """Log probabilities of the word for particles that decided for one, zero elsewhere."""
+        result = torch.zeros_like(beam.score).flatten()
+        wanted = (arrives & ~is_end.unsqueeze(1)).flatten()
+        rows = wanted.nonzero().squeeze(1)
+        flat_words = words.unsqueeze(1).expand_as(beam.node).flatten()
+        log_prob = self._model.word_log_prob(beam.node.flatten()[rows], flat_words[rows])
+        self._work.word_scores += len(rows)
+        return result.index_copy(0, rows, log_prob).view_as(beam.score)
+
+    def _advance(self, beam: Beam, column: Tensor, goes_on: Tensor) -> Beam:
+        rows = goes_on.flatten().nonzero().squeeze(1)
+        flat = beam.node.flatten()
+        nodes = self._model.advance(flat[rows], column.flatten()[rows])
+        self._work.expanded += len(rows)
+        self._work.steps += 1
+        opens = (self._model.is_open[column] & goes_on).long()
+        closes = (self._model.is_close[column] & goes_on).long()
+        taken = torch.where(goes_on, column, -1).to(torch.int16).unsqueeze(2)
+        return replace(
+            beam,
+            node=flat.index_copy(0, rows, nodes).view_as(beam.node),
+            depth=beam.depth + opens - closes,
+            opened=beam.opened + opens,
+            trail=torch.cat([beam.trail, taken], dim=2),
+        )
+
+
+def _sampled(log_probs: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
+    """A column for each particle, and the log of the mass it was drawn from."""
+    mass = log_probs.logsumexp(2)
+    share = (log_probs - mass.unsqueeze(2)).exp().nan_to_num(0.0).cumsum(2)
+    column = torch.searchsorted(share, uniform.unsqueeze(2).contiguous()).squeeze(2)
+    # Rounding may leave the last share below one; the last column that may be taken is meant.
+    positions = torch.arange(log_probs.shape[2], device=log_probs.device)
+    last = torch.where(log_probs > -torch.inf, positions, 0).amax(2)
+    return torch.minimum(column, last), mass
+
+
+def _drawn_anew(beam: Beam, uniform: Tensor) -> Beam:
+    """Systematic resampling: as many particles as before, each with the mean weight."""
+    count = beam.score.shape[1]
+    total = beam.score.logsumexp(1, keepdim=True)
+    share = (beam.score - total).exp().cumsum(1)
+    steps = torch.arange(count, device=beam.score.device)
+    comb = (steps + uniform.unsqueeze(1)) / count
+    chosen = torch.searchsorted(share, comb).clamp(max=count - 1)
+    weight = (total - float(np.log(count))).expand_as(beam.score)
+    return beam.pick(chosen, weight)

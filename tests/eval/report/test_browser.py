@@ -1,0 +1,163 @@
+"""The report in a browser: it opens, sorts, filters, explores, and looks like something."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from matplotlib import image as mpl_image
+
+from tests.eval.report.browser import NAMES, Browser, browser, find_browser
+
+
+@pytest.fixture(scope="module")
+def shown(report: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The report in a window."""
+    path = find_browser()
+    if path is None:
+        pytest.skip(f"needs a browser: none of {', '.join(NAMES)} was found")
+    with browser(path, tmp_path_factory.mktemp("profile")) as window:
+        window.open(report)
+        yield window
+        assert window.errors == []
+
+
+def _column(window: Browser, table: str, column: int) -> list[str]:
+    cells = f"Array.from(document.getElementById('{table}').tBodies[0].rows)"
+    found = window.run(f"{cells}.filter(r => !r.hidden).map(r => r.cells[{column}].textContent)")
+    return [str(value) for value in found]
+
+
+def _choose(window: Browser, name: str, value: str) -> None:
+    """Choose an option by its text, as a reader does."""
+    window.run(
+        f"(() => {{ const list = document.getElementById('explorer-{name}');"
+        f"list.value = Array.from(list.options).find(o => o.text === '{value}').value;"
+        "list.dispatchEvent(new Event('change', {bubbles: true})); })()"
+    )
+
+
+def _words(window: Browser) -> list[str]:
+    path = "#explorer-variants .variant:first-child .word"
+    return list(window.run(f"Array.from(document.querySelectorAll('{path}'), w => w.textContent)"))
+
+
+def test_it_opens_without_errors(shown: Browser) -> None:
+    assert "Six models" in shown.run("document.title")
+    assert shown.run("document.querySelectorAll('figure svg').length") > 10
+    assert shown.errors == []
+
+
+def test_tables_sort_by_click(shown: Browser) -> None:
+    head = "document.querySelectorAll('#table-perplexity th')[3]"
+    before = [float(value) for value in _column(shown, "table-perplexity", 3)]
+    assert before != sorted(before), "something to sort"
+    shown.run(f"{head}.querySelector('button').click()")
+    assert [float(v) for v in _column(shown, "table-perplexity", 3)] == sorted(before)
+    assert shown.run(f"{head}.getAttribute('aria-sort')") == "ascending"
+    shown.run(f"{head}.querySelector('button').click()")
+    expected = sorted(before, reverse=True)
+    assert [float(v) for v in _column(shown, "table-perplexity", 3)] == expected
+    assert shown.run(f"{head}.getAttribute('aria-sort')") == "descending"
+
+
+def test_tables_sort_by_keyboard(shown: Browser) -> None:
+    shown.run("document.querySelectorAll('#table-summary th')[0].querySelector('button').focus()")
+    shown.press("Enter")
+    models = _column(shown, "table-summary", 0)
+    assert models == sorted(models)
+
+
+def test_what_is_missing_comes_last_in_both_directions(shown: Browser) -> None:
+    for _ in range(2):
+        shown.run("document.querySelectorAll('#table-runs th')[2].querySelector('button').click()")
+        assert _column(shown, "table-runs", 2)[-2:] == ["–", "–"]
+
+
+def test_tables_filter(shown: Browser) -> None:
+    shown.run(
+        "(() => { const box = document.getElementById('summary-filter');"
+        "box.value = 'RNNG mandarin'; box.dispatchEvent(new Event('input')); })()"
+    )
+    assert set(_column(shown, "table-summary", 0)) == {"rnng"}
+    assert set(_column(shown, "table-summary", 1)) == {"toy_mandarin"}
+    said = shown.run("document.querySelector('output[for=summary-filter]').textContent")
+    assert said.startswith(f"{len(_column(shown, 'table-summary', 0))} of ")
+
+
+def test_the_explorer_switches_suite_item_and_model(shown: Browser) -> None:
+    _choose(shown, "suite", "classifier noun adjective")
+    assert _words(shown) == ["他", "看见", "了", "一", "本", "可爱", "的", "书", "。"]
+    shown.run("document.getElementById('explorer-next').click()")
+    assert _words(shown) == ["他", "看见", "了", "一", "家", "可爱", "的", "工厂", "。"]
+    numbers = "document.querySelector('#explorer-variants .bits').textContent"
+    _choose(shown, "run", "lstm · seed 1")
+    before = shown.run(numbers)
+    assert shown.run("document.querySelectorAll('.parse').length") == 0, "no parses of an lstm"
+    _choose(shown, "run", "exact grammar")
+    assert shown.run(numbers) != before
+    assert "∞" in shown.run("document.getElementById('explorer-variants').textContent")
+    _choose(shown, "suite", "islands object")
+    assert _words(shown)[:3] == ["I", "know", "what"]
+
+
+def test_parses_follow_the_keyboard(shown: Browser) -> None:
+    _choose(shown, "suite", "classifier noun adjective")
+    _choose(shown, "run", "rnng · seed 1")
+    first = 'document.querySelector("button.cell")'
+    shown.run(f"{first}.click()")
+    label = "document.querySelector('.parse svg').getAttribute('aria-label')"
+    assert shown.run(label) == "(IP (NP 他)"
+    shown.press("ArrowRight")
+    assert shown.run(label) == "(IP (NP 他) (VP 看见"
+    assert shown.run("document.activeElement.dataset.word") == "1"
+    shown.press("ArrowDown")
+    assert shown.run("document.activeElement.dataset.variant") == "1"
+    assert shown.run("document.querySelectorAll('button.cell[aria-pressed=true]').length") == 1
+    shares = shown.run("Array.from(document.querySelectorAll('.parse'), p => p.textContent)")
+    assert [share.split(" ")[0] for share in shares] == ["61.0", "30.0", "5.0"]
+
+
+@pytest.mark.parametrize(
+    ("bracketed", "labels", "open_nodes", "leaves"),
+    [
+        ("(S (NP the cat) (VP", ["S", "NP", "VP"], 2, ["the", "cat", "…"]),
+        ("(S (NP the cat) (VP sleeps))", ["S", "NP", "VP"], 0, ["the", "cat", "sleeps"]),
+        ("(S", ["S"], 1, ["…"]),
+    ],
+)
+def test_trees_are_drawn_as_far_as_they_go(
+    shown: Browser, bracketed: str, labels: list[str], open_nodes: int, leaves: list[str]
+) -> None:
+    tree = f"Drawing.tree('{bracketed}')"
+    texts = shown.run(f"Array.from({tree}.querySelectorAll('text'), t => t.textContent)")
+    assert sorted(texts) == sorted([*labels, *leaves])
+    assert shown.run(f"{tree}.querySelectorAll('rect').length") == open_nodes
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_looks_like_something(shown: Browser, width: int, dark: bool) -> None:
+    shown.resize(width=width, height=900, dark=dark)
+    place = "document.getElementById('explorer').offsetTop"
+    shown.run(f"window.scrollTo({{top: {place}, behavior: 'instant'}})")
+    pixels = mpl_image.imread(io.BytesIO(shown.screenshot()))[..., :3]
+    assert pixels.shape[:2] == (900, width)
+    assert pixels.std() > 0.03, "not blank"
+    assert bool(pixels.mean() < 0.4) == dark
+    # Wide things scroll inside their own boxes; the page itself never scrolls sideways.
+    assert shown.run("document.documentElement.scrollWidth") <= width
+
+
+def test_chinese_has_glyphs_whatever_the_machine_has(shown: Browser) -> None:
+    """The embedded font alone draws the words; boxes for missing glyphs would all look the same."""
+    font = "'20px \"Gardenpath Han\"'"
+    shapes = shown.run(
+        f"document.fonts.load({font}, '书猫家').then(() => ['书', '猫', '家'].map(word => {{"
+        "const canvas = document.createElement('canvas'), pen = canvas.getContext('2d');"
+        f"pen.font = {font}; pen.fillText(word, 5, 30); return canvas.toDataURL(); }}))"
+    )
+    assert len(set(shapes)) == 3
+    assert shown.run(f"document.fonts.check({font}, '书猫家')")

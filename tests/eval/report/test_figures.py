@@ -1,0 +1,159 @@
+"""Figures: all there, well-formed, the same every time, and without missing characters."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import font_manager
+from matplotlib import image as mpl_image
+
+from src.eval.comparison import EXACT
+from src.eval.report import fonts, style
+from src.eval.report.effect_figures import estimate_rows
+from src.eval.report.figures import Picture, pictures, write_pictures
+from src.eval.report.sentence_figure import align
+from src.eval.report.study import Analysis, Study
+
+ROOT = Path(__file__).parents[3]
+PREFIXES = (
+    "accuracy_by_class",
+    "mean_accuracy",
+    "accuracy_by_modifier",
+    "differences_by_condition",
+    "wh_effects",
+    "effects_",
+    "estimates_",
+    "loss_curves",
+    "sentence_",
+    "sentence_lengths",
+    "excess_surprisal",
+)
+
+
+def _picture(study: Study, name: str) -> Picture:
+    return next(picture for picture in pictures(study) if picture.name.startswith(name))
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_every_kind_of_figure_is_written_twice(report: Path, prefix: str) -> None:
+    names = sorted(path.name for path in (report.parent / "figures").iterdir())
+    found = [name for name in names if name.startswith(prefix)]
+    assert {Path(name).suffix for name in found} == {".svg", ".png"}
+
+
+def test_figures_are_well_formed_and_not_blank(report: Path) -> None:
+    for path in sorted((report.parent / "figures").glob("*.svg")):
+        root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+        assert root.tag.endswith("svg") and len(list(root.iter())) > 40, path
+        pixels = mpl_image.imread(path.with_suffix(".png"))
+        assert pixels.std() > 0.02, path
+
+
+def test_names_of_files_are_different(study: Study) -> None:
+    names = [picture.name for picture in pictures(study)]
+    assert len(set(names)) == len(names)
+
+
+def test_drawing_twice_gives_the_same_bytes(study: Study) -> None:
+    picture = _picture(study, "sentence_classifier")
+    files = []
+    for _ in range(2):
+        with style.look():
+            figure = picture.draw()
+            files.append((style.as_svg(figure), style.as_png(figure)))
+    assert files[0] == files[1]
+    assert "<dc:date>" not in files[0][0]
+
+
+def test_settings_of_the_caller_come_back(study: Study) -> None:
+    before = dict(mpl.rcParams)
+    with style.look():
+        _picture(study, "sentence_lengths").draw()
+    assert dict(mpl.rcParams) == before
+
+
+def test_chinese_is_drawn_as_chinese(study: Study) -> None:
+    """Every word's outlines are in the figure, and matplotlib misses no glyph."""
+    with warnings.catch_warnings(), style.look():
+        warnings.simplefilter("error")
+        svg = style.as_svg(_picture(study, "sentence_classifier").draw())
+    names = {font_manager.get_font(str(fonts.BUNDLED)).postscript_name}
+    assert any(name in svg for name in names), "outlines of the bundled font"
+    assert fonts.drawable("他看见了一只猫。") == "他看见了一只猫。"
+
+
+def test_the_bundled_font_has_the_grammar_and_gb2312() -> None:
+    known = font_manager.get_font(str(fonts.BUNDLED)).get_charmap()
+    grammar = (ROOT / "src/data/grammars/mandarin.pcfg").read_text(encoding="utf-8")
+    han = {letter for letter in grammar if ord(letter) > 0x2E80}
+    assert len(han) > 100
+    assert [letter for letter in sorted(han) if ord(letter) not in known] == []
+    rows = [bytes([row, cell]) for row in range(0xB0, 0xF8) for cell in range(0xA1, 0xFF)]
+    level = {code.decode("gb2312", errors="ignore") for code in rows} - {""}
+    assert len(level) == 6763
+    assert [letter for letter in sorted(level) if ord(letter) not in known] == []
+    licence = (fonts.ASSETS / "GardenpathHan-LICENSE.txt").read_text(encoding="utf-8")
+    assert "SIL OPEN FONT LICENSE" in licence and "Adobe" in licence
+    assert fonts.BUNDLED.stat().st_size < 2_500_000
+
+
+def test_a_character_that_no_font_has_is_marked_and_not_a_box() -> None:
+    assert fonts.drawable("a\U000e0041b") == f"a{fonts.MISSING}b"
+
+
+def test_models_differ_in_colour_and_mark() -> None:
+    models = ["unigram", "ngram", "lstm", "rnng", "trans", "plm", "plm_mask", "gpt2", EXACT]
+    styles = style.model_styles(models)
+    assert len(set(styles.values())) == len(models)
+    assert styles["trans"] == style.FAMILY_STYLES["transformer"]
+    assert styles[EXACT] == style.EXACT_STYLE
+
+
+def test_variants_are_lined_up_by_region() -> None:
+    rows = [
+        ("gap", 1, "start", 1, "what"),
+        ("gap", 1, "end", 2, "at"),
+        ("gap", 1, "end", 3, "home"),
+        ("nogap", 1, "start", 1, "that"),
+        ("nogap", 1, "object", 2, "the"),
+        ("nogap", 1, "object", 3, "cake"),
+        ("nogap", 1, "end", 4, "at"),
+        ("nogap", 1, "end", 5, "home"),
+    ]
+    table = pd.DataFrame(rows, columns=["condition", "variant", "region", "word_id", "word"])
+    found = align(table, ["end"])
+    assert [dict(line.places) for line in found.lines] == [
+        {1: 0, 2: 3, 3: 4},
+        {1: 0, 2: 1, 3: 2, 4: 3, 5: 4},
+    ]
+    assert (found.size, found.critical) == (5, [(3, 5)])
+    assert [line.label for line in found.lines] == ["gap", "nogap"]
+
+
+def test_the_ceiling_is_a_line_and_no_row(study: Study) -> None:
+    with style.look():
+        figure = _picture(study, "mean_accuracy_toy_mandarin").draw()
+    (axis,) = figure.axes
+    labels = [label.get_text() for label in axis.get_yticklabels()]
+    assert labels == ["unigram", "ngram", "lstm", "rnng", "transformer", "plm"]
+    ceiling = study.by_model.query("model == @EXACT and corpus == 'toy_mandarin'")["mean"].item()
+    upright = [line.get_xdata() for line in axis.lines if len(set(np.ravel(line.get_xdata()))) == 1]
+    assert any(np.allclose(np.asarray(xs, dtype=float), ceiling) for xs in upright)
+
+
+def test_an_analysis_with_estimates_draws_those_alone() -> None:
+    estimate = pd.DataFrame(
+        [("a · syntax", 0.5, 0.1, 0.9)], columns=["term", "estimate", "low", "high"]
+    )
+    both = {"coefficients": estimate.assign(term="(Intercept)"), "estimates": estimate}
+    assert estimate_rows(Analysis(title="x", tables=both)) == [("a · syntax", 0.5, 0.1, 0.9)]
+
+
+def test_a_study_with_nothing_has_no_figures(tmp_path: Path) -> None:
+    assert write_pictures(Study(title="empty"), tmp_path) == {}

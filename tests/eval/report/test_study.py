@@ -1,0 +1,53 @@
+"""What a study says about itself."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from src.eval.comparison import EXACT
+from src.eval.report.study import ITEM_COLUMNS, Study, corpus_groups, family, in_order
+
+
+def test_a_table_without_a_column_is_refused_by_name() -> None:
+    items = pd.DataFrame({column: [] for column in ITEM_COLUMNS if column != "outcome"})
+    with pytest.raises(ValueError, match=r"'items'.*outcome"):
+        Study(title="x", items=items)
+
+
+def test_models_stand_in_the_order_of_their_families() -> None:
+    models = [EXACT, "gpt2", "plm", "lstm", "ngram", "rnng", "trans", "lstm"]
+    assert in_order(models) == ["ngram", "lstm", "rnng", "trans", "plm", "gpt2", EXACT]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("LSTM", "lstm"),
+        ("n-gram", "ngram"),
+        ("plm_mask", "plm_mask"),
+        ("trans", "transformer"),
+        ("rnng (beam 10)", "rnng"),
+        ("gpt2", "gpt2"),
+    ],
+)
+def test_names_speak_of_families(name: str, expected: str) -> None:
+    assert family(name) == expected
+
+
+def test_corpora_are_together_where_they_share_suites() -> None:
+    pairs = [("a", "s1"), ("b", "s2"), ("c", "s3"), ("c", "s1"), ("d", "s4"), ("d", "s2")]
+    table = pd.DataFrame(pairs, columns=["corpus", "suite"])
+    assert sorted(map(sorted, corpus_groups(table))) == [["a", "c"], ["b", "d"]]
+
+
+def test_a_corpus_can_join_two_groups() -> None:
+    pairs = [("a", "s1"), ("b", "s2"), ("c", "s1"), ("c", "s2")]
+    table = pd.DataFrame(pairs, columns=["corpus", "suite"])
+    assert [set(group) for group in corpus_groups(table)] == [{"a", "b", "c"}]
+
+
+def test_runs_are_listed_once(study: Study) -> None:
+    runs = study.runs()
+    assert runs["run"].is_unique and len(runs) == 14
+    assert runs[runs["model"] == EXACT]["seed"].isna().all()

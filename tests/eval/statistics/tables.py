@@ -1,0 +1,150 @@
+"""Small tables with known structure, for the tests of statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+MANDARIN_MODELS = {"lstm": "lstm", "rnng": "rnng", "transformer": "trans", "plm": "plm"}
+# How many last tokens are the target, and whether the ill-formed variant comes first.
+_MANDARIN_LAYOUT = {"vo": (2, False), "sd": (1, False), "mobj": (1, True)}
+_MANDARIN_CLASS = {"vo": "verb_noun", "sd": "subordination", "mobj": "missing_object"}
+
+
+def mandarin_outcomes(surprisals: Path, key: str, models: tuple[str, ...]) -> pd.DataFrame:
+    """Item outcomes from published surprisals, read independently of the importers."""
+    last, ill_first = _MANDARIN_LAYOUT[key]
+    modifiers = ("none", "sub", "sub2", "subh") if key == "mobj" else ("none", "adj", "obj", "sub")
+    rows = []
+    for model in models:
+        for trial in sorted((surprisals / f"{MANDARIN_MODELS[model]}_outputs").iterdir()):
+            for modifier in modifiers:
+                (path,) = trial.glob(f"*_{key}_{modifier}.*")
+                sums = _last_sums(path, last)
+                first, second = sums[0::2], sums[1::2]
+                gains = first - second if ill_first else second - first
+                rows += [
+                    {
+                        "run": f"{model}/{trial.name}",
+                        "model": model,
+                        "corpus": "ctb",
+                        "seed": trial.name,
+                        "suite": f"{key}_{modifier}",
+                        "class": _MANDARIN_CLASS[key],
+                        "modifier": modifier,
+                        "item": item,
+                        "outcome": float(gain > 0),
+                        "difference_bits": gain,
+                        "syntax": float(model in ("rnng", "plm")),
+                    }
+                    for item, gain in enumerate(gains)
+                ]
+    return pd.DataFrame(rows)
+
+
+def _last_sums(path: Path, last: int) -> np.ndarray:  # type: ignore[type-arg]
+    sentences: dict[int, list[float]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        sentence, _, _, surprisal = line.split("\t")
+        sentences.setdefault(int(sentence), []).append(float(surprisal))
+    return np.array([sum(sentences[number][-last:]) for number in sorted(sentences)])
+
+
+def item_table(
+    accuracies: Mapping[str, float],
+    *,
+    classes: tuple[str, ...] = ("verb_noun",),
+    modifiers: tuple[str, ...] = ("none", "adjective"),
+    seeds: tuple[int, ...] = (1, 2),
+    items: int = 20,
+) -> pd.DataFrame:
+    """Outcomes drawn with given accuracies of models; items differ in difficulty."""
+    dice = np.random.default_rng(7)
+    ease = dice.normal(size=items)
+    rows = []
+    for model, accuracy in accuracies.items():
+        for name in classes:
+            for modifier in modifiers:
+                for seed in seeds:
+                    for item in range(items):
+                        odds = np.log(accuracy / (1 - accuracy)) + ease[item]
+                        difference = odds + dice.logistic()
+                        rows.append(
+                            {
+                                "run": f"{model}/{seed}",
+                                "model": model,
+                                "corpus": "toy",
+                                "seed": seed,
+                                "suite": f"{name}_{modifier}",
+                                "class": name,
+                                "modifier": modifier,
+                                "item": item,
+                                "prediction": "p",
+                                "outcome": float(difference > 0),
+                                "tie": False,
+                                "difference_bits": difference,
+                                "unknown": 0,
+                            }
+                        )
+    return pd.DataFrame(rows)
+
+
+def effect_table(*, seeds: tuple[int, ...] = (1, 2), items: int = 12) -> pd.DataFrame:
+    """Wh-effects of one model on all the suites with fillers: islands halve them."""
+    dice = np.random.default_rng(11)
+    cells = [("filler_gap", "embwhq", "0", "no")]
+    cells += [("filler_gap", "embwhq", d, i) for d in "123" for i in ("no", "yes")]
+    islands = ("object", "adjunct", "over_adjunct", "complex_np", "over_complex_np")
+    cells += [
+        ("islands", m, "", "yes" if m in ("adjunct", "complex_np") else "no") for m in islands
+    ]
+    discharges = ("subject", "adjunct_discharge", "cnp_discharge")
+    cells += [("wh_discharge", m, "", "no") for m in discharges]
+    rows = []
+    for number, (kind, modifier, depth, island) in enumerate(cells):
+        for item in range(items):
+            strength = (1.0 if island == "yes" else 2.0) - 0.1 * int(depth or 0)
+            own = dice.normal(scale=0.3)
+            for seed in seeds:
+                gap = -strength + own + dice.normal(scale=0.3)
+                nogap = strength + own + dice.normal(scale=0.3)
+                effects = {
+                    "wh_effect_gap": gap,
+                    "wh_effect_nogap": nogap,
+                    "licensing_interaction": nogap - gap,
+                }
+                for effect, value in effects.items():
+                    place = {"class": kind, "modifier": modifier, "suite": f"{kind}/{modifier}"}
+                    labels = {"depth": depth, "island": island}
+                    what = {"item": 100 * number + item, "effect": effect, "value_bits": value}
+                    run = {"run": f"lstm/{seed}", "model": "lstm", "corpus": "toy", "seed": seed}
+                    rows.append({**run, **place, **what, **labels})
+        if kind == "islands":
+            rows += _ordering_rows(dice, seeds, number)
+    return pd.DataFrame(rows)
+
+
+def _ordering_rows(
+    dice: np.random.Generator, seeds: tuple[int, ...], item: int
+) -> list[dict[str, object]]:
+    return [
+        {
+            "run": f"lstm/{seed}",
+            "model": "lstm",
+            "corpus": "toy",
+            "seed": seed,
+            "suite": "center_embedding/verb_order",
+            "class": "center_embedding",
+            "modifier": "",
+            "item": item,
+            "effect": f"ordering_effect{ending}",
+            "value_bits": 1.5 + dice.normal(scale=0.5),
+            "depth": "",
+            "island": "",
+        }
+        for seed in seeds
+        for ending in ("", "_pp", "_rc")
+    ]
