@@ -30,6 +30,7 @@ from src.data.readers.registry import READERS
 from src.data.sentence import SPLITS
 from src.data.subwords import SubwordSettings
 from src.errors import ConfigError
+from src.eval.search.settings import Particle, SearchSettings, WordSync
 from src.models.loggers import LOGGERS, make_wandb
 from src.models.optimisation import OptimiserSettings
 from src.models.registry import FAMILIES
@@ -38,6 +39,9 @@ from src.models.training import TrainerSettings
 CONFIG_DIR = Path(__file__).parents[1] / "conf"
 
 Settings = Mapping[str, Any]
+
+# Settings of tasks that have few values.
+_CHOICES = {"ties": ("expectation", "coin"), "export": (None, "syntaxgym", "text", "compact")}
 
 # Settings outside of all groups.
 _OF_THE_RUN = {"seed": Seed, "resume": bool, "overwrite": bool}
@@ -217,8 +221,28 @@ def check_settings(settings: Settings) -> list[str]:
 
 def check_evaluation(settings: Settings) -> list[str]:
     """All mistakes in the settings of an evaluation."""
+    mistakes = []
     split = settings["task"].get("split", SPLITS[0])
-    return [] if split in SPLITS else [f"task.split={split}: {nearest(str(split), SPLITS)}"]
+    if split not in SPLITS:
+        mistakes.append(f"task.split={split}: {nearest(str(split), SPLITS)}")
+    search = {key: value for key, value in settings["search"].items() if key != "kind"}
+    mistakes += check_arguments(SEARCHES[settings["search"]["kind"]], search, prefix="search")
+    for name, valid in _CHOICES.items():
+        value = settings["task"].get(name, valid[0])
+        if value not in valid:
+            mistakes.append(f"task.{name}={value}: {nearest(str(value), valid)}")
+    if settings["task"]["name"] in ("suite", "rescore") and settings["suite"] is None:
+        mistakes.append("suite= is missing; try suite=mandarin, and task=suites to see them all")
+    return mistakes
+
+
+SEARCHES = {"word_sync": WordSync, "particle": Particle}
+
+
+def make_search(settings: Settings) -> SearchSettings:
+    """How to search, as the settings ``search`` describe it."""
+    arguments = {key: value for key, value in settings.items() if key != "kind"}
+    return SEARCHES[settings["kind"]](**arguments)
 
 
 def _parts(settings: Settings) -> Iterator[_Part]:

@@ -6,13 +6,20 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import track
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    track,
+)
 
 from src.data.sentence import Sentence
 from src.errors import GardenpathError
@@ -62,6 +69,27 @@ def track_runs(runs: Iterable[Item], title: str) -> Iterable[Item]:
     return track(
         list(runs), description=title, console=console, transient=True, disable=_is_unattended()
     )
+
+
+@contextmanager
+def words_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar with words per second; call what it gives with the number of words just done."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=_is_unattended()) as bar:
+        task = bar.add_task(title, total=total, rate="")
+
+        def advance(words: int) -> None:
+            bar.advance(task, words)
+            speed = bar.tasks[0].speed
+            bar.update(task, rate="" if speed is None else f"{speed:.0f} words/s")
+
+        yield advance
 
 
 def _is_unattended() -> bool:

@@ -6,11 +6,14 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from src.bounds import Fraction, PositiveInt
 from src.data.batches import TokenBatch
 from src.data.vocabulary import PAD_ID
+from src.models.lstm_levels import stack_states
 from src.models.output import NextToken, SequentialNetwork
+from src.models.shared_prefixes import PrefixBatch
 
 
 class Shape(NamedTuple):
@@ -36,6 +39,8 @@ class LstmNetwork(SequentialNetwork):
     ``size`` sets layers, hidden and embedding; each can be given by itself as well. With ``tied``
     the output layer uses the embedding matrix, which needs ``embedding == hidden``.
     """
+
+    most_prefixes = 8192
 
     def __init__(
         self,
@@ -89,6 +94,17 @@ class LstmNetwork(SequentialNetwork):
         # Padding stands at the end only, so it cannot change what comes before it.
         states, _ = self.lstm(embedded)
         return self.output.log_prob(self.dropout(states), batch)
+
+    def prefix_log_prob(self, batch: PrefixBatch) -> Tensor:
+        """``(predictions,)`` log probabilities from prefixes that sentences share, no dropout.
+
+        All prefixes of one length are one step, from the states of their parents.
+        """
+        states = self.embedding(batch.tokens)
+        for input_weight, weight, input_bias, bias in self.lstm.all_weights:
+            inputs = functional.linear(states, input_weight, input_bias + bias)
+            states = stack_states(inputs, weight, batch.parents, batch.sizes)
+        return batch.log_prob(self.output.logits(states))
 
     def _initialise(self) -> None:
         for name, weight in self.lstm.named_parameters():

@@ -112,11 +112,13 @@ class _Move:
         layers, _, heads, places, width = old.shape
         added = new[self.node].unflatten(3, (heads, width)).permute(2, 0, 3, 1, 4)
         if not places:
-            return added.contiguous()
+            first: Tensor = added.contiguous()
+            return first
         groups = len(self.source)
         index = self.place.clamp(max=places - 1).view(1, groups, 1, -1, 1)
         kept = old[:, self.source].gather(3, index.expand(layers, -1, heads, -1, width))
-        return torch.where(self.is_old.view(1, groups, 1, -1, 1), kept, added)
+        result: Tensor = torch.where(self.is_old.view(1, groups, 1, -1, 1), kept, added)
+        return result
 
 
 @dataclass(frozen=True)
@@ -156,20 +158,23 @@ class SharedAttention:
         far, near = weight.split([blocks.places, near.shape[2]], dim=2)
         mixed = self._to_rows(self._to_grid(far) @ blocks.values[layer])
         mixed = mixed + (near.unsqueeze(2) @ near_values).squeeze(2)
-        return mixed.flatten(1)
+        result: Tensor = mixed.flatten(1)
+        return result
 
     def _near(self, column: str, layer: int, own: Tensor, heads: int) -> Tensor:
         """``(rows, heads, steps + 1, width)`` keys or values of the chain and of the symbol."""
         past = self._arena[column][:, layer][self._rows.chain]
         both = torch.cat([past, own.unsqueeze(1)], dim=1)
-        return both.unflatten(2, (heads, -1)).transpose(1, 2)
+        result: Tensor = both.unflatten(2, (heads, -1)).transpose(1, 2)
+        return result
 
     def _to_grid(self, values: Tensor) -> Tensor:
         """``(rows, heads, n)`` to ``(groups, heads, rows of a group, n)``."""
         rows, groups = self._rows, self._blocks.groups
         grid = values.new_zeros((groups * rows.width, *values.shape[1:]))
         grid = grid.index_copy(0, rows.grid, values)
-        return grid.unflatten(0, (groups, rows.width)).transpose(1, 2)
+        result: Tensor = grid.unflatten(0, (groups, rows.width)).transpose(1, 2)
+        return result
 
     def _to_rows(self, grid: Tensor) -> Tensor:
         """The way back."""

@@ -13,6 +13,7 @@ from src.bounds import Fraction, PositiveInt
 from src.data.batches import TokenBatch
 from src.errors import GardenpathError
 from src.models.output import NextToken, SequentialNetwork
+from src.models.shared_prefixes import PrefixBatch
 
 
 class Shape(NamedTuple):
@@ -49,25 +50,32 @@ class Decoder(nn.Module):
         self.final_norm = nn.LayerNorm(shape.hidden)
         self._initialise(shape.layers)
 
-    def forward(self, tokens: Tensor, visible: Tensor | None = None) -> Tensor:
+    def forward(
+        self, tokens: Tensor, visible: Tensor | None = None, positions: Tensor | None = None
+    ) -> Tensor:
         """``(sentences, length, hidden)`` states after each token.
 
         ``visible`` says, ``(sentences, heads, length, length)``, which positions a head may attend
-        to; without it, all heads attend to the present and the past.
+        to; without it, all heads attend to the present and the past. ``positions``, where tokens do
+        not simply follow each other, are to be checked (:meth:`require_positions`) by the caller.
         """
-        length = tokens.shape[1]
+        if positions is None:
+            self.require_positions(tokens.shape[1])
+            positions = torch.arange(tokens.shape[1], device=tokens.device)
+        states = self.dropout(self.token_embedding(tokens) + self.position_embedding(positions))
+        for block in self.blocks:
+            states = block(states, visible)
+        normed: Tensor = self.final_norm(states)
+        return normed
+
+    def require_positions(self, length: int) -> None:
+        """Refuse what is longer than the positions that were learnt."""
         limit = self.position_embedding.num_embeddings
         if length > limit:
             raise GardenpathError(
                 f"a sentence has {length - 1} symbols, but the model has positions for "
                 f"{limit - 1}: raise model.network.max_positions or set data.cleaning.max_tokens"
             )
-        positions = torch.arange(length, device=tokens.device)
-        states = self.dropout(self.token_embedding(tokens) + self.position_embedding(positions))
-        for block in self.blocks:
-            states = block(states, visible)
-        normed: Tensor = self.final_norm(states)
-        return normed
 
     def _initialise(self, layers: int) -> None:
         """GPT-2's: normal(0.02), and less for what adds up along the residual stream."""
@@ -85,6 +93,9 @@ class TransformerNetwork(SequentialNetwork):
 
     ``size`` sets layers, hidden and heads; each can be given by itself as well.
     """
+
+    # All prefixes of a trie attend to each other, masked: the mask grows with the square.
+    most_prefixes = 512
 
     def __init__(
         self,
@@ -122,6 +133,16 @@ class TransformerNetwork(SequentialNetwork):
         """``(sentences, length)`` log probabilities of the targets, zero on padding."""
         # Padding stands at the end only, and attention looks back only.
         return self.output.log_prob(self.decoder(batch.inputs), batch)
+
+    def prefix_log_prob(self, batch: PrefixBatch) -> Tensor:
+        """``(predictions,)`` log probabilities from prefixes that sentences share, no dropout.
+
+        The prefixes stand in one sequence, and each attends to those that it begins with.
+        """
+        self.decoder.require_positions(len(batch.sizes))
+        visible = batch.is_ancestor()[None, None]
+        states = self.decoder(batch.tokens[None], visible, batch.depths[None])
+        return batch.log_prob(self.output.logits(states[0]))
 
 
 def shape_of(*, size: Size, layers: int | None, hidden: int | None, heads: int | None) -> Shape:

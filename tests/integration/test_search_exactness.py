@@ -19,8 +19,8 @@ from tests.integration.searching import (
 )
 
 # In-order derivations may go on above a complete root, so there are many more of them.
-LIMITS = {"max_open": 2, "max_consecutive": 2}
-IN_ORDER_LIMITS = {"max_open": 2, "max_consecutive": 1}
+LIMITS: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}
+IN_ORDER_LIMITS: dict[str, Any] = {"max_open": 2, "max_consecutive": 1}
 SENTENCES = (["a", "b", "c"], ["c"], ["a", "b", "a"], ["a", "b"])
 EVERYTHING = WordSync(action_beam=400, word_beam=100, **LIMITS)
 NARROW = WordSync(action_beam=9, word_beam=3, **LIMITS)

@@ -144,9 +144,8 @@ def build_design(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         matrices: Any = build_model_matrices(parsed, coded, weights=trials, contrasts=contrasts)
-    notes = []
-    if len(complete) < len(table):
-        notes.append(f"{len(table) - len(complete)} rows with missing values were left out")
+    missing = len(table) - len(complete)
+    notes = [f"{missing} rows with missing values were left out"] if missing else []
     names = [readable_name(name, codings) for name in matrices.fixed_names]
     kept = _independent(matrices.X)
     if dropped := [name for number, name in enumerate(names) if number not in kept]:

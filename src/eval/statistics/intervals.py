@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
-from src.eval.statistics.coding import StatisticsError
+from src.eval.statistics.coding import Floats, StatisticsError
 
 SAMPLES = 2000
 LEVEL = 0.95
@@ -136,15 +136,7 @@ def within_item_intervals(
             f"{conditions}"
         )
     cells = wide.to_numpy(dtype=np.float64)
-    normed = cells - cells.mean(axis=1, keepdims=True) + cells.mean()
-    residuals = normed - normed.mean(axis=0)
-    if method == "masson_loftus":
-        df = (count - 1) * (conditions - 1)
-        variances = np.full(conditions, (residuals**2).sum() / df)
-    else:
-        df = count - 1
-        variances = (residuals**2).sum(axis=0) / df * conditions / (conditions - 1)
-    reaches = student.ppf((1.0 + level) / 2.0, df) * np.sqrt(variances / count)
+    reaches = _within_reaches(cells, method, level)
     means = cells.mean(axis=0)
     return {
         str(name): Interval(
@@ -155,3 +147,17 @@ def within_item_intervals(
         )
         for k, name in enumerate(wide.columns)
     }
+
+
+def _within_reaches(cells: Floats, method: WithinMethod, level: float) -> Floats:
+    """Half the width of each condition's interval; ``cells`` is items by conditions."""
+    count, conditions = cells.shape
+    normed = cells - cells.mean(axis=1, keepdims=True)
+    squares = (normed - normed.mean(axis=0)) ** 2
+    if method == "masson_loftus":
+        df = (count - 1) * (conditions - 1)
+        variances = np.full(conditions, squares.sum() / df)
+    else:
+        df = count - 1
+        variances = squares.sum(axis=0) / df * conditions / (conditions - 1)
+    return np.asarray(student.ppf((1.0 + level) / 2.0, df) * np.sqrt(variances / count))

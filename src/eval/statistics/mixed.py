@@ -61,12 +61,14 @@ def fit_mixed(
         )
     if np.ptp(design.response) == 0.0:
         raise StatisticsError(f"every response is the same, {design.response[0]:g}")
+    if family == "binomial" and not 0.0 <= design.response.min() <= design.response.max() <= 1.0:
+        raise StatisticsError("the responses of a binomial model must lie from 0 to 1")
     contrasts = {name: coding.matrix for name, coding in (codings or {}).items()}
-    if family == "binomial":
-        if design.response.min() < 0.0 or design.response.max() > 1.0:
-            raise StatisticsError("the responses of a binomial model must lie from 0 to 1")
-        return _fit_binomial(design, _first_fit(design, coded, family, contrasts))
-    return _fit_linear(design, _first_fit(design, coded, family, contrasts))
+    first = _first_fit(design, coded, family, contrasts)
+    try:
+        return (_fit_binomial if family == "binomial" else _fit_linear)(design, first)
+    except (np.linalg.LinAlgError, RuntimeError) as error:  # SuperLU says singular by the latter
+        raise StatisticsError(f"the model cannot be fitted: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,9 +125,8 @@ def count_constructions(
             f"the trees of {corpus} have no part-of-speech tags, which the patterns need; take "
             "them as they stand in the corpus, before cleaning"
         )
-    chosen: Literal["annotated", "plain"] = "plain"
-    if annotation == "annotated" or (annotation == "auto" and is_annotated(head)):
-        chosen = "annotated"
+    has_traces = is_annotated(head) if annotation == "auto" else annotation == "annotated"
+    chosen: Literal["annotated", "plain"] = "annotated" if has_traces else "plain"
     tests = [compile_pattern(getattr(one, chosen)) for one in constructions]
     counts, sentences, total = [0] * len(tests), [0] * len(tests), 0
     for tree in itertools.chain(head, stream):

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from src.eval.statistics.coding import Floats
+
 MANDARIN_MODELS = {"lstm": "lstm", "rnng": "rnng", "transformer": "trans", "plm": "plm"}
 # How many last tokens are the target, and whether the ill-formed variant comes first.
 _MANDARIN_LAYOUT = {"vo": (2, False), "sd": (1, False), "mobj": (1, True)}
@@ -45,7 +47,7 @@ def mandarin_outcomes(surprisals: Path, key: str, models: tuple[str, ...]) -> pd
     return pd.DataFrame(rows)
 
 
-def _last_sums(path: Path, last: int) -> np.ndarray:  # type: ignore[type-arg]
+def _last_sums(path: Path, last: int) -> Floats:
     sentences: dict[int, list[float]] = {}
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
         sentence, _, _, surprisal = line.split("\t")

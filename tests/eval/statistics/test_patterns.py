@@ -50,6 +50,10 @@ ANNOTATED = {
     "tough": "(S (NP-SBJ (DT The) (NN cat)) (VP (VBZ is) (ADJP-PRD (JJ easy) (SBAR (WHNP-1 "
     "(-NONE- 0)) (S (NP-SBJ (-NONE- *)) (VP (TO to) (VP (VB please) (NP (-NONE- *T*-1)))))))))",
 }
+ASKED = (
+    "(S (NP (PRP I)) (VP (VBD asked) (NP (PRP him)) (SBAR (WHNP (WP what)) (S (NP (PRP he)) "
+    "(VP (VBD ate))))))"
+)
 # Near misses, which only the annotation tells from the real thing.
 DECOYS = {
     "embwhq": "(S (NP-SBJ (PRP I)) (VP (VBP like) (SBAR-NOM (WHNP-1 (WP what)) (S (NP-SBJ "
@@ -92,6 +96,11 @@ def test_annotated_examples(name: str) -> None:
 @pytest.mark.parametrize("name", DECOYS)
 def test_near_misses_do_not_count(name: str) -> None:
     assert _counts([_tree(DECOYS[name])], "annotated")[name] == 0
+
+
+def test_questions_may_follow_an_object() -> None:
+    tree = _tree(ASKED)
+    assert _counts([tree], "plain")["embwhq"] == _counts([tree], "annotated")["embwhq"] == 1
 
 
 def _nodes(tree: Tree) -> Iterator[Tree]:

@@ -1,0 +1,171 @@
+"""An RNNG whose hypotheses own their stacks: tensors of fixed size that are copied as a whole.
+
+This is how batched RNNGs are usually searched. Stacks have as much room as is usual there, two
+and a half times the length of the sentence and at most 104 elements, and grow where a hypothesis
+needs more.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from benchmarks.peer_search import CLOSE, FIRST_OPEN, STAY, Begin
+from src.data.actions import Kind
+from src.data.stack_plan import LEGAL_BIT
+from src.eval.search.protocol import WORD
+from src.models.rnng import RnngNetwork
+from src.models.search_composition import Children, Composer, make_composer
+
+_MOST_ROOM = 104
+
+# The tensors of all stacks, by row.
+_TENSORS = ("_hidden_and_cell", "_vector", "_label", "_label_place", "_labels", "_top")
+
+
+def copied_stacks(network: RnngNetwork) -> Begin:
+    """How a search with a top-down RNNG begins."""
+    assert network.strategy == "top_down" and network.action_norm == "legal"
+    composer = make_composer(network, is_shared=False)
+
+    def begin(groups: int, words: int) -> CopiedStacks:
+        room = min(_MOST_ROOM, -(-5 * words // 16) * 8)
+        return CopiedStacks(network, composer, groups, max(room, 8))
+
+    return begin
+
+
+class CopiedStacks:
+    """Stacks, a row each.
+
+    By place: state of the stack LSTM (hidden, cell) and vector. Open constituents by their
+    number: label, and place of it. The start of the stack is at place zero.
+    """
+
+    def __init__(
+        self, network: RnngNetwork, composer: Composer, rows: int, room: int
+    ) -> None:
+        self._network = network
+        self._composer = composer
+        start = network.start
+        self._hidden_and_cell = start.new_zeros(rows, room, network.stack.state_size)
+        self._vector = start.new_zeros(rows, room, len(start))
+        self._label = torch.zeros(rows, room, dtype=torch.long)
+        self._label_place = torch.zeros(rows, room, dtype=torch.long)
+        self._labels = torch.zeros(rows, dtype=torch.long)
+        self._top = torch.full((rows,), -1)
+        everything = torch.arange(rows)
+        self._push(everything, start.expand(rows, -1))
+
+    def select(self, rows: Tensor) -> Self:
+        """Copies of stacks."""
+        result = copy.copy(self)
+        for name in _TENSORS:
+            setattr(result, name, getattr(self, name).index_select(0, rows))
+        return result
+
+    def join(self, others: Sequence[Self]) -> Self:
+        """One after the other, all with room for the highest."""
+        room = max(stacks._vector.shape[1] for stacks in (self, *others))
+        everything = [stacks._with_room(room) for stacks in (self, *others)]
+        result = copy.copy(self)
+        for name in _TENSORS:
+            setattr(result, name, torch.cat([getattr(stacks, name) for stacks in everything]))
+        return result
+
+    def _with_room(self, room: int) -> Self:
+        missing = room - self._vector.shape[1]
+        if not missing:
+            return self
+        result = copy.copy(self)
+        for name in ("_hidden_and_cell", "_vector"):
+            setattr(result, name, functional.pad(getattr(self, name), (0, 0, 0, missing)))
+        for name in ("_label", "_label_place"):
+            setattr(result, name, functional.pad(getattr(self, name), (0, missing)))
+        return result
+
+    def log_probs(self, words: Tensor, depth: Tensor) -> Tensor:
+        """See :class:`benchmarks.peer_search.Memories`."""
+        network = self._network
+        output = self._output(torch.arange(len(self._top)))
+        scores = network.action_output(output) + network.legal_bias[self._legal()]
+        log_probs = scores.log_softmax(1)
+        word = -functional.cross_entropy(network.word_output.logits(output), words, reduction="none")
+        is_root = depth == 1
+        shift, reduce = log_probs[:, 0] + word, log_probs[:, 1]
+        special = torch.stack(
+            [
+                shift,
+                reduce.masked_fill(~is_root, -torch.inf),
+                reduce.masked_fill(is_root, -torch.inf),
+            ],
+            dim=1,
+        )
+        return torch.cat([special, log_probs[:, 2:]], dim=1)
+
+    def _output(self, rows: Tensor) -> Tensor:
+        network = self._network
+        hidden = network.stack.top_hidden(self._hidden_and_cell[rows, self._top[rows]])
+        return functional.relu(network.to_output(hidden))
+
+    def _legal(self) -> Tensor:
+        opening, shift = LEGAL_BIT[Kind.OPEN], LEGAL_BIT[Kind.SHIFT]
+        label = self._innermost(torch.arange(len(self._top)))
+        bits = torch.where(label == self._top, opening | shift, opening | shift | LEGAL_BIT[Kind.REDUCE])
+        return torch.where(self._labels == 0, opening, bits)
+
+    def _innermost(self, rows: Tensor) -> Tensor:
+        """The place of the innermost open label."""
+        return self._label_place[rows, (self._labels[rows] - 1).clamp(min=0)]
+
+    def advance(self, columns: Tensor, words: Tensor) -> None:
+        """Shift, open and close."""
+        network = self._network
+        shifts = (columns == WORD).nonzero().squeeze(1)
+        opens = (columns >= FIRST_OPEN).nonzero().squeeze(1)
+        closes = (columns == CLOSE).nonzero().squeeze(1)
+        labels = columns[opens] - FIRST_OPEN
+        vectors = [network.word_embedding.weight[words[shifts]], network.label_embedding.weight[labels]]
+        if len(closes):
+            vectors.append(self._close(closes))
+        rows = torch.cat([shifts, opens, closes])
+        if not len(rows):
+            return
+        self._push(rows, torch.cat(vectors))
+        self._label[opens, self._labels[opens]] = labels
+        self._label_place[opens, self._labels[opens]] = self._top[opens]
+        self._labels[opens] += 1
+
+    def _push(self, rows: Tensor, vectors: Tensor) -> None:
+        if int(self._top[rows].max()) + 2 > self._vector.shape[1]:
+            self.__dict__.update(self._with_room(2 * self._vector.shape[1]).__dict__)
+        below = self._hidden_and_cell[rows, self._top[rows].clamp(min=0)]
+        below = below * (self._top[rows] >= 0).unsqueeze(1)
+        self._top[rows] += 1
+        self._hidden_and_cell[rows, self._top[rows]] = self._network.stack.step(vectors, below)
+        self._vector[rows, self._top[rows]] = vectors
+
+    def _close(self, rows: Tensor) -> Tensor:
+        """Take constituents off the stacks; the vectors of what they are composed to."""
+        room, top, label = self._vector.shape[1], self._top[rows], self._innermost(rows)
+        count = top - label
+        back = torch.arange(int(count.max()))
+        places = rows.unsqueeze(1) * room + (top.unsqueeze(1) - back).clamp(min=0)
+        vectors, _ = self._composer(
+            Children(
+                vector=self._vector.flatten(0, 1),
+                content=torch.zeros(1, dtype=torch.long).expand(len(self._top) * room),
+                place=places,
+                count=count,
+                label=self._label[rows, self._labels[rows] - 1],
+                output=self._output(rows),
+            )
+        )
+        self._top[rows] = label - 1
+        self._labels[rows] -= 1
+        return vectors

@@ -1,0 +1,218 @@
+"""The sentences of a job as tries, so that models read a prefix that they share once.
+
+Minimal pairs agree up to the critical word. What a model that reads from left to right computes
+for a prefix depends on nothing else, so each distinct prefix is computed once, and whatever
+follows it in some sentence, be it a token or the end, is read off the same distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from src.data.encoded import EncodedSplit
+from src.data.raw_split import IntArray
+from src.data.tensor_batch import TensorBatch
+from src.data.vocabulary import BEGIN_ID, END_ID
+from src.models.ngram import NgramModel
+from src.models.ngram_trie import ABSENT
+
+Tokens = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How much work sharing saved: predictions of a job (tokens and ends), and those computed."""
+
+    tokens: int
+    computed: int
+
+    @property
+    def saved(self) -> float:
+        """The share that was saved."""
+        return 1 - self.computed / self.tokens if self.tokens else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixBatch(TensorBatch):
+    """The distinct prefixes of sentences, shorter ones first, and what is predicted from them.
+
+    Of each prefix: its last token (``tokens``), its length (``depths``), the prefix without its
+    last token (``parents``; the empty prefix, row 0, is its own) and the range of sentences, in
+    sorted order, that begin with it (``first``, ``last``). There are ``sizes[d]`` prefixes of
+    length d. Prediction i is that of ``targets[i]`` after prefix ``contexts[i]``.
+    """
+
+    tokens: Tensor
+    parents: Tensor
+    depths: Tensor
+    first: Tensor
+    last: Tensor
+    contexts: Tensor
+    targets: Tensor
+    sizes: tuple[int, ...]
+
+    def is_ancestor(self) -> Tensor:
+        """``(prefixes, prefixes)``: whether the second begins the first, or is the first."""
+        # Two prefixes of one sentence are each other's beginnings; ``first`` is such a sentence.
+        is_shorter = self.depths <= self.depths[:, None]
+        sentence = self.first[:, None]
+        return is_shorter & (self.first <= sentence) & (sentence <= self.last)
+
+    def log_prob(self, logits: Tensor) -> Tensor:
+        """``(predictions,)`` log probabilities, from logits ``(prefixes, vocabulary)``."""
+        return functional.log_softmax(logits, dim=-1)[self.contexts, self.targets]
+
+
+@runtime_checkable
+class PrefixNetwork(Protocol):
+    """A network that can read prefixes that sentences share, some at a time."""
+
+    most_prefixes: int
+
+    def prefix_log_prob(self, batch: PrefixBatch) -> Tensor:
+        """``(predictions,)`` log probabilities, without dropout."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixTrie:
+    """Some sentences of a job (``numbers``), and for each of them the rows of its predictions."""
+
+    numbers: list[int]
+    predictions: list[IntArray]
+    tokens: IntArray
+    parents: IntArray
+    depths: IntArray
+    first: IntArray
+    last: IntArray
+    contexts: IntArray
+    targets: IntArray
+
+    @property
+    def sharing(self) -> Sharing:
+        """Predictions of the sentences, and distinct ones."""
+        return Sharing(sum(map(len, self.predictions)), len(self.targets))
+
+    def batch(self) -> PrefixBatch:
+        """The trie as tensors."""
+        return PrefixBatch(
+            tokens=torch.from_numpy(self.tokens),
+            parents=torch.from_numpy(self.parents),
+            depths=torch.from_numpy(self.depths),
+            first=torch.from_numpy(self.first),
+            last=torch.from_numpy(self.last),
+            contexts=torch.from_numpy(self.contexts),
+            targets=torch.from_numpy(self.targets),
+            sizes=tuple(np.bincount(self.depths).tolist()),
+        )
+
+
+def prefix_tries(split: EncodedSplit, *, most: int) -> Iterator[PrefixTrie]:
+    """Divide a job into tries of at most ``most`` prefixes each, or of a single sentence.
+
+    Sentences are sorted, so that those with a common beginning stand together.
+    """
+    # Big-endian bytes have the order of the numbers that they stand for.
+    order = sorted(range(len(split)), key=lambda n: split.sentence(n).astype(">u4").tobytes())
+    members: list[int] = []
+    common: list[int] = []
+    prefixes = 1
+    for number in order:
+        tokens = split.sentence(number)
+        shared = _common_length(split.sentence(members[-1]), tokens) if members else 0
+        if members and prefixes + len(tokens) - shared > most:
+            yield _trie(split, members, common)
+            members, common, prefixes, shared = [], [], 1, 0
+        members.append(number)
+        common.append(shared)
+        prefixes += len(tokens) - shared
+    if members:
+        yield _trie(split, members, common)
+
+
+def _common_length(one: Tokens, other: Tokens) -> int:
+    length = min(len(one), len(other))
+    differs = one[:length] != other[:length]
+    return int(differs.argmax()) if differs.any() else length
+
+
+def _trie(split: EncodedSplit, members: list[int], common: Sequence[int]) -> PrefixTrie:
+    """The trie of sorted sentences, each with the length of what it shares with the one before."""
+    sentences = [split.sentence(number) for number in members]
+    paths = _paths(sentences, common)
+    parts = list(zip(sentences, paths, common, strict=True))
+    depths = np.concatenate([[0], *(np.arange(n, len(tokens)) + 1 for tokens, _, n in parts)])
+    order = np.argsort(depths, kind="stable")
+    rank = np.argsort(order)
+    tokens = np.concatenate([[BEGIN_ID], *(tokens[n:] for tokens, _, n in parts)])[order]
+    parents = rank[np.concatenate([[0], *(path[n:-1] for _, path, n in parts)])[order]]
+    first, last = _ranges(paths, common)
+    # Equal sentences stand together and have one end.
+    is_new = np.array([True, *(n < len(tokens) for tokens, _, n in parts[1:])])
+    ends = np.array([path[-1] for path in paths])[is_new]
+    end_rows = len(order) - 2 + np.cumsum(is_new)
+    return PrefixTrie(
+        numbers=members,
+        # Each prefix but the empty one is also a prediction, that of its last token.
+        predictions=[
+            np.append(rank[path[1:]] - 1, end) for path, end in zip(paths, end_rows, strict=True)
+        ],
+        tokens=tokens,
+        parents=parents,
+        depths=depths[order],
+        first=first[order],
+        last=last[order],
+        contexts=np.concatenate([parents[1:], rank[ends]]),
+        targets=np.concatenate([tokens[1:], np.full(len(ends), END_ID)]),
+    )
+
+
+def _paths(sentences: Sequence[Tokens], common: Sequence[int]) -> list[IntArray]:
+    """For each sentence its prefixes, from the empty one; numbered as sentences introduce them."""
+    path = np.zeros(1 + max(map(len, sentences)), dtype=np.int64)
+    paths, count = [], 1
+    for tokens, shared in zip(sentences, common, strict=True):
+        length = len(tokens)
+        path[shared + 1 : length + 1] = np.arange(count, count + length - shared)
+        count += length - shared
+        paths.append(path[: length + 1].copy())
+    return paths
+
+
+def _ranges(paths: Sequence[IntArray], common: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """For each prefix the first and the last of the sorted sentences that begin with it."""
+    new = [len(path) - 1 - shared for path, shared in zip(paths, common, strict=True)]
+    first = np.concatenate([[0], np.repeat(np.arange(len(paths)), new)])
+    last = np.zeros_like(first)
+    for row, path in enumerate(paths):
+        last[path] = row
+    return first, last
+
+
+def ngram_log_prob(model: NgramModel, trie: PrefixTrie) -> npt.NDArray[np.float64]:
+    """``(predictions,)`` log probabilities, the same as from :meth:`NgramModel.score`."""
+    is_empty = trie.depths == 0
+    suffixes = np.zeros(len(trie.tokens), dtype=np.int64)  # the empty n-gram has row 0
+    scores = np.zeros(len(trie.targets))
+    for level, table in enumerate(model.tables):
+        contexts = suffixes[trie.contexts]
+        if level > 0:
+            # Backing off costs the weight of the context; an unlisted context weighs one.
+            is_listed = contexts != ABSENT
+            scores[is_listed] += model.log_backoffs[level - 1][contexts[is_listed]]
+        found = table.find(contexts, trie.targets)
+        is_listed = found != ABSENT
+        scores[is_listed] = model.log_probs[level][found[is_listed]]
+        # The n-grams of the next order end where those of this order ended, one token longer.
+        before = suffixes[trie.parents]
+        if level > 0:
+            before[is_empty] = ABSENT
+        suffixes = table.find(before, trie.tokens)
+    return scores

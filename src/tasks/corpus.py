@@ -1,0 +1,131 @@
+"""task=corpus: the corpora of runs in numbers, and how often they have certain constructions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from src.config import CONFIG_DIR, make_preparation, make_reader
+from src.console import console, show_progress
+from src.data.files import write_text
+from src.data.sentence import SPLITS
+from src.errors import InputError
+from src.eval.comparison import as_csv
+from src.eval.report.report import write_report
+from src.eval.report.study import Analysis, Study
+from src.eval.statistics.corpus import (
+    CorpusStatistics,
+    corpus_statistics,
+    lengths_frame,
+    statistics_frame,
+    statistics_table,
+)
+from src.eval.statistics.correlation import frequency_correlations, licensing_by_frequency
+from src.eval.statistics.patterns import (
+    Construction,
+    ConstructionCount,
+    count_constructions,
+    counts_table,
+    load_constructions,
+)
+from src.eval.suites.results import write_table
+from src.models.run_folder import RunFolder
+from src.tasks.perplexity import rows_of
+from src.tasks.runs import finished_runs
+
+Settings = Mapping[str, Any]
+
+
+def run(settings: Settings) -> None:
+    """Count, print and write."""
+    runs = finished_runs(settings)
+    folder = Path(settings["output"]) / "corpora"
+    corpora = {run.config()["data"]["name"]: run.config()["data"] for run in runs}
+    statistics = [one for data in corpora.values() for one in _splits(data, settings)]
+    console.print(statistics_table(statistics))
+    write_table(folder / "statistics.csv", statistics_frame(statistics))
+    write_table(folder / "lengths.csv", lengths_frame(statistics))
+    constructions = load_constructions(CONFIG_DIR / "patterns" / "english.yaml")
+    counts = [one for data in corpora.values() for one in _counted(data, constructions)]
+    if counts:
+        write_table(folder / "constructions.csv", counts_table(counts))
+    analyses = _correlated(folder, counts, constructions, settings)
+    _report(folder, runs, statistics, analyses, settings)
+
+
+def _splits(data: Settings, settings: Settings) -> list[CorpusStatistics]:
+    preparation = make_preparation(data)
+    corpus = preparation.prepare(Path(settings["paths"]["cache"]), progress=show_progress)
+    return [
+        corpus_statistics(
+            preparation.sentences(split),
+            corpus=data["name"],
+            split=split,
+            vocabulary=corpus.vocabulary,
+            words=settings["task"]["words"],
+        )
+        for split in SPLITS
+    ]
+
+
+def _counted(data: Settings, constructions: Sequence[Construction]) -> list[ConstructionCount]:
+    """Constructions in the training trees as they stand in the corpus, where it has trees."""
+    reader = make_reader(data)
+    if data["language"] != "en" or not reader.has_trees:
+        return []
+    trees = (s.tree for s in show_progress(reader.read("train"), data["name"]) if s.tree)
+    return count_constructions(trees, constructions, corpus=data["name"])
+
+
+def _correlated(
+    folder: Path,
+    counts: Sequence[ConstructionCount],
+    constructions: Sequence[Construction],
+    settings: Settings,
+) -> list[Analysis]:
+    """Licensing beside frequency, where the effects of an evaluation are given."""
+    path = settings["task"]["effects"]
+    if path is None or not counts:
+        return []
+    try:
+        effects = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"is not a table of effects: {error}",
+            path=path,
+            remedy="'evaluate.py suite=filler_gap' writes one",
+        ) from error
+    table = licensing_by_frequency(effects, counts, constructions)
+    found, sentences, skipped = frequency_correlations(table)
+    write_table(folder / "licensing_by_frequency.csv", table)
+    write_table(folder / "correlations.csv", found)
+    for sentence in sentences:
+        console.print(sentence)
+    return [
+        Analysis(
+            title="Does licensing go with frequency?", sentences=sentences, skipped=skipped,
+            tables={"estimates": found, "licensing by frequency": table},
+        )
+    ]  # fmt: skip
+
+
+def _report(
+    folder: Path,
+    runs: Sequence[RunFolder],
+    statistics: Sequence[CorpusStatistics],
+    analyses: Sequence[Analysis],
+    settings: Settings,
+) -> None:
+    rows = rows_of(runs, settings)
+    write_text(folder / "perplexity.csv", as_csv(rows))
+    study = Study(
+        title="Corpora",
+        facts={"corpora": ", ".join(dict.fromkeys(one.corpus for one in statistics))},
+        perplexity=rows,
+        analyses=analyses,
+        lengths={one.corpus: one.lengths for one in statistics if one.split == "train"},
+    )
+    console.print(f"Report: {write_report(study, folder)}")

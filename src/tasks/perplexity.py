@@ -1,0 +1,110 @@
+"""task=perplexity: how well models predict a split of their own corpora."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from src.config import make_preparation, make_reader
+from src.console import console, show_progress, track_runs, words_progress
+from src.data.files import write_text
+from src.data.pcfg.prefix import ExactModel
+from src.data.preparation import PreparedCorpus
+from src.data.readers.toy import ToyTreebank
+from src.eval.comparison import Row, as_csv, as_table, compare
+from src.eval.perplexity import Perplexity, measure
+from src.models.evaluation import is_structured, joint_with_gold_trees
+from src.models.run_folder import RunFolder
+from src.models.scores import Totals
+from src.tasks.runs import finished_runs, make_scorer
+
+Settings = Mapping[str, Any]
+Words = tuple[str, ...]
+Measured = tuple[str, int | None, Perplexity]
+
+# Mark models of trees: of words with their gold trees, or summed over the trees that search finds.
+JOINT, MARGINAL = " (joint)", " (marginal)"
+_CAPTIONS = {
+    JOINT: "joint: of words together with their gold trees",
+    MARGINAL: "marginal: of words alone, summed over the trees that search finds",
+}
+
+
+def run(settings: Settings) -> None:
+    """Perplexity of every run on a split of its own corpus, as a table and a CSV file."""
+    rows = rows_of(finished_runs(settings), settings)
+    path = Path(settings["output"]) / "perplexity.csv"
+    write_text(path, as_csv(rows))
+    console.print(f"Written to {path}")
+
+
+def rows_of(runs: Sequence[RunFolder], settings: Settings) -> list[Row]:
+    """The table of all corpora; each is printed as it is done."""
+    by_corpus = itertools.groupby(
+        sorted(runs, key=lambda run: str(run.config()["data"])),
+        key=lambda run: run.config()["data"],
+    )
+    split = settings["task"]["split"]
+    rows = []
+    for data, members in by_corpus:
+        found, caption = _of_corpus(data, list(members), settings)
+        title = f"{data['name']}: perplexity per word ({split} split)"
+        console.print(as_table(found, title=title, caption=caption))
+        rows += found
+    return rows
+
+
+def _of_corpus(
+    data: Settings, runs: Sequence[RunFolder], settings: Settings
+) -> tuple[list[Row], str]:
+    preparation = make_preparation(data)
+    corpus = preparation.prepare(Path(settings["paths"]["cache"]), progress=show_progress)
+    sentences = [s.words for s in preparation.sentences(settings["task"]["split"])]
+    measured: list[Measured] = []
+    for one in track_runs(runs, f"scoring {data['name']}"):
+        measured += _of_run(one, corpus, sentences, settings)
+    measured.sort(key=lambda item: -item[2].with_end)
+    captions = [
+        text for mark, text in _CAPTIONS.items() if any(m[0].endswith(mark) for m in measured)
+    ]
+    reader = make_reader(data)
+    if not isinstance(reader, ToyTreebank):
+        return compare(data["name"], measured, None), "\n".join(captions)
+    exact = measure(ExactModel(reader.grammar), sentences)
+    entropy = reader.grammar.derivation_entropy_bits
+    known = f"entropy of the grammar: {entropy:.2f} bits per sentence"
+    return compare(data["name"], measured, exact), "\n".join([known, *captions])
+
+
+def _of_run(
+    run: RunFolder, corpus: PreparedCorpus, sentences: Sequence[Words], settings: Settings
+) -> list[Measured]:
+    """A row, or for models of trees two: joint and marginal."""
+    config, split = run.config(), settings["task"]["split"]
+    name, seed = config["model"]["name"], config["seed"]
+    if not is_structured(run):
+        return [(name, seed, measure(make_scorer(run, settings), sentences))]
+    joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
+    found: list[Measured] = [(name + JOINT, seed, joint)]
+    limit = settings["task"]["marginal_sentences"]
+    if limit == 0:
+        return found
+    chosen = sentences if limit is None else sentences[:limit]
+    with words_progress(f"searching {run.path}", sum(map(len, chosen))) as on_words:
+        scorer = make_scorer(run, settings, on_words=on_words)
+        found.append((name + MARGINAL, seed, measure(scorer, chosen)))
+    return found
+
+
+def as_perplexity(totals: Totals) -> Perplexity:
+    """A joint model has no end of sentence apart from its last action."""
+    nats = {kind: -value for kind, value in totals.log_prob.items()}
+    end_nats = nats.pop("end", None)
+    return Perplexity(
+        sentences=totals.sentences,
+        words=totals.words,
+        word_nats=sum(nats.values()),
+        end_nats=end_nats,
+    )

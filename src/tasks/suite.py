@@ -1,0 +1,116 @@
+"""task=suite: every suitable run on test suites, as tables, statistics, figures and a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from src.console import console, track_runs, words_progress
+from src.eval.report.report import write_report
+from src.eval.suites.collection import load_suites
+from src.eval.suites.lint import lint_against
+from src.eval.suites.results import EFFECTS_FILE, SURPRISALS_FILE, Results, write_table
+from src.eval.suites.suite import Suite
+from src.models.run_folder import RunFolder
+from src.tasks.runs import finished_runs
+from src.tasks.study import build_study, write_analyses
+from src.tasks.suite_scores import (
+    ScoredRun,
+    Scores,
+    Words,
+    exact_runs,
+    score_run,
+    selected,
+    suitable,
+    tables,
+)
+
+Settings = Mapping[str, Any]
+
+
+def run(settings: Settings) -> None:
+    """Score, print and write."""
+    folder = Path(settings["output"]) / settings["suite"]["name"]
+    runs = suitable(finished_runs(settings), settings["suite"]["language"])
+    suites = selected(load_suites(settings["suite"]["suites"]), runs, settings["suite"])
+    scored = _score(suites, runs, settings)
+    scores = tables(suites, scored, settings)
+    results = Results(items=scores.items, notes=scores.notes)
+    console.print(results.table(title=f"{settings['suite']['name']}: accuracy"))
+    _print_unknown(results)
+    results.write(folder)
+    write_table(folder / EFFECTS_FILE, scores.effects)
+    write_table(folder / SURPRISALS_FILE, scores.surprisals)
+    _write_words(folder, suites, runs)
+    console.print(f"Tables: {folder}")
+    if settings["task"]["report"]:
+        _report(folder, suites, runs, scores, results, settings)
+
+
+def _score(
+    suites: Sequence[Suite], runs: Sequence[RunFolder], settings: Settings
+) -> list[ScoredRun]:
+    sentences = list(dict.fromkeys(words for suite in suites for words in suite.sentences))
+    parsed = _parsed(suites, settings["task"]["parsed_items"])
+    scored = []
+    for one in track_runs(runs, "scoring runs"):
+        total = sum(map(len, sentences))
+        with words_progress(str(one.path), total) as on_words:
+            scored.append(score_run(one, sentences, parsed, settings, on_words))
+    if settings["suite"]["in_vocabulary"]:
+        scored += exact_runs(runs, sentences)
+    return scored
+
+
+def _parsed(suites: Sequence[Suite], items: int) -> list[Words]:
+    """The sentences whose partial parses the report shows."""
+    return [
+        variant.words for suite in suites for item in suite.items[:items]
+        for variant in item.variants
+    ]  # fmt: skip
+
+
+def _print_unknown(results: Results) -> None:
+    unknown = results.items[results.items["unknown"] > 0]
+    if unknown.empty:
+        return
+    words = sorted({w for text in unknown["unknown_words"] for w in text.split()})
+    shown = " ".join(words[:12]) + (" …" if len(words) > 12 else "")
+    console.print(
+        f"{len(words)} critical words are unknown to some model: {shown}; "
+        "suite.in_vocabulary=true leaves such items out"
+    )
+
+
+def _write_words(folder: Path, suites: Sequence[Suite], runs: Sequence[RunFolder]) -> None:
+    """How often paired critical words occur in the training corpus, per vocabulary."""
+    vocabularies = {run.vocabulary().content_hash: run for run in runs}
+    rows = []
+    for one in vocabularies.values():
+        vocabulary, corpus = one.vocabulary(), one.config()["data"]["name"]
+        counts = Counter(dict(zip(vocabulary.tokens, vocabulary.counts, strict=True)))
+        for suite in suites:
+            checked = lint_against(suite, vocabulary.knows, counts.__getitem__)
+            rows += [{"corpus": corpus, "suite": suite.name, **asdict(p)} for p in checked.pairs]
+    write_table(folder / "word_pairs.csv", pd.DataFrame(rows))
+
+
+def _report(
+    folder: Path,
+    suites: Sequence[Suite],
+    runs: Sequence[RunFolder],
+    scores: Scores,
+    results: Results,
+    settings: Settings,
+) -> None:
+    analyses = write_analyses(folder / "statistics", scores.items, scores.effects)
+    study = build_study(
+        title=settings["suite"]["name"], suites=suites, runs=runs, scores=scores,
+        results=results, analyses=analyses, settings=settings,
+    )  # fmt: skip
+    console.print(f"Report: {write_report(study, folder)}")

@@ -1,0 +1,228 @@
+"""Runs on suites: surprisals, outcomes and effects as tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from src.config import make_reader
+from src.data.encoded import EncodedSplit
+from src.data.pcfg.prefix import ExactModel
+from src.data.readers.toy import ToyTreebank
+from src.errors import GardenpathError
+from src.eval import surprisal_cache
+from src.eval.comparison import EXACT
+from src.eval.search.parses import partial_parses, starts_of
+from src.eval.search.result import SentenceResult
+from src.eval.search.scorer import StructuredScorer, word_log_probs_of
+from src.eval.suites.effects import ItemEffect, item_effects
+from src.eval.suites.regions import RegionTable
+from src.eval.suites.results import RunName, effects_frame, items_frame, surprisal_rows
+from src.eval.suites.scoring import ItemOutcome, score_table
+from src.eval.suites.suite import Item, Suite
+from src.eval.surprisal_cache import Parses, ScoredSentences, Words
+from src.models.run_folder import RunFolder
+from src.models.scoring import SequentialScorer
+from src.tasks.runs import content_hash, language_of, make_scorer, name_of
+
+Settings = Mapping[str, Any]
+BITS_PER_NAT = 1 / math.log(2)
+
+# How many partial parses are kept for each word.
+_KEPT_PARSES = 3
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What runs did on suites."""
+
+    items: pd.DataFrame
+    effects: pd.DataFrame
+    surprisals: pd.DataFrame
+    parses: Mapping[tuple[str, str, int | str, str, int | str, int], Sequence[tuple[float, str]]]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """A run, or the exact grammar of a corpus, with its surprisals."""
+
+    name: RunName
+    sentences: ScoredSentences
+    knows: Callable[[str], bool]
+
+
+def suitable(runs: Sequence[RunFolder], language: str | None) -> list[RunFolder]:
+    """The runs whose language is that of a suite."""
+    found = [run for run in runs if language is None or language_of(run) == language]
+    if not found:
+        languages = ", ".join(sorted({language_of(run) for run in runs}))
+        raise GardenpathError(
+            f"none of the runs is of the language {language!r}, but of {languages}; train one with "
+            "'python train.py data=…', or choose another suite="
+        )
+    return found
+
+
+def selected(suites: Sequence[Suite], runs: Sequence[RunFolder], suite: Settings) -> list[Suite]:
+    """The items that the settings ask for; with ``in_vocabulary`` those that all runs know."""
+    if suite["in_vocabulary"]:
+        knows = [_knows(run) for run in runs]
+        suites = [
+            replace(s, items=tuple(i for i in s.items if _is_known(i, knows))) for s in suites
+        ]
+    if suite["items"] is not None:
+        suites = [replace(s, items=s.items[: suite["items"]]) for s in suites]
+    found = [s for s in suites if s.items]
+    if not found:
+        raise GardenpathError(
+            f"suite={suite['name']}: no item has only words that all runs know; set "
+            "suite.in_vocabulary=false"
+        )
+    return found
+
+
+def _knows(run: RunFolder) -> Callable[[str], bool]:
+    """Which words a model has seen; with pieces of words, none is unknown."""
+    vocabulary = run.vocabulary()
+    return vocabulary.knows if vocabulary.subword_hash is None else lambda _: True
+
+
+def _is_known(item: Item, knows: Sequence[Callable[[str], bool]]) -> bool:
+    words = {word for variant in item.variants for word in variant.words}
+    return all(known(word) for known in knows for word in words)
+
+
+def score_run(
+    run: RunFolder,
+    sentences: Sequence[Words],
+    parsed: Sequence[Words],
+    settings: Settings,
+    on_words: Callable[[int], None],
+) -> ScoredRun:
+    """Surprisals of a run, from the cache as far as they are there."""
+    identity = {"run": content_hash(run), "search": settings["search"]}
+    path = surprisal_cache.cache_path(Path(settings["paths"]["cache"]) / "surprisals", identity)
+    found = surprisal_cache.load(path)
+    scorer = make_scorer(run, settings, on_words=on_words)
+    if isinstance(scorer, SequentialScorer):
+        parsed = ()
+    if lacking := found.lacking(sentences, parsed):
+        found.update(_computed(scorer, lacking, set(parsed), run))
+        surprisal_cache.save(path, found)
+    return ScoredRun(name_of(run), found, _knows(run))
+
+
+def _computed(
+    scorer: SequentialScorer | StructuredScorer,
+    sentences: Sequence[Words],
+    parsed: set[Words],
+    run: RunFolder,
+) -> ScoredSentences:
+    if isinstance(scorer, SequentialScorer):
+        log_probs = scorer.word_log_probs(sentences)
+        return ScoredSentences(
+            {w: _bits(values) for w, values in zip(sentences, log_probs, strict=True)}
+        )
+    results, split = scorer.search(sentences, keeps_history=bool(parsed))
+    found = ScoredSentences()
+    for number, (words, result) in enumerate(zip(sentences, results, strict=True)):
+        found.surprisal_bits[words] = _bits(word_log_probs_of(result, split, number))
+        if words in parsed:
+            found.parses[words] = _parses(result, words, split, number, run)
+        if result.failure is not None:
+            found.failures[words] = result.failure.remedy
+    return found
+
+
+def _bits(log_probs: np.ndarray[Any, Any]) -> list[float]:
+    return [float(value) for value in -log_probs * BITS_PER_NAT]
+
+
+def _parses(
+    result: SentenceResult, words: Words, split: EncodedSplit, number: int, run: RunFolder
+) -> Parses:
+    return partial_parses(
+        result,
+        words,
+        labels=run.vocabulary().labels,
+        strategy=run.config()["model"]["network"].get("strategy", "top_down"),
+        k=_KEPT_PARSES,
+        starts_word=starts_of(split, number),
+    )
+
+
+def exact_runs(runs: Sequence[RunFolder], sentences: Sequence[Words]) -> list[ScoredRun]:
+    """The grammars behind toy corpora, each once, as if they were models."""
+    found = {}
+    for run in runs:
+        data = run.config()["data"]
+        reader = make_reader(data)
+        if data["name"] in found or not isinstance(reader, ToyTreebank):
+            continue
+        bits = ExactModel(reader.grammar).surprisal_bits(sentences)
+        scored = ScoredSentences(
+            {
+                # What comes after an impossible word is as impossible.
+                words: [float(v) for v in np.nan_to_num(values, nan=np.inf, posinf=np.inf)]
+                for words, values in zip(sentences, bits, strict=True)
+            }
+        )
+        name = RunName(run=f"exact/{data['name']}", model=EXACT, corpus=data["name"])
+        found[data["name"]] = ScoredRun(name, scored, _knows(run))
+    return list(found.values())
+
+
+def tables(suites: Sequence[Suite], runs: Sequence[ScoredRun], settings: Settings) -> Scores:
+    """Outcomes, effects and surprisals of all runs on all suites."""
+    outcomes: list[tuple[RunName, list[ItemOutcome]]] = []
+    effects: list[tuple[RunName, list[ItemEffect]]] = []
+    surprisals = []
+    for run in runs:
+        values = {w: bits[: len(w)] for w, bits in run.sentences.surprisal_bits.items()}
+        for suite in suites:
+            unknown = {w for s in suite.sentences for w in s if not run.knows(w)}
+            table = RegionTable.from_words(suite, values)
+            ties, seed = settings["task"]["ties"], settings["task"]["tie_seed"]
+            outcomes.append((run.name, score_table(table, unknown=unknown, ties=ties, seed=seed)))
+            effects.append((run.name, item_effects(table)))
+            surprisals.append(surprisal_rows(run.name, suite, values, unknown=unknown))
+    return Scores(
+        items=items_frame(outcomes),
+        effects=effects_frame(effects),
+        surprisals=pd.concat(surprisals, ignore_index=True),
+        parses=_parse_table(suites, runs),
+        notes=_failure_notes(runs),
+    )
+
+
+def _parse_table(
+    suites: Sequence[Suite], runs: Sequence[ScoredRun]
+) -> dict[tuple[str, str, int | str, str, int | str, int], Sequence[tuple[float, str]]]:
+    found: dict[tuple[str, str, int | str, str, int | str, int], Sequence[tuple[float, str]]] = {}
+    for run in runs:
+        for suite in suites:
+            for item in suite.items:
+                counts: dict[str, int] = {}
+                for variant in item.variants:
+                    number = counts[variant.condition] = counts.get(variant.condition, 0) + 1
+                    parses = run.sentences.parses.get(variant.words, [])
+                    for place, best in enumerate(parses[: len(variant.words)]):
+                        key = (run.name.run, suite.name, item.number, variant.condition, number)
+                        found[(*key, place + 1)] = best
+    return found
+
+
+def _failure_notes(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
+    """Sentences that no hypothesis survived, by name."""
+    return tuple(
+        f"{run.name.run}: no hypothesis survived {' '.join(words)!r}; {remedy}"
+        for run in runs
+        for words, remedy in run.sentences.failures.items()
+    )

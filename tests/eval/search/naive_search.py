@@ -1,0 +1,121 @@
+"""The word-synchronous search again, in plain lists, one hypothesis at a time, saving nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from src.eval.search.protocol import END, FIRST_ACTION, ROOT, WORD, TransitionModel
+from src.eval.search.settings import WordSync
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A derivation: its probability, the columns taken before each word, and what is limited."""
+
+    log_prob: float = 0.0
+    node: int = ROOT
+    depth: int = 0
+    opened: int = 0
+    taken: tuple[tuple[int, ...], ...] = ((),)
+
+
+@dataclass(frozen=True)
+class Word:
+    """What was found for one word, or for the end: survivors, best first, and the sum."""
+
+    survivors: list[Hypothesis]
+    prefix_log_prob: float
+
+
+class NaiveSearch:
+    """Searches one sentence at a time; nodes are never settled."""
+
+    def __init__(self, model: TransitionModel, settings: WordSync) -> None:
+        self._model = model
+        self._settings = settings
+
+    def run(self, sentence: Sequence[int]) -> list[Word]:
+        """All words and the end; the list stops short where no hypothesis survives."""
+        self._model.begin()
+        beam = [Hypothesis()]
+        found = []
+        for word in [*sentence, None]:
+            result = self._next(beam, word)
+            if not result.survivors:
+                break
+            found.append(result)
+            if word is not None:
+                beam = [self._read(hypothesis, word) for hypothesis in result.survivors]
+        return found
+
+    def _next(self, beam: list[Hypothesis], word: int | None) -> Word:
+        settings = self._settings
+        candidates: list[Hypothesis] = []
+        while beam:
+            actions = [new for old in beam for new in self._actions(old, word is None)]
+            done = [new for old in beam for new in self._done(old, word)]
+            pool = sorted([*actions, *done], key=lambda h: -h.log_prob)
+            last = pool[min(settings.action_beam, len(pool)) - 1].log_prob if pool else 0.0
+            outside = sorted((h for h in done if h.log_prob < last), key=lambda h: -h.log_prob)
+            candidates += [h for h in done if h.log_prob >= last]
+            candidates += outside[: settings.fast_track]
+            beam = [self._take(h) for h in actions if h.log_prob >= last]
+            if settings.stop == "beam_full" and len(candidates) >= settings.action_beam:
+                break
+        candidates.sort(key=lambda h: -h.log_prob)
+        survivors = candidates[: settings.word_beam]
+        summed = survivors if settings.marginal == "survivors" else candidates
+        return Word(survivors, _log_sum([h.log_prob for h in summed]))
+
+    def _actions(self, old: Hypothesis, is_end: bool) -> Iterator[Hypothesis]:
+        """Successors by structural actions, still standing where their parent stands."""
+        settings, model = self._settings, self._model
+        for column, log_prob in enumerate(self._columns(old)):
+            is_open = bool(model.is_open[column])
+            if column < FIRST_ACTION or log_prob == -math.inf:
+                continue
+            if is_open and is_end and not model.opens_at_end:
+                continue
+            if is_open and (
+                old.depth >= settings.max_open or old.opened >= settings.max_consecutive
+            ):
+                continue
+            yield replace(
+                old,
+                log_prob=old.log_prob + log_prob,
+                depth=old.depth + is_open - bool(model.is_close[column]),
+                opened=old.opened + is_open,
+                taken=(*old.taken[:-1], (*old.taken[-1], column)),
+            )
+
+    def _take(self, hypothesis: Hypothesis) -> Hypothesis:
+        column = hypothesis.taken[-1][-1]
+        node = self._model.advance(torch.tensor([hypothesis.node]), torch.tensor([column]))
+        return replace(hypothesis, node=int(node))
+
+    def _done(self, old: Hypothesis, word: int | None) -> Iterator[Hypothesis]:
+        log_prob = self._columns(old)[END if word is None else WORD]
+        if word is not None:
+            given = self._model.word_log_prob(torch.tensor([old.node]), torch.tensor([word]))
+            log_prob += float(given)
+        if log_prob > -math.inf:
+            yield replace(old, log_prob=old.log_prob + log_prob)
+
+    def _columns(self, hypothesis: Hypothesis) -> list[float]:
+        row: list[float] = self._model.log_probs(torch.tensor([hypothesis.node]))[0].tolist()
+        return row
+
+    def _read(self, hypothesis: Hypothesis, word: int) -> Hypothesis:
+        node = self._model.shift(torch.tensor([hypothesis.node]), torch.tensor([word]))
+        return replace(hypothesis, node=int(node), opened=0, taken=(*hypothesis.taken, ()))
+
+
+def _log_sum(log_probs: list[float]) -> float:
+    if not log_probs:
+        return -math.inf
+    top = max(log_probs)
+    return top + math.log(sum(math.exp(value - top) for value in log_probs))

@@ -1,0 +1,167 @@
+"""A transition system given by tables: what a search needs of a model, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from src.eval.search.expansion import BeamExpansion, Work
+from src.eval.search.particle import ParticleExpansion
+from src.eval.search.protocol import ROOT
+from src.eval.search.result import SentenceResult
+from src.eval.search.sentences import SentenceSearch
+from src.eval.search.settings import Particle, WordSync
+
+CLOSE, FIRST_OPEN = 2, 3
+
+
+class ToyModel:
+    """States with probabilities of columns and of words, and the states that follow.
+
+    ``columns``: ``(states, columns)`` probabilities of WORD, END, CLOSE and the openings; ``words``:
+    ``(states, words)`` probabilities of words; ``after_column`` and ``after_word``: the next states.
+    A constituent can be closed only where one is open; otherwise the columns are as they stand.
+
+    Nodes are rows of an arena, renumbered by :meth:`settle`, so that a node that was not kept
+    cannot be used by mistake; ``bound_gap`` is by how much bounds of words are too large.
+    """
+
+    device = torch.device("cpu")
+    dtype = torch.float64
+
+    def __init__(
+        self,
+        *,
+        columns: Tensor,
+        words: Tensor,
+        after_column: Tensor,
+        after_word: Tensor,
+        opens_at_end: bool = False,
+        bound_gap: float | None = None,
+    ) -> None:
+        self._columns, self._words = columns.double().log(), words.double().log()
+        self._after_column, self._after_word = after_column, after_word
+        self.opens_at_end = opens_at_end
+        self._bound_gap = bound_gap
+        self.is_open = torch.arange(columns.shape[1]) >= FIRST_OPEN
+        self.is_close = torch.arange(columns.shape[1]) == CLOSE
+        self.settled: list[int] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Only the root, at which nothing is open; its group may be any."""
+        self._state = torch.zeros(1, dtype=torch.long)
+        self._depth = torch.zeros(1, dtype=torch.long)
+        self._group = torch.full((1,), -1)
+
+    def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
+        """So that budgets are easy to think of."""
+        return length + 1
+
+    def log_probs(self, nodes: Tensor) -> Tensor:
+        """What comes next, by the state."""
+        result = self._columns[self._state[nodes]].clone()
+        result[:, CLOSE] = result[:, CLOSE].masked_fill(self._depth[nodes] == 0, -torch.inf)
+        return result
+
+    def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """The probability of words, by the state."""
+        return self._words[self._state[nodes], words]
+
+    def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """Nothing is known, or nearly everything."""
+        exact = self.word_log_prob(nodes, words)
+        if self._bound_gap is None:
+            return torch.zeros_like(exact)
+        return (exact + self._bound_gap).clamp(max=0.0)
+
+    def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
+        """The state that the column leads to."""
+        change = self.is_open[columns].long() - self.is_close[columns].long()
+        return self._append(nodes, self._after_column[self._state[nodes], columns], change)
+
+    def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """The state that the word leads to."""
+        return self._append(nodes, self._after_word[self._state[nodes], words], 0)
+
+    def _append(self, nodes: Tensor, states: Tensor, change: Tensor | int) -> Tensor:
+        first = len(self._state)
+        depth = (self._depth[nodes] + change).clamp(min=0)
+        self._state = torch.cat([self._state, states])
+        self._depth = torch.cat([self._depth, depth])
+        self._group = torch.cat([self._group, self._group[nodes]])
+        return torch.arange(first, len(self._state))
+
+    def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
+        """Keep these nodes only; those of a group must come from one group."""
+        for row, alive in zip(self._group[nodes], is_alive, strict=True):
+            assert len(set(row[alive].tolist())) <= 1
+        groups, beam = nodes.shape
+        self.settled.append(groups)
+        kept = torch.cat([torch.zeros(1, dtype=torch.long), nodes.flatten()])
+        self._state, self._depth = self._state[kept], self._depth[kept]
+        number = torch.arange(groups).unsqueeze(1).expand(groups, beam)
+        self._group = torch.cat([torch.full((1,), -1), number.flatten()])
+        is_root = nodes == ROOT
+        renumbered = torch.arange(1, 1 + nodes.numel()).view_as(nodes)
+        return renumbered.masked_fill(is_root, ROOT)
+
+
+def random_model(
+    seed: int,
+    *,
+    labels: int = 2,
+    words: int = 3,
+    states: int = 499,
+    opens_at_end: bool = False,
+    bound_gap: float | None = None,
+) -> ToyModel:
+    """A system with so many states that no two derivations are equally probable."""
+    random = np.random.default_rng(seed)
+    columns = random.gamma(0.7, size=(states, FIRST_OPEN + labels)) + 1e-3
+    columns[:, FIRST_OPEN:] *= random.random((states, labels)) > 0.2
+    columns[:, CLOSE] *= random.random(states) > 0.2
+    columns[0, :FIRST_OPEN] = 0.0
+    columns[0, FIRST_OPEN:] += 0.1
+    word = random.gamma(0.7, size=(states, words)) + 1e-3
+    return ToyModel(
+        columns=torch.from_numpy(columns / columns.sum(1, keepdims=True)),
+        words=torch.from_numpy(word / word.sum(1, keepdims=True)),
+        after_column=torch.from_numpy(random.integers(1, states, columns.shape)),
+        after_word=torch.from_numpy(random.integers(1, states, word.shape)),
+        opens_at_end=opens_at_end,
+        bound_gap=bound_gap,
+    )
+
+
+def search(
+    model: ToyModel,
+    sentences: Sequence[Sequence[int]],
+    settings: WordSync | Particle,
+    *,
+    budget: float = 1e9,
+    is_packed: bool = True,
+    keeps_history: bool = False,
+    work: Work | None = None,
+) -> list[SentenceResult]:
+    """Results in the order of the sentences."""
+    work = work or Work()
+    expansion = (
+        BeamExpansion(model, settings, is_packed=is_packed, work=work)
+        if isinstance(settings, WordSync)
+        else ParticleExpansion(model, settings, work=work)
+    )
+    results: dict[int, SentenceResult] = {}
+
+    def keep(number: int, result: SentenceResult) -> None:
+        assert number not in results
+        results[number] = result
+
+    SentenceSearch(
+        model=model, expansion=expansion, budget=budget, is_packed=is_packed, work=work,
+        share_prefixes=settings.share_prefixes, keeps_history=keeps_history,
+    ).run(sentences, keep)  # fmt: skip
+    return [results[number] for number in range(len(sentences))]
