@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.peer_search import CLOSE, FIRST_OPEN, STAY, Begin
+from benchmarks.peer_search import CLOSE, FIRST_OPEN, Begin
 from src.data.actions import Kind
 from src.data.stack_plan import LEGAL_BIT
 from src.eval.search.protocol import WORD
@@ -47,9 +47,7 @@ class CopiedStacks:
     number: label, and place of it. The start of the stack is at place zero.
     """
 
-    def __init__(
-        self, network: RnngNetwork, composer: Composer, rows: int, room: int
-    ) -> None:
+    def __init__(self, network: RnngNetwork, composer: Composer, rows: int, room: int) -> None:
         self._network = network
         self._composer = composer
         start = network.start
@@ -95,7 +93,9 @@ class CopiedStacks:
         output = self._output(torch.arange(len(self._top)))
         scores = network.action_output(output) + network.legal_bias[self._legal()]
         log_probs = scores.log_softmax(1)
-        word = -functional.cross_entropy(network.word_output.logits(output), words, reduction="none")
+        word = -functional.cross_entropy(
+            network.word_output.logits(output), words, reduction="none"
+        )
         is_root = depth == 1
         shift, reduce = log_probs[:, 0] + word, log_probs[:, 1]
         special = torch.stack(
@@ -116,7 +116,9 @@ class CopiedStacks:
     def _legal(self) -> Tensor:
         opening, shift = LEGAL_BIT[Kind.OPEN], LEGAL_BIT[Kind.SHIFT]
         label = self._innermost(torch.arange(len(self._top)))
-        bits = torch.where(label == self._top, opening | shift, opening | shift | LEGAL_BIT[Kind.REDUCE])
+        bits = torch.where(
+            label == self._top, opening | shift, opening | shift | LEGAL_BIT[Kind.REDUCE]
+        )
         return torch.where(self._labels == 0, opening, bits)
 
     def _innermost(self, rows: Tensor) -> Tensor:
@@ -130,7 +132,10 @@ class CopiedStacks:
         opens = (columns >= FIRST_OPEN).nonzero().squeeze(1)
         closes = (columns == CLOSE).nonzero().squeeze(1)
         labels = columns[opens] - FIRST_OPEN
-        vectors = [network.word_embedding.weight[words[shifts]], network.label_embedding.weight[labels]]
+        vectors = [
+            network.word_embedding.weight[words[shifts]],
+            network.label_embedding.weight[labels],
+        ]
         if len(closes):
             vectors.append(self._close(closes))
         rows = torch.cat([shifts, opens, closes])

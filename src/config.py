@@ -41,7 +41,7 @@ CONFIG_DIR = Path(__file__).parents[1] / "conf"
 Settings = Mapping[str, Any]
 
 # Settings of tasks that have few values.
-_CHOICES = {"ties": ("expectation", "coin"), "export": (None, "syntaxgym", "text", "compact")}
+_CHOICES = {"ties": ("expectation", "coin"), "export": ("syntaxgym", "text", "compact")}
 
 # Settings outside of all groups.
 _OF_THE_RUN = {"seed": Seed, "resume": bool, "overwrite": bool}
@@ -228,8 +228,8 @@ def check_evaluation(settings: Settings) -> list[str]:
     search = {key: value for key, value in settings["search"].items() if key != "kind"}
     mistakes += check_arguments(SEARCHES[settings["search"]["kind"]], search, prefix="search")
     for name, valid in _CHOICES.items():
-        value = settings["task"].get(name, valid[0])
-        if value not in valid:
+        value = settings["task"].get(name)
+        if value is not None and value not in valid:
             mistakes.append(f"task.{name}={value}: {nearest(str(value), valid)}")
     if settings["task"]["name"] in ("suite", "rescore") and settings["suite"] is None:
         mistakes.append("suite= is missing; try suite=mandarin, and task=suites to see them all")
@@ -242,7 +242,8 @@ SEARCHES = {"word_sync": WordSync, "particle": Particle}
 def make_search(settings: Settings) -> SearchSettings:
     """How to search, as the settings ``search`` describe it."""
     arguments = {key: value for key, value in settings.items() if key != "kind"}
-    return SEARCHES[settings["kind"]](**arguments)
+    result: SearchSettings = SEARCHES[settings["kind"]](**arguments)
+    return result
 
 
 def _parts(settings: Settings) -> Iterator[_Part]:

@@ -40,14 +40,12 @@ class Punctuation:
 # Chinese: what the Chinese Treebank tags PU.
 PUNCTUATION = {
     "en": Punctuation(
-        words=frozenset(". ? ! , : ; - -- --- – — ... … `` '' ` “ ” ‘ \"".split()),
-        tags=frozenset(", . : `` ''".split()),
+        words=frozenset('.?!,:;-–—…`“”‘"') | {"--", "---", "...", "``", "''"},
+        tags=frozenset(",.:") | {"``", "''"},
     ),
     "zh": Punctuation(
-        words=frozenset(
-            "。 ． ？ ！ ， 、 ； ： · ・ — —— － –– … …… ━ ～ / “ ” ‘ ’ ＂ 「 」 『 』 （ ） 〔 〕 "
-            '《 》 〈 〉 【 】 . ? ! , ; : ( ) " - -- ...'.split()
-        ),
+        words=frozenset('。．？！，、；：·・—－…━～／“”‘’＂「」『』（）〔〕《》〈〉【】.?!,;:()/-"')
+        | {"——", "……", "--", "..."},
         tags=frozenset({"PU"}),
     ),
 }

@@ -11,9 +11,10 @@ import contextlib
 import hashlib
 import json
 import logging
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 _log = logging.getLogger(__name__)
 
@@ -56,56 +57,53 @@ class Journal:
         self._key = key
         self.done: dict[int, list[float]] = {}
         self.notes: dict[int, str] = {}
-        self._file: BinaryIO | None = None
+        self._unwritten: list[bytes] = []
         if path is not None:
-            self._file = self._open(path)
+            self._begin(path)
 
     def add(self, number: int, log_probs: Sequence[float], note: str = "") -> None:
         """Enter a finished sentence, with what there is to say about it; see :meth:`flush`."""
         entry = (number, [float(value) for value in log_probs], note)
         self._keep(entry)
-        if self._file is not None:
-            self._file.write(_line(_entry_as_json(entry)))
+        self._unwritten.append(_line(_entry_as_json(entry)))
 
     def flush(self) -> None:
         """Make sure that what was entered survives the end of this process."""
-        if self._file is not None:
-            self._file.flush()
+        if self.path is not None and self._unwritten:
+            with self.path.open("ab") as file:
+                file.write(b"".join(self._unwritten))
+        self._unwritten = []
 
     def close(self, *, remove: bool = False) -> None:
-        """Close the journal, and ``remove`` it once the output is complete."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        if remove and self.path is not None:
+        """Write what is left, or ``remove`` the journal, for the output is complete."""
+        if not remove:
+            self.flush()
+        elif self.path is not None:
             self.path.unlink(missing_ok=True)
             # Other runs of the job may still have their journals there.
             with contextlib.suppress(OSError):
                 self.path.parent.rmdir()
 
-    def _open(self, path: Path) -> BinaryIO:
+    def _begin(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b")
-        file.seek(0)
-        good = self._read(file)
-        file.truncate(good)
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        good = self._take_over(lines)
         if good == 0:
-            file.write(_line({"key": self._key}))
-            file.flush()
-        return file
+            path.write_bytes(_line({"key": self._key}))
+        else:
+            os.truncate(path, good)
 
-    def _read(self, file: BinaryIO) -> int:
-        """Take over the entries of this job; returns how many bytes of the file are good."""
-        first = file.readline()
-        key = _parse(first).get("key")
+    def _take_over(self, lines: Sequence[bytes]) -> int:
+        """Keep the entries of this job; returns how many bytes of the file are good."""
+        key = _parse(lines[0]).get("key") if lines else None
         if key != self._key:
             if key is not None:
                 _log.warning(
                     "%s: unfinished work of other settings or sentences; starting anew", self.path
                 )
             return 0
-        good = len(first)
-        for line in file:
+        good = len(lines[0])
+        for line in lines[1:]:
             entry = _entry_from_json(_parse(line))
             if entry is None:
                 break

@@ -97,7 +97,7 @@ def _write_tsv(path: Path, rows: Rows, header: TableHeader) -> None:
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.writelines([*comments, "\t".join(COLUMNS) + "\n"])
         for row in rows:
-            fields = [str(value) for value in {**_record(row), "seen": int(row.seen)}.values()]
+            fields = _tsv_fields(row)
             line = "\t".join(fields)
             if "\n" in line or "\r" in line or line.count("\t") != len(COLUMNS) - 1:
                 raise InputError(
@@ -107,6 +107,17 @@ def _write_tsv(path: Path, rows: Rows, header: TableHeader) -> None:
                     remedy="write the table as .jsonl or .parquet",
                 )
             file.write(line + "\n")
+
+
+def _tsv_fields(row: SurprisalRow) -> list[str]:
+    # Spelt as R, Python and pandas all read them.
+    spelling = {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}
+    number = repr(row.surprisal_bits)
+    record = _record(row) | {
+        "seen": int(row.seen),
+        "surprisal_bits": spelling.get(number, number),
+    }
+    return [str(value) for value in record.values()]
 
 
 def _read_tsv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:

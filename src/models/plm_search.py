@@ -17,7 +17,6 @@ from src.errors import GardenpathError
 from src.models.arena import Arena
 from src.models.plm import PlmNetwork
 from src.models.shared_attention import (
-    Blocks,
     Rows,
     SharedAttention,
     Survivors,

@@ -34,7 +34,7 @@ _BATCHES = BatchSettings(max_tokens=8192, max_sentences=256)
 _LEAST_SAVED = 0.2
 
 # Bounds the memory of tries where the model sets no limit itself.
-_MOST_PREFIXES = 1 << 17
+_MOST_PREFIXES = 8192
 
 
 class SequentialScorer:

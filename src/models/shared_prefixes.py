@@ -127,7 +127,8 @@ def prefix_tries(split: EncodedSplit, *, most: int) -> Iterator[PrefixTrie]:
     for number in order:
         tokens = split.sentence(number)
         shared = _common_length(split.sentence(members[-1]), tokens) if members else 0
-        if members and prefixes + len(tokens) - shared > most:
+        # Equal sentences stay together, however long they are.
+        if members and shared < len(tokens) and prefixes + len(tokens) - shared > most:
             yield _trie(split, members, common)
             members, common, prefixes, shared = [], [], 1, 0
         members.append(number)
@@ -145,25 +146,29 @@ def _common_length(one: Tokens, other: Tokens) -> int:
 
 def _trie(split: EncodedSplit, members: list[int], common: Sequence[int]) -> PrefixTrie:
     """The trie of sorted sentences, each with the length of what it shares with the one before."""
-    sentences = [split.sentence(number) for number in members]
-    paths = _paths(sentences, common)
-    parts = list(zip(sentences, paths, common, strict=True))
-    depths = np.concatenate([[0], *(np.arange(n, len(tokens)) + 1 for tokens, _, n in parts)])
+    lengths = split.lengths[members]
+    columns = np.arange(lengths.max() + 1)  # column d stands for the prefix of length d
+    is_prefix = columns <= lengths[:, None]
+    is_new = is_prefix & (columns > np.array(common)[:, None])
+    is_new[0, 0] = True
+    paths = _paths(is_new)
+    first, depths = np.nonzero(is_new)
+    last = np.empty_like(first)
+    last[paths[is_prefix]] = np.nonzero(is_prefix)[0]  # of several sentences the last remains
+    places = (split.offsets[members][:, None] + columns - 1)[is_new][1:]
+
     order = np.argsort(depths, kind="stable")
     rank = np.argsort(order)
-    tokens = np.concatenate([[BEGIN_ID], *(tokens[n:] for tokens, _, n in parts)])[order]
-    parents = rank[np.concatenate([[0], *(path[n:-1] for _, path, n in parts)])[order]]
-    first, last = _ranges(paths, common)
-    # Equal sentences stand together and have one end.
-    is_new = np.array([True, *(n < len(tokens) for tokens, _, n in parts[1:])])
-    ends = np.array([path[-1] for path in paths])[is_new]
-    end_rows = len(order) - 2 + np.cumsum(is_new)
+    tokens = np.concatenate([[BEGIN_ID], split.tokens[places]])[order]
+    parents = rank[paths[first, np.maximum(depths - 1, 0)][order]]
+    is_distinct = is_new.any(axis=1)
+    ends = paths[np.arange(len(members)), lengths][is_distinct]
+    # Each prefix but the empty one is also a prediction, that of its last token.
+    predictions = np.roll(rank[paths] - 1, -1, axis=1)
+    predictions[np.arange(len(members)), lengths] = len(order) - 2 + np.cumsum(is_distinct)
     return PrefixTrie(
         numbers=members,
-        # Each prefix but the empty one is also a prediction, that of its last token.
-        predictions=[
-            np.append(rank[path[1:]] - 1, end) for path, end in zip(paths, end_rows, strict=True)
-        ],
+        predictions=np.split(predictions[is_prefix], np.cumsum(lengths + 1)[:-1]),
         tokens=tokens,
         parents=parents,
         depths=depths[order],
@@ -174,26 +179,15 @@ def _trie(split: EncodedSplit, members: list[int], common: Sequence[int]) -> Pre
     )
 
 
-def _paths(sentences: Sequence[Tokens], common: Sequence[int]) -> list[IntArray]:
-    """For each sentence its prefixes, from the empty one; numbered as sentences introduce them."""
-    path = np.zeros(1 + max(map(len, sentences)), dtype=np.int64)
-    paths, count = [], 1
-    for tokens, shared in zip(sentences, common, strict=True):
-        length = len(tokens)
-        path[shared + 1 : length + 1] = np.arange(count, count + length - shared)
-        count += length - shared
-        paths.append(path[: length + 1].copy())
+def _paths(is_new: npt.NDArray[np.bool_]) -> IntArray:
+    """``(sentences, lengths)``: the prefixes of sentences, numbered in the order of their coming.
+
+    What is not new was in the sentence before; and of a length, the newest has the highest number.
+    """
+    numbers = np.zeros(is_new.shape, dtype=np.int64)
+    numbers[is_new] = np.arange(np.count_nonzero(is_new))
+    paths: IntArray = np.maximum.accumulate(numbers, axis=0)
     return paths
-
-
-def _ranges(paths: Sequence[IntArray], common: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """For each prefix the first and the last of the sorted sentences that begin with it."""
-    new = [len(path) - 1 - shared for path, shared in zip(paths, common, strict=True)]
-    first = np.concatenate([[0], np.repeat(np.arange(len(paths)), new)])
-    last = np.zeros_like(first)
-    for row, path in enumerate(paths):
-        last[path] = row
-    return first, last
 
 
 def ngram_log_prob(model: NgramModel, trie: PrefixTrie) -> npt.NDArray[np.float64]:

@@ -1,3 +1,141 @@
-"""."""
-def run(s):
-    pass
+"""task=parse: the best trees of sentences, how good they are, and how sure the search is of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.table import Table
+
+from src.config import make_preparation, make_search
+from src.console import console, words_progress
+from src.data.brackets import format_tree
+from src.data.cleaning import Cleaning
+from src.data.files import write_text
+from src.data.sentence import Sentence
+from src.data.tree import Tree
+from src.errors import RunError
+from src.eval.bracketing import Bracketing, Conventions, bracketing
+from src.eval.inputs import read_sentences
+from src.eval.search.diagnostics import (
+    best_parse_mass,
+    convergence,
+    convergence_table,
+    mean_best_share,
+)
+from src.eval.search.parses import k_best, starts_of
+from src.eval.search.scorer import StructuredScorer
+from src.eval.search.settings import WordSync
+from src.eval.suites.results import write_table
+from src.models.evaluation import is_structured
+from src.models.run_folder import RunFolder
+from src.tasks.runs import finished_runs, make_scorer, name_of
+
+Settings = Mapping[str, Any]
+Words = tuple[str, ...]
+
+
+def run(settings: Settings) -> None:
+    """Parse with every run that knows trees; write trees, and F1 where gold trees are at hand."""
+    runs = [run for run in finished_runs(settings) if is_structured(run)]
+    if not runs:
+        raise RunError(f"{settings['run']}: no run of a model of trees (rnng, plm) here")
+    folder = Path(settings["output"]) / "parses"
+    table = Table(title="Labelled bracketing")
+    for name in ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse"):
+        table.add_column(name, justify="left" if name == "run" else "right")
+    rows = []
+    for one in runs:
+        row = _parsed(one, folder, settings)
+        rows.append(row)
+        table.add_row(*[_cell(value) for value in row.values()])
+    console.print(table)
+    write_table(folder / "f1.csv", pd.DataFrame(rows))
+    console.print(f"Trees: {folder}")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _parsed(run: RunFolder, folder: Path, settings: Settings) -> dict[str, object]:
+    sentences, gold = _sentences(run, settings)
+    with words_progress(str(run.path), sum(map(len, sentences))) as on_words:
+        scorer = make_scorer(run, settings, on_words=on_words)
+        assert isinstance(scorer, StructuredScorer)
+        results, split = scorer.search(sentences, keeps_history=True)
+    labels = run.vocabulary().labels
+    strategy = run.config()["model"]["network"].get("strategy", "top_down")
+    parses = [
+        k_best(
+            result, words, labels=labels, strategy=strategy, k=settings["task"]["k_best"],
+            starts_word=starts_of(split, number),
+        )
+        for number, (result, words) in enumerate(zip(results, sentences, strict=True))
+    ]  # fmt: skip
+    name = name_of(run)
+    stem = f"{name.corpus}_{name.model}_seed{name.seed}"
+    write_text(folder / f"{stem}.trees", _as_text(parses))
+    mass = best_parse_mass(results, split, sentences)
+    write_table(folder / f"{stem}_best_parse.csv", pd.DataFrame([asdict(row) for row in mass]))
+    if settings["task"]["convergence"]:
+        _show_convergence(run, sentences, settings)
+    score = _score(gold, [best[0][1] if best else None for best in parses], run, settings)
+    total = score.total if score else None
+    return {
+        "run": str(run.path),
+        "sentences": len(sentences),
+        "precision": total.precision if total else None,
+        "recall": total.recall if total else None,
+        "f1": total.f1 if total else None,
+        "exact_match": score.exact_match if score else None,
+        "best_parse_share": mean_best_share(mass),
+    }
+
+
+def _sentences(run: RunFolder, settings: Settings) -> tuple[list[Words], list[Tree | None]]:
+    """The input, or a split of the run's corpus, with gold trees where there are any."""
+    data = run.config()["data"]
+    found: Sequence[Any]
+    if settings["input"] is not None:
+        source = None if settings["input"] == "-" else Path(settings["input"])
+        found = read_sentences(source, cleaning=Cleaning(**data["cleaning"]))
+    else:
+        found = list[Sentence](make_preparation(data).sentences(settings["task"]["split"]))
+    found = found[: settings["task"]["sentences"]]
+    return [one.words for one in found], [one.tree for one in found]
+
+
+def _as_text(parses: Sequence[Sequence[tuple[float, Tree]]]) -> str:
+    """One tree per line; with several per sentence, their shares before them and a blank line."""
+    if all(len(best) <= 1 for best in parses):
+        lines = [format_tree(best[0][1]) if best else "" for best in parses]
+        return "\n".join(lines) + "\n"
+    blocks = ["\n".join(f"{share:.4f}\t{format_tree(tree)}" for share, tree in b) for b in parses]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _score(
+    gold: Sequence[Tree | None], parsed: Sequence[Tree | None], run: RunFolder, settings: Settings
+) -> Bracketing | None:
+    trees = [tree for tree in gold if tree is not None]
+    if len(trees) < len(gold):
+        return None
+    if not settings["task"]["ignore_punctuation"]:
+        return bracketing(trees, parsed, Conventions(punctuation="counted"))
+    return bracketing(trees, parsed, Conventions(punctuation=run.vocabulary().language))
+
+
+def _show_convergence(run: RunFolder, sentences: Sequence[Words], settings: Settings) -> None:
+    search = make_search(settings["search"])
+    if not isinstance(search, WordSync):
+        return
+    rows = convergence(
+        lambda wider: make_scorer(run, settings, search=wider).word_log_probs(sentences), search
+    )
+    console.print(convergence_table(rows))

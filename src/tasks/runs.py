@@ -14,6 +14,8 @@ from src.errors import RunError
 from src.eval.search.scorer import StructuredScorer
 from src.eval.search.settings import SearchSettings
 from src.eval.suites.results import RunName
+from src.models.ngram import NgramModel
+from src.models.output import SequentialNetwork
 from src.models.plm import PlmNetwork
 from src.models.plm_search import PlmSearch
 from src.models.rnng import RnngNetwork
@@ -71,6 +73,7 @@ def make_scorer(
     device = device_of(settings)
     model = run.load_model()
     if not isinstance(model, RnngNetwork | PlmNetwork):
+        assert isinstance(model, SequentialNetwork | NgramModel)
         return SequentialScorer(
             model=model,
             vocabulary=run.vocabulary(),

@@ -16,16 +16,17 @@ from src.eval.suites.collection import load_suites
 from src.eval.suites.lint import lint_against
 from src.eval.suites.results import EFFECTS_FILE, SURPRISALS_FILE, Results, write_table
 from src.eval.suites.suite import Suite
+from src.eval.surprisal_cache import Words
 from src.models.run_folder import RunFolder
-from src.tasks.runs import finished_runs
+from src.tasks.runs import finished_runs, language_of
 from src.tasks.study import build_study, write_analyses
 from src.tasks.suite_scores import (
     ScoredRun,
     Scores,
-    Words,
     exact_runs,
     score_run,
     selected,
+    sentences_of,
     suitable,
     tables,
 )
@@ -36,8 +37,9 @@ Settings = Mapping[str, Any]
 def run(settings: Settings) -> None:
     """Score, print and write."""
     folder = Path(settings["output"]) / settings["suite"]["name"]
-    runs = suitable(finished_runs(settings), settings["suite"]["language"])
-    suites = selected(load_suites(settings["suite"]["suites"]), runs, settings["suite"])
+    suites = load_suites(settings["suite"]["suites"])
+    runs = suitable(finished_runs(settings), suites)
+    suites = selected(suites, runs, settings["suite"])
     scored = _score(suites, runs, settings)
     scores = tables(suites, scored, settings)
     results = Results(items=scores.items, notes=scores.notes)
@@ -55,15 +57,15 @@ def run(settings: Settings) -> None:
 def _score(
     suites: Sequence[Suite], runs: Sequence[RunFolder], settings: Settings
 ) -> list[ScoredRun]:
-    sentences = list(dict.fromkeys(words for suite in suites for words in suite.sentences))
-    parsed = _parsed(suites, settings["task"]["parsed_items"])
+    parsed = set(_parsed(suites, settings["task"]["parsed_items"]))
     scored = []
     for one in track_runs(runs, "scoring runs"):
-        total = sum(map(len, sentences))
-        with words_progress(str(one.path), total) as on_words:
-            scored.append(score_run(one, sentences, parsed, settings, on_words))
+        sentences = sentences_of(suites, language_of(one))
+        with words_progress(str(one.path), sum(map(len, sentences))) as on_words:
+            wanted = [words for words in sentences if words in parsed]
+            scored.append(score_run(one, sentences, wanted, settings, on_words))
     if settings["suite"]["in_vocabulary"]:
-        scored += exact_runs(runs, sentences)
+        scored += exact_runs(runs, suites)
     return scored
 
 
@@ -94,7 +96,7 @@ def _write_words(folder: Path, suites: Sequence[Suite], runs: Sequence[RunFolder
     for one in vocabularies.values():
         vocabulary, corpus = one.vocabulary(), one.config()["data"]["name"]
         counts = Counter(dict(zip(vocabulary.tokens, vocabulary.counts, strict=True)))
-        for suite in suites:
+        for suite in (s for s in suites if s.language == vocabulary.language):
             checked = lint_against(suite, vocabulary.knows, counts.__getitem__)
             rows += [{"corpus": corpus, "suite": suite.name, **asdict(p)} for p in checked.pairs]
     write_table(folder / "word_pairs.csv", pd.DataFrame(rows))

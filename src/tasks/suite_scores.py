@@ -54,38 +54,45 @@ class ScoredRun:
     """A run, or the exact grammar of a corpus, with its surprisals."""
 
     name: RunName
+    language: str
     sentences: ScoredSentences
     knows: Callable[[str], bool]
 
 
-def suitable(runs: Sequence[RunFolder], language: str | None) -> list[RunFolder]:
-    """The runs whose language is that of a suite."""
-    found = [run for run in runs if language is None or language_of(run) == language]
+def suitable(runs: Sequence[RunFolder], suites: Sequence[Suite]) -> list[RunFolder]:
+    """The runs that have a suite in their language."""
+    languages = {suite.language for suite in suites}
+    found = [run for run in runs if language_of(run) in languages]
     if not found:
-        languages = ", ".join(sorted({language_of(run) for run in runs}))
+        known = ", ".join(sorted({language_of(run) for run in runs}))
         raise GardenpathError(
-            f"none of the runs is of the language {language!r}, but of {languages}; train one with "
-            "'python train.py data=…', or choose another suite="
+            f"the suites are in {', '.join(sorted(languages))}, but all runs in {known}; train one "
+            "with 'python train.py data=…', or choose another suite="
         )
     return found
 
 
 def selected(suites: Sequence[Suite], runs: Sequence[RunFolder], suite: Settings) -> list[Suite]:
     """The items that the settings ask for; with ``in_vocabulary`` those that all runs know."""
+    languages = {language_of(run) for run in runs}
+    suites = [one for one in suites if one.language in languages]
     if suite["in_vocabulary"]:
-        knows = [_knows(run) for run in runs]
-        suites = [
-            replace(s, items=tuple(i for i in s.items if _is_known(i, knows))) for s in suites
-        ]
+        suites = [_in_vocabulary(one, runs) for one in suites]
     if suite["items"] is not None:
-        suites = [replace(s, items=s.items[: suite["items"]]) for s in suites]
-    found = [s for s in suites if s.items]
+        suites = [replace(one, items=one.items[: suite["items"]]) for one in suites]
+    found = [one for one in suites if one.items]
     if not found:
         raise GardenpathError(
             f"suite={suite['name']}: no item has only words that all runs know; set "
             "suite.in_vocabulary=false"
         )
     return found
+
+
+def _in_vocabulary(suite: Suite, runs: Sequence[RunFolder]) -> Suite:
+    """The items of a suite that all runs of its language know."""
+    knows = [_knows(run) for run in runs if language_of(run) == suite.language]
+    return replace(suite, items=tuple(item for item in suite.items if _is_known(item, knows)))
 
 
 def _knows(run: RunFolder) -> Callable[[str], bool]:
@@ -97,6 +104,13 @@ def _knows(run: RunFolder) -> Callable[[str], bool]:
 def _is_known(item: Item, knows: Sequence[Callable[[str], bool]]) -> bool:
     words = {word for variant in item.variants for word in variant.words}
     return all(known(word) for known in knows for word in words)
+
+
+def sentences_of(suites: Sequence[Suite], language: str) -> list[Words]:
+    """The different sentences of the suites in a language."""
+    return list(
+        dict.fromkeys(w for suite in suites if suite.language == language for w in suite.sentences)
+    )
 
 
 def score_run(
@@ -116,7 +130,7 @@ def score_run(
     if lacking := found.lacking(sentences, parsed):
         found.update(_computed(scorer, lacking, set(parsed), run))
         surprisal_cache.save(path, found)
-    return ScoredRun(name_of(run), found, _knows(run))
+    return ScoredRun(name_of(run), language_of(run), found, _knows(run))
 
 
 def _computed(
@@ -158,7 +172,7 @@ def _parses(
     )
 
 
-def exact_runs(runs: Sequence[RunFolder], sentences: Sequence[Words]) -> list[ScoredRun]:
+def exact_runs(runs: Sequence[RunFolder], suites: Sequence[Suite]) -> list[ScoredRun]:
     """The grammars behind toy corpora, each once, as if they were models."""
     found = {}
     for run in runs:
@@ -166,6 +180,7 @@ def exact_runs(runs: Sequence[RunFolder], sentences: Sequence[Words]) -> list[Sc
         reader = make_reader(data)
         if data["name"] in found or not isinstance(reader, ToyTreebank):
             continue
+        sentences = sentences_of(suites, data["language"])
         bits = ExactModel(reader.grammar).surprisal_bits(sentences)
         scored = ScoredSentences(
             {
@@ -175,7 +190,7 @@ def exact_runs(runs: Sequence[RunFolder], sentences: Sequence[Words]) -> list[Sc
             }
         )
         name = RunName(run=f"exact/{data['name']}", model=EXACT, corpus=data["name"])
-        found[data["name"]] = ScoredRun(name, scored, _knows(run))
+        found[data["name"]] = ScoredRun(name, data["language"], scored, _knows(run))
     return list(found.values())
 
 
@@ -186,7 +201,7 @@ def tables(suites: Sequence[Suite], runs: Sequence[ScoredRun], settings: Setting
     surprisals = []
     for run in runs:
         values = {w: bits[: len(w)] for w, bits in run.sentences.surprisal_bits.items()}
-        for suite in suites:
+        for suite in (one for one in suites if one.language == run.language):
             unknown = {w for s in suite.sentences for w in s if not run.knows(w)}
             table = RegionTable.from_words(suite, values)
             ties, seed = settings["task"]["ties"], settings["task"]["tie_seed"]

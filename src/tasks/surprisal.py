@@ -1,3 +1,96 @@
-"""."""
-def run(s):
-    pass
+"""task=surprisal: a table of the surprisal of every word, from every run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from src.console import console, words_progress
+from src.data.cleaning import Cleaning
+from src.errors import ConfigError
+from src.eval.inputs import InputSentence, read_sentences
+from src.eval.journal import Journal, job_key, journal_path
+from src.eval.search.scorer import StructuredScorer
+from src.eval.surprisal import (
+    RunHeader,
+    SurprisalRow,
+    TableHeader,
+    failures_of,
+    rows_of,
+    score_in_chunks,
+    seen_as,
+)
+from src.eval.surprisal_files import check_extension, write_surprisals
+from src.models.run_folder import RunFolder
+from src.tasks.runs import content_hash, finished_runs, make_scorer, name_of
+
+Settings = Mapping[str, Any]
+
+
+def run(settings: Settings) -> None:
+    """Score the input with every run, and write one long table."""
+    if settings["input"] is None:
+        raise ConfigError(["input= is missing: a file of sentences, or - for standard input"])
+    task = settings["task"]
+    path = Path(task["file"] or Path(settings["output"]) / "surprisal.tsv")
+    check_extension(path)
+    runs = finished_runs(settings)
+    sentences = _sentences(settings, runs[0])
+    rows: list[SurprisalRow] = []
+    headers, journals = [], []
+    for one in runs:
+        journal = _journal(path, one, sentences, settings)
+        found, header = _scored(one, sentences, journal, settings)
+        rows += found
+        headers.append(header)
+        journals.append(journal)
+    header = TableHeader(runs=tuple(headers), end_of_sentence="row" if task["end"] else "none")
+    write_surprisals(path, rows, header)
+    for journal in journals:
+        journal.close(remove=True)
+    for one_run in headers:
+        for failure in one_run.failures:
+            console.print(f"{failure.place}: no hypothesis survived; {failure.remedy}")
+    console.print(f"{len(sentences)} sentences from {len(runs)} runs: {path}")
+
+
+def _sentences(settings: Settings, run: RunFolder) -> list[InputSentence]:
+    """Trees in the input are cleaned as those of the run's corpus were."""
+    source = None if settings["input"] == "-" else Path(settings["input"])
+    return read_sentences(source, cleaning=Cleaning(**run.config()["data"]["cleaning"]))
+
+
+def _journal(
+    path: Path, run: RunFolder, sentences: Sequence[InputSentence], settings: Settings
+) -> Journal:
+    key = job_key(
+        [content_hash(run), str(sorted(settings["search"].items()))], [s.words for s in sentences]
+    )
+    return Journal(journal_path(path, str(run.path)), key)
+
+
+def _scored(
+    run: RunFolder, sentences: Sequence[InputSentence], journal: Journal, settings: Settings
+) -> tuple[list[SurprisalRow], RunHeader]:
+    words = [sentence.words for sentence in sentences]
+    vocabulary, subwords = run.vocabulary(), run.subwords()
+    with words_progress(str(run.path), sum(map(len, words))) as progress:
+        scorer = make_scorer(run, settings)
+        log_probs = score_in_chunks(
+            scorer, words, journal, chunk=settings["task"]["chunk"], progress=progress
+        )
+    seen = [seen_as(one, vocabulary, subwords) for one in words]
+    name = name_of(run)
+    is_searched = isinstance(scorer, StructuredScorer)
+    header = RunHeader(
+        run=name.run,
+        model=name.model,
+        vocabulary=vocabulary.content_hash,
+        search=settings["search"]["kind"] if is_searched else "",
+        settings={k: v for k, v in settings["search"].items() if k != "kind"}
+        if is_searched
+        else {},
+        failures=failures_of(sentences, log_probs, journal.notes),
+    )
+    return rows_of(name.run, words, log_probs, seen, end=settings["task"]["end"]), header

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from src.data.brackets import parse_tree
 from src.data.stack_plan import Strategy
 from src.data.vocabulary import Vocabulary
 from src.eval.search.expansion import BeamExpansion, Work
@@ -25,7 +26,6 @@ from tests.models.stepwise_rnng import StepwiseRnng
 from tests.models.test_plm import make_network as make_plm
 from tests.models.test_rnng import make_network as make_rnng
 from tests.tree_samples import encode_trees
-from src.data.brackets import parse_tree
 
 # One of each: name of the model and the settings of its network.
 MODELS: dict[str, dict[str, Any]] = {

@@ -8,10 +8,13 @@ import torch
 
 from src.data.subwords import SubwordSettings, subword_vocabulary, train_subwords
 from src.data.vocabulary import END_ID, UNKNOWN_ID
+from src.errors import GardenpathError
+from src.models import scoring
 from src.models.lstm import LstmNetwork
 from src.models.ngram import NgramModel, train_ngram
 from src.models.output import SequentialNetwork
 from src.models.scoring import SequentialScorer
+from src.models.shared_prefixes import Sharing
 from src.models.transformer import TransformerNetwork
 from tests.models.samples import make_batch, make_split, make_vocabulary, random_sentences
 
@@ -92,3 +95,127 @@ def test_a_word_is_the_sum_of_its_pieces() -> None:
     expected = [per_piece[:first].sum(), per_piece[first:-1].sum(), per_piece[-1]]
     scorer = SequentialScorer(model=model, vocabulary=vocabulary, subwords=subwords)
     np.testing.assert_allclose(scorer.word_log_probs([words])[0], expected, rtol=1e-12)
+
+
+# Minimal pairs: equal sentences, one that begins another, an empty one.
+PAIRS = [
+    words.split()
+    for words in (
+        "the cat sees the dog",
+        "the dog sees the cat sleeps",
+        "the cat sees the cat",
+        "the cat sees",
+        "",
+        "the zebra sees the dog",
+        "the cat sees the dog",
+        "the cat sees the dog the dog",
+        "the dog sees the dog sleeps",
+    )
+]
+
+
+def _on_and_off(
+    family: str, sentences: list[list[str]], dtype: torch.dtype
+) -> tuple[list[np.ndarray], list[np.ndarray], SequentialScorer]:
+    model = _model(family)
+    if isinstance(model, SequentialNetwork):
+        # Large weights, so that scores differ from each other by more than rounding.
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.add_(torch.randn_like(weight), alpha=0.5)
+        model = model.to(dtype)
+    shared = SequentialScorer(model=model, vocabulary=VOCABULARY)
+    alone = SequentialScorer(model=model, vocabulary=VOCABULARY, share_prefixes=False)
+    found, expected = shared.word_log_probs(sentences), alone.word_log_probs(sentences)
+    total = sum(len(words) + 1 for words in sentences)
+    assert alone.sharing == Sharing(total, total)
+    assert shared.sharing.tokens == total
+    return found, expected, shared
+
+
+PRECISIONS = [(torch.float64, 1e-9), (torch.float32, 1e-5)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
+@pytest.mark.parametrize("most", [1, 12, 512])
+def test_shared_prefixes_change_no_score(
+    family: str, dtype: torch.dtype, tolerance: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "_MOST_PREFIXES", most)
+    monkeypatch.setattr(LstmNetwork, "most_prefixes", most)
+    monkeypatch.setattr(TransformerNetwork, "most_prefixes", most)
+    monkeypatch.setattr(scoring, "_LEAST_SAVED", 0.0)
+    found, expected, scorer = _on_and_off(family, PAIRS, dtype)
+    assert [len(scores) for scores in found] == [len(words) + 1 for words in PAIRS]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=tolerance)
+    # Even the smallest trie holds sentences that are equal.
+    assert scorer.sharing.computed < scorer.sharing.tokens
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
+def test_many_random_sentences_share_prefixes(
+    family: str, dtype: torch.dtype, tolerance: float
+) -> None:
+    sentences = [
+        [VOCABULARY.tokens[token] for token in tokens]
+        for tokens in random_sentences(3, count=400, vocabulary_size=SIZE, longest=12)
+    ]
+    sentences += [[*words[:-1], "cat"] for words in sentences]
+    found, expected, scorer = _on_and_off(family, sentences, dtype)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=tolerance)
+    assert 0.3 < scorer.sharing.saved < 0.7
+
+
+def test_what_is_computed_is_each_distinct_prefix_with_what_follows() -> None:
+    scorer = SequentialScorer(model=_model("lstm"), vocabulary=VOCABULARY)
+    scorer.word_log_probs([["the", "cat", "sleeps"], ["the", "cat"], ["the", "dog"]])
+    # the; cat, sleeps, end; end after cat; dog, end
+    assert scorer.sharing == Sharing(tokens=10, computed=7)
+    assert scorer.word_log_probs([]) == []
+    assert scorer.sharing == Sharing(tokens=0, computed=0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sentences_that_share_little_are_scored_in_ordinary_batches(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences = [["the", *["dog"] * 9], ["the", *["cat"] * 9]]
+    shared_and_not, expected, scorer = _on_and_off(family, sentences, torch.float32)
+    assert scorer.sharing.saved == 0.0
+    for one, other in zip(shared_and_not, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    monkeypatch.setattr(scoring, "_LEAST_SAVED", 0.0)
+    scorer.word_log_probs(sentences)
+    assert scorer.sharing == Sharing(tokens=22, computed=21)
+
+
+@pytest.mark.parametrize("family", ["lstm", "transformer"])
+@pytest.mark.parametrize("share_prefixes", [True, False])
+def test_all_tensors_are_on_the_device_of_the_scorer(family: str, share_prefixes: bool) -> None:
+    scorer = SequentialScorer(
+        model=_model(family), vocabulary=VOCABULARY, device="cpu", share_prefixes=share_prefixes
+    )
+    expected = scorer.word_log_probs(PAIRS)
+    assert (scorer.sharing.saved > 0.2) == share_prefixes
+    torch.set_default_device("meta")
+    try:
+        found = scorer.word_log_probs(PAIRS)
+    finally:
+        torch.set_default_device(None)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("share_prefixes", [True, False])
+def test_sentences_beyond_the_positions_of_a_model_are_refused(share_prefixes: bool) -> None:
+    model = TransformerNetwork(vocabulary_size=SIZE, layers=1, hidden=4, heads=1, max_positions=5)
+    scorer = SequentialScorer(model=model, vocabulary=VOCABULARY, share_prefixes=share_prefixes)
+    # Together they have more prefixes than there are positions, but none is too long.
+    pairs = [["the", "cat", "sees", "dog"], ["the", "cat", "sees", "cat"], ["the", "cat", "dog"]]
+    assert len(scorer.word_log_probs(pairs)) == 3
+    with pytest.raises(GardenpathError, match="has 5 symbols, but the model has positions for 4"):
+        scorer.word_log_probs([[*words, "cat"] for words in pairs])

@@ -37,10 +37,14 @@ class NaiveSearch:
     def __init__(self, model: TransitionModel, settings: WordSync) -> None:
         self._model = model
         self._settings = settings
+        self._is_open = model.is_open.tolist()
+        self._is_close = model.is_close.tolist()
+        self._known: dict[int, list[float]] = {}
 
     def run(self, sentence: Sequence[int]) -> list[Word]:
         """All words and the end; the list stops short where no hypothesis survives."""
         self._model.begin()
+        self._known.clear()
         beam = [Hypothesis()]
         found = []
         for word in [*sentence, None]:
@@ -73,12 +77,12 @@ class NaiveSearch:
 
     def _actions(self, old: Hypothesis, is_end: bool) -> Iterator[Hypothesis]:
         """Successors by structural actions, still standing where their parent stands."""
-        settings, model = self._settings, self._model
+        settings = self._settings
         for column, log_prob in enumerate(self._columns(old)):
-            is_open = bool(model.is_open[column])
+            is_open = self._is_open[column]
             if column < FIRST_ACTION or log_prob == -math.inf:
                 continue
-            if is_open and is_end and not model.opens_at_end:
+            if is_open and is_end and not self._model.opens_at_end:
                 continue
             if is_open and (
                 old.depth >= settings.max_open or old.opened >= settings.max_consecutive
@@ -87,7 +91,7 @@ class NaiveSearch:
             yield replace(
                 old,
                 log_prob=old.log_prob + log_prob,
-                depth=old.depth + is_open - bool(model.is_close[column]),
+                depth=old.depth + is_open - self._is_close[column],
                 opened=old.opened + is_open,
                 taken=(*old.taken[:-1], (*old.taken[-1], column)),
             )
@@ -106,8 +110,10 @@ class NaiveSearch:
             yield replace(old, log_prob=old.log_prob + log_prob)
 
     def _columns(self, hypothesis: Hypothesis) -> list[float]:
-        row: list[float] = self._model.log_probs(torch.tensor([hypothesis.node]))[0].tolist()
-        return row
+        if hypothesis.node not in self._known:
+            row = self._model.log_probs(torch.tensor([hypothesis.node]))[0].tolist()
+            self._known[hypothesis.node] = row
+        return self._known[hypothesis.node]
 
     def _read(self, hypothesis: Hypothesis, word: int) -> Hypothesis:
         node = self._model.shift(torch.tensor([hypothesis.node]), torch.tensor([word]))

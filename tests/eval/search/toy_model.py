@@ -21,9 +21,10 @@ CLOSE, FIRST_OPEN = 2, 3
 class ToyModel:
     """States with probabilities of columns and of words, and the states that follow.
 
-    ``columns``: ``(states, columns)`` probabilities of WORD, END, CLOSE and the openings; ``words``:
-    ``(states, words)`` probabilities of words; ``after_column`` and ``after_word``: the next states.
-    A constituent can be closed only where one is open; otherwise the columns are as they stand.
+    ``columns``: ``(states, columns)`` probabilities of WORD, END, CLOSE and the openings;
+    ``words``: ``(states, words)`` probabilities of words; ``after_column`` and ``after_word``: the
+    next states. A constituent can be closed only where one is open; otherwise the columns are as
+    they stand.
 
     Nodes are rows of an arena, renumbered by :meth:`settle`, so that a node that was not kept
     cannot be used by mistake; ``bound_gap`` is by how much bounds of words are too large.
@@ -125,7 +126,7 @@ def random_model(
     columns[:, FIRST_OPEN:] *= random.random((states, labels)) > 0.2
     columns[:, CLOSE] *= random.random(states) > 0.2
     columns[0, :FIRST_OPEN] = 0.0
-    columns[0, FIRST_OPEN:] += 0.1
+    columns[0, FIRST_OPEN:] += random.random(labels) + 0.1
     word = random.gamma(0.7, size=(states, words)) + 1e-3
     return ToyModel(
         columns=torch.from_numpy(columns / columns.sum(1, keepdims=True)),

@@ -1,0 +1,47 @@
+"""Peak memory of one piece of work, in a process of its own so that none hides another."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+_STATUS = Path("/proc/self/status")
+_CLEAR = Path("/proc/self/clear_refs")
+
+
+def peak_gb(work: Callable[[], object]) -> float:
+    """The most memory that the work takes beyond what the process holds before it, in GB."""
+    _reset_peak()
+    before = _kilobytes("VmRSS")
+    work()
+    return max(_kilobytes("VmHWM") - before, 0) / 2**20
+
+
+def _reset_peak() -> None:
+    """Let the high-water mark begin at what is held now, where the system can do so."""
+    if _CLEAR.exists():
+        _CLEAR.write_text("5")
+
+
+def _kilobytes(field: str) -> int:
+    """A field of the process's memory status."""
+    if _STATUS.exists():
+        # Not ru_maxrss: a process begins with that of the one that started it.
+        for line in _STATUS.read_text("utf-8").splitlines():
+            if line.startswith(f"{field}:"):
+                return int(line.split()[1])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // 1024 if sys.platform == "darwin" else peak
+
+
+def in_own_process(module: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``python -m module --only SETTINGS`` prints: a line of JSON, the last one."""
+    command = [sys.executable, "-m", module, "--only", json.dumps(settings)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found

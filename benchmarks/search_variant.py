@@ -1,0 +1,264 @@
+"""One way to search, measured: what :mod:`benchmarks.search` runs in a process of its own."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmarks.copying_rnng import copied_stacks
+from benchmarks.memory import in_own_process, peak_gb
+from benchmarks.peer_search import PeerSearch
+from benchmarks.recomputing_plm import recomputed_prefixes
+from src.data.cleaning import Cleaning
+from src.data.encoded import encode_sentences
+from src.data.preparation import Preparation
+from src.data.readers.base import Reader
+from src.data.readers.nltk_corpora import PennTreebankSample
+from src.data.readers.toy import ToyTreebank
+from src.data.subwords import Subwords
+from src.data.vocabulary import Vocabulary
+from src.eval.search.expansion import Work
+from src.eval.search.scorer import StructuredScorer
+from src.eval.search.settings import WordSync
+from src.eval.suites.collection import load_suites
+from src.models.plm import PlmNetwork
+from src.models.plm_search import PlmSearch
+from src.models.rnng import RnngNetwork
+from src.models.rnng_search import RnngSearch
+from src.models.run_folder import RunFolder
+
+Corpus = Literal["toy", "ptb_sample"]
+Words = Sequence[str]
+Network = RnngNetwork | PlmNetwork
+
+# Operations are counted over so many sentences.
+_COUNTED = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """What is searched, and how.
+
+    ``material``: sentences of the corpus, minimal pairs made of them (or a suite, where the corpus
+    is a toy), or texts of exactly ``length`` words. ``count`` of them are searched, chosen from
+    ``out_of`` so that their lengths are spread alike. ``baseline``: the usual search, in batches
+    of ``batch`` sentences. ``changes``: settings other than the defaults. ``run``: the folder of a
+    trained model; without one, weights are random.
+    """
+
+    model: Literal["rnng", "plm"]
+    corpus: Corpus
+    run: str = ""
+    material: Literal["sentences", "pairs", "texts"] = "sentences"
+    count: int = 60
+    out_of: int = 60
+    length: int = 0
+    baseline: bool = False
+    batch: int = 6
+    changes: dict[str, Any] = field(default_factory=dict)
+    counts_operations: bool = False
+
+    def measured(self) -> dict[str, Any]:
+        """What :func:`measure` finds, in a process of its own."""
+        return in_own_process("benchmarks.search", asdict(self))
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network and how it reads words."""
+
+    network: Network
+    vocabulary: Vocabulary
+    subwords: Subwords | None
+
+
+def preparation(corpus: Corpus) -> Preparation:
+    """How a corpus is prepared."""
+    reader: Reader = ToyTreebank(grammar="english")
+    if corpus == "ptb_sample":
+        root = os.environ["GARDENPATH_REFERENCE_DATA"]
+        reader = PennTreebankSample(root=f"{root}/nltk_data")
+    return Preparation(reader=reader, cleaning=Cleaning(pos_in_source="present"), language="en")
+
+
+def load_model(variant: Variant) -> Model:
+    """The model of a run folder, or one with random weights that are the same every time."""
+    if variant.run:
+        run = RunFolder(Path(variant.run))
+        network = run.load_model()
+        assert isinstance(network, RnngNetwork | PlmNetwork), "the run must be of a model of trees"
+        return Model(network, run.vocabulary(), run.subwords())
+    prepared = preparation(variant.corpus).prepare(
+        Path(tempfile.gettempdir()) / "gardenpath-benchmark"
+    )
+    vocabulary = prepared.vocabulary
+    words, labels = len(vocabulary), len(vocabulary.labels)
+    torch.manual_seed(0)
+    if variant.model == "rnng":
+        random: Network = RnngNetwork(
+            vocabulary_size=words, label_count=labels, layers=2, hidden=256, embedding=256
+        )
+    else:
+        # Nothing tells random weights how long a tree may become.
+        random = PlmNetwork(
+            vocabulary_size=words, label_count=labels, layers=4, hidden=256, heads=4,
+            max_positions=8192,
+        )  # fmt: skip
+    return Model(random.eval(), vocabulary, prepared.subwords)
+
+
+def load_sentences(variant: Variant) -> list[Words]:
+    """The material of a variant."""
+    pool = [list(sentence.words) for sentence in preparation(variant.corpus).sentences("test")]
+    order = np.random.default_rng(0).permutation(len(pool))
+    shuffled: list[Words] = [pool[number] for number in order]
+    if variant.material == "texts":
+        return texts(shuffled, variant.length, variant.count)
+    if variant.material == "pairs":
+        return _pairs(variant.corpus, shuffled)[: variant.count]
+    return spread(shuffled[: variant.out_of], variant.count)
+
+
+def spread(sentences: Sequence[Words], count: int) -> list[Words]:
+    """So many of the sentences, short and long ones alike."""
+    ordered = sorted(sentences, key=len)
+    count = min(count, len(ordered))
+    return [ordered[int((part + 0.5) * len(ordered) / count)] for part in range(count)]
+
+
+def texts(sentences: Sequence[Words], length: int, count: int) -> list[Words]:
+    """Texts of exactly so many words: sentences joined and cut."""
+    words = [word for sentence in sentences for word in sentence]
+    starts = [number * length % max(len(words) - length, 1) for number in range(count)]
+    return [words[start : start + length] for start in starts]
+
+
+def _pairs(corpus: Corpus, sentences: Sequence[Words]) -> list[Words]:
+    """Two by two versions of each sentence: a word in the middle and one near the end differ."""
+    if corpus == "toy":
+        return [words for suite in load_suites("reflexives/toy") for words in suite.sentences]
+    found: list[Words] = []
+    chosen = [words for words in sentences if 8 <= len(words) <= 25]
+    for words, other in itertools.pairwise(chosen):
+        middle, late = len(words) // 2, len(words) - 2
+        for changed in ((), (late,), (middle,), (middle, late)):
+            found.append(
+                [other[n % len(other)] if n in changed else w for n, w in enumerate(words)]
+            )
+    return found
+
+
+Search = Callable[[Sequence[Words]], list[list[float]]]
+
+
+def make_search(variant: Variant, model: Model) -> tuple[Search, Work]:
+    """A function from sentences to log probabilities of their words and ends, and its work."""
+    settings = WordSync(**variant.changes)
+    network = model.network
+    if variant.baseline:
+        return _baseline(model, settings, variant.batch)
+    scorer = StructuredScorer(
+        model=RnngSearch(network, is_packed=True, shared_compositions=settings.shared_compositions)
+        if isinstance(network, RnngNetwork)
+        else PlmSearch(network, is_packed=True, max_open=settings.max_open),
+        vocabulary=model.vocabulary,
+        subwords=model.subwords,
+        settings=settings,
+        is_packed=True,
+    )
+    return lambda sentences: [s.tolist() for s in scorer.word_log_probs(sentences)], scorer.work
+
+
+def _baseline(model: Model, settings: WordSync, batch: int) -> tuple[Search, Work]:
+    network = model.network
+    begin = copied_stacks if isinstance(network, RnngNetwork) else recomputed_prefixes
+    search = PeerSearch(begin(network), settings)  # type: ignore[arg-type]
+
+    def run(sentences: Sequence[Words]) -> list[list[float]]:
+        split = encode_sentences(sentences, model.vocabulary, model.subwords)
+        tokens = [split.sentence(number).tolist() for number in range(len(split))]
+        found = search.run(tokens, batch=batch)
+        return [np.diff(np.array(each), prepend=0.0).tolist() for each in found]
+
+    return run, search.work
+
+
+def measure(variant: Variant) -> dict[str, Any]:
+    """Speed, memory and work of a variant."""
+    model, sentences = load_model(variant), load_sentences(variant)
+    search, work = make_search(variant, model)
+    log_probs: list[list[float]] = []
+    before: dict[str, int] = {}
+    duration = 0.0
+
+    def run() -> None:
+        nonlocal duration
+        search([sentences[0][:2]])  # what happens once only
+        before.update(asdict(work))
+        begin = time.perf_counter()
+        log_probs.extend(search(sentences))
+        duration = time.perf_counter() - begin
+
+    memory = peak_gb(run)
+    words = sum(map(len, sentences))
+    result: dict[str, Any] = {
+        "sentences": len(sentences),
+        "words": words,
+        "speed": words / duration,
+        "memory": memory,
+        **{name: (count - before[name]) / words for name, count in asdict(work).items()},
+        "bits": -sum(map(sum, log_probs)) / words / math.log(2),
+    }
+    if variant.counts_operations:
+        result["operations"] = operations_per_word(search, sentences)
+    if variant.baseline:
+        result["difference"] = _difference(variant, model, sentences, log_probs)
+    return result
+
+
+def _difference(
+    variant: Variant, model: Model, sentences: Sequence[Words], expected: list[list[float]]
+) -> float:
+    """The largest difference (bits) from our search with the same settings."""
+    ours = Variant(model=variant.model, corpus=variant.corpus, changes=variant.changes)
+    found = make_search(ours, model)[0](sentences)
+    pairs = zip(found, expected, strict=True)
+    return max(float(np.abs(np.subtract(a, b)).max()) for a, b in pairs) / math.log(2)
+
+
+def operations_per_word(search: Search, sentences: Sequence[Words]) -> float:
+    """Floating-point operations in matrix products, counted over a few sentences."""
+    few = spread(sentences, _COUNTED)
+    counter = FlopCounterMode(
+        display=False,
+        custom_mapping={
+            torch.ops.aten.lstm: _lstm_operations,
+            torch.ops.aten.scaled_dot_product_attention: _attention_operations,
+        },
+    )
+    with counter:
+        search(few)
+    total: int = counter.get_total_flops()
+    return total / sum(map(len, few))
+
+
+def _lstm_operations(inputs: Sequence[int], *others: Any, **_: Any) -> int:
+    """Input and recurrent products of every row; weights are the matrices among the arguments."""
+    weights = next(each for each in others if isinstance(each, list | tuple) and len(each) >= 4)
+    return sum(2 * math.prod(inputs[:-1]) * math.prod(w) for w in weights if len(w) == 2)
+
+
+def _attention_operations(query: Sequence[int], key: Sequence[int], *_: Any, **__: Any) -> int:
+    """Scores and mixtures, masked or not."""
+    return 4 * math.prod(query) * key[-2]
