@@ -25,8 +25,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.operators import matmul_rate
 from benchmarks.search_variant import Variant, measure
-from benchmarks.training import matmul_rate
 
 NAMES = {"rnng": "RNNG", "plm": "PLM"}
 USUAL = {"rnng": "copying stacks", "plm": "recomputing prefixes"}

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.copying_rnng import copied_stacks
 from benchmarks.memory import in_own_process, peak_gb
+from benchmarks.operators import ProductCounter
 from benchmarks.peer_search import PeerSearch
 from benchmarks.recomputing_plm import recomputed_prefixes
 from src.data.cleaning import Cleaning
@@ -240,25 +240,7 @@ def _difference(
 def operations_per_word(search: Search, sentences: Sequence[Words]) -> float:
     """Floating-point operations in matrix products, counted over a few sentences."""
     few = spread(sentences, _COUNTED)
-    counter = FlopCounterMode(
-        display=False,
-        custom_mapping={
-            torch.ops.aten.lstm: _lstm_operations,
-            torch.ops.aten.scaled_dot_product_attention: _attention_operations,
-        },
-    )
-    with counter:
+    with ProductCounter() as counter:
         search(few)
-    total: int = counter.get_total_flops()
-    return total / sum(map(len, few))
-
-
-def _lstm_operations(inputs: Sequence[int], *others: Any, **_: Any) -> int:
-    """Input and recurrent products of every row; weights are the matrices among the arguments."""
-    weights = next(each for each in others if isinstance(each, list | tuple) and len(each) >= 4)
-    return sum(2 * math.prod(inputs[:-1]) * math.prod(w) for w in weights if len(w) == 2)
-
-
-def _attention_operations(query: Sequence[int], key: Sequence[int], *_: Any, **__: Any) -> int:
-    """Scores and mixtures, masked or not."""
-    return 4 * math.prod(query) * key[-2]
+    operations: int = counter.operations
+    return operations / sum(map(len, few))

@@ -1,33 +1,35 @@
 """Training RNNGs by level against the usual way, action by action.
 
-    python -m benchmarks.training [--batches 16 32 64 128] [--sentences-of toy|ptb_sample]
+    python -m benchmarks.training [--batches 16 64 128] [--sentences-of toy|ptb_sample]
+    python -m benchmarks.training --curve 100
 
 Both schedules take the same batches and the same weights and compute forward pass, backward pass
-and update. *Of peak* is the time that the matrix products of a step would take at the measured
-rate of a large product, divided by the time that the step takes; *in products* is the part of the
-time that is spent in the products as they are.
+and update, each in a process of its own; memory is what they take beyond model and batches. *Of
+peak* is the time that the matrix products of a step would take at the measured rate of a large
+product, divided by the time that the step takes; *in products* is the part of the time that is
+spent in the products as they are. With ``--curve`` both train from the same weights over the same
+batches, and their losses are compared.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import resource
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
-from torch.profiler import ProfilerActivity, profile
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.memory import in_own_process, peak_gb
+from benchmarks.operators import Loss, flops, launches, matmul_rate, share_in_products
 from benchmarks.stepwise_rnng import StepwiseBatch, StepwiseRnng
 from src.data.cleaning import Cleaning
 from src.data.encoded import EncodedSplit
@@ -40,37 +42,23 @@ from src.data.stack_plan import plan_stacks
 from src.data.tree_batches import tree_collate
 from src.models.rnng import RnngNetwork
 
-Loss = Callable[[], Tensor]
+Schedule = Literal["by level", "action by action"]
+SCHEDULES: tuple[Schedule, Schedule] = ("by level", "action by action")
 
-MATRIX_PRODUCTS = {"aten::mm", "aten::addmm", "aten::addmm_", "aten::bmm"}
-
-
-class LaunchCounter(TorchDispatchMode):
-    """Counts operators that run on the device; views launch nothing there."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.count: int = 0
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        if not func.is_view:
-            self.count += 1
-        return func(*args, **(kwargs or {}))
+# How many steps of a curve are printed.
+_MOST_POINTS = 20
 
 
-def matmul_rate(size: int = 1024, repeats: int = 20) -> float:
-    """Floating-point operations per second of a large matrix product."""
-    one, other = torch.randn(size, size), torch.randn(size, size)
-    for _ in range(3):
-        one @ other
-    best = float("inf")
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        one @ other
-        best = min(best, time.perf_counter() - begin)
-    return 2 * size**3 / best
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What one process measures: the speed of a schedule, or its losses over as many steps."""
+
+    schedule: Schedule
+    corpus: str
+    batch: int
+    steps: int
+    is_curve: bool = False
+    is_double: bool = False
 
 
 def step(loss: Loss, optimiser: torch.optim.Optimizer) -> float:
@@ -93,31 +81,6 @@ def seconds_per_step(losses: list[Loss], optimiser: torch.optim.Optimizer) -> fl
     return float(np.median(times))
 
 
-def launches(loss: Loss) -> int:
-    """Operators launched by forward and backward pass."""
-    counter = LaunchCounter()
-    with counter:
-        loss().backward()
-    return counter.count
-
-
-def flops(loss: Loss) -> int:
-    """Floating-point operations in the matrix products of forward and backward pass."""
-    with FlopCounterMode(display=False) as counter:
-        loss().backward()
-    total: int = counter.get_total_flops()
-    return total
-
-
-def share_in_products(loss: Loss) -> float:
-    """The part of forward and backward pass that is spent in matrix products."""
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        loss().backward()
-    events = profiler.key_averages()
-    products = sum(e.self_cpu_time_total for e in events if e.key in MATRIX_PRODUCTS)
-    return float(products / sum(e.self_cpu_time_total for e in events))
-
-
 def load(name: str) -> tuple[EncodedSplit, int, int]:
     """The training split of a corpus, and the sizes of its vocabulary."""
     reader: Reader
@@ -133,39 +96,74 @@ def load(name: str) -> tuple[EncodedSplit, int, int]:
     return corpus.split("train"), len(vocabulary), len(vocabulary.labels)
 
 
-def measure(
-    split: EncodedSplit, sizes: tuple[int, int], batch_size: int, steps: int
-) -> dict[str, dict[str, float]]:
-    """Both schedules on the same batches."""
-    torch.manual_seed(0)
-    network = RnngNetwork(vocabulary_size=sizes[0], label_count=sizes[1], dropout=0.0)
-    stepwise = StepwiseRnng(network)
-    generator = np.random.default_rng(batch_size)
-    members = [generator.choice(len(split), batch_size, replace=False) for _ in range(steps)]
-    collate = tree_collate(split, strategy="top_down", label_count=sizes[1])
-    by_level = [_level_loss(network, collate(numbers)) for numbers in members]
-    plan = plan_stacks(split, "top_down")
-    by_time = [_stepwise_loss(stepwise, StepwiseBatch(split, plan, m)) for m in members]
-    assert abs(by_level[0]().item() / by_time[0]().item() - 1) < 1e-4, "the losses must agree"
-    actions = float(np.mean([_action_count(split, numbers) for numbers in members]))
-    results = {}
-    for name, losses, weights in (
-        ("by level", by_level, network),
-        ("action by action", by_time[: max(2, steps // 3)], stepwise),
-    ):
-        optimiser = torch.optim.AdamW(weights.parameters())
+class Schedules:
+    """Both schedules over the same random batches, from the same weights."""
+
+    def __init__(self, task: Task) -> None:
+        self.split, words, labels = load(task.corpus)
+        torch.manual_seed(0)
+        self.network = RnngNetwork(vocabulary_size=words, label_count=labels, dropout=0.0)
+        self.stepwise = StepwiseRnng(self.network)
+        generator = np.random.default_rng(task.batch)
+        self.members = [
+            generator.choice(len(self.split), task.batch, replace=False) for _ in range(task.steps)
+        ]
+        self.collate = tree_collate(self.split, strategy="top_down", label_count=labels)
+
+    def losses(self, schedule: Schedule) -> list[Loss]:
+        """The loss of each batch."""
+        if schedule == "by level":
+            return [_level_loss(self.network, self.collate(numbers)) for numbers in self.members]
+        plan = plan_stacks(self.split, "top_down")
+        return [
+            _stepwise_loss(self.stepwise, StepwiseBatch(self.split, plan, numbers))
+            for numbers in self.members
+        ]
+
+    def optimiser(self, schedule: Schedule) -> torch.optim.Optimizer:
+        """For the weights that a schedule uses."""
+        weights: torch.nn.Module = self.network if schedule == "by level" else self.stepwise
+        # The library's LSTM has two biases where one is meant; both would be updated.
+        for name, weight in self.stepwise.lstm.named_parameters():
+            weight.requires_grad_("bias_hh" not in name)
+        return torch.optim.AdamW(weights.parameters())
+
+
+def measure(task: Task) -> dict[str, float]:
+    """Speed, memory and work of one schedule."""
+    schedules = Schedules(task)
+    losses, optimiser = schedules.losses(task.schedule), schedules.optimiser(task.schedule)
+    with torch.no_grad():
+        first = float(losses[0]())
+    duration = 0.0
+
+    def run() -> None:
+        nonlocal duration
         duration = seconds_per_step(losses, optimiser)
-        results[name] = {
-            "seconds": duration,
-            "sentences": batch_size / duration,
-            "actions": actions / duration,
-            "launches": float(launches(losses[0])),
-            "flops": float(flops(losses[0])),
-            "products": share_in_products(losses[0]),
-            "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
-        }
-    results["by level"]["planning"] = _planning_seconds(collate, members)
-    return results
+
+    memory = peak_gb(run)
+    actions = float(np.mean([_action_count(schedules.split, n) for n in schedules.members]))
+    result = {
+        "loss": first,
+        "seconds": duration,
+        "sentences": task.batch / duration,
+        "actions": actions / duration,
+        "launches": float(launches(losses[0])),
+        "flops": float(flops(losses[0])),
+        "products": share_in_products(losses[0]),
+        "memory": memory,
+    }
+    if task.schedule == "by level":
+        result["planning"] = _planning_seconds(schedules.collate, schedules.members)
+    return result
+
+
+def curve(task: Task) -> list[float]:
+    """Losses along the training with one schedule."""
+    schedules = Schedules(task)
+    schedules.stepwise.to(torch.float64 if task.is_double else torch.float32)
+    optimiser = schedules.optimiser(task.schedule)
+    return [step(loss, optimiser) for loss in schedules.losses(task.schedule)]
 
 
 def _level_loss(network: RnngNetwork, batch: Any) -> Loss:
@@ -188,9 +186,13 @@ def _planning_seconds(collate: Callable[[IntArray], Any], members: list[IntArray
     return (time.perf_counter() - begin) / len(members)
 
 
+def measured(task: Task) -> dict[str, Any]:
+    """The same, in a process of its own."""
+    return in_own_process("benchmarks.training", asdict(task))
+
+
 def report(corpus: str, batch_sizes: list[int], steps: int) -> None:
     """Measure and print one table."""
-    split, words, labels = load(corpus)
     rate = matmul_rate()
     table = Table(
         title=f"RNNG training, {corpus}, 256/256, 2 layers; matmul {rate / 1e9:.0f} GFLOP/s"
@@ -202,16 +204,13 @@ def report(corpus: str, batch_sizes: list[int], steps: int) -> None:
     for column in columns:
         table.add_column(column, justify="left" if column == "schedule" else "right")
     for size in batch_sizes:
-        results = measure(split, (words, labels), size, steps)
-        for name, found in results.items():
-            share = found["flops"] / rate / found["seconds"]
-            planning = f"{found['planning'] / found['seconds']:.1%}" if "planning" in found else ""
-            table.add_row(
-                str(size), name, f"{found['sentences']:.1f}", f"{found['actions']:,.0f}",
-                f"{found['launches']:,.0f}", f"{share:.0%}", f"{found['products']:.0%}",
-                f"{found['memory']:.2f}", planning,
-            )  # fmt: skip
-        fast, slow = results["by level"], results["action by action"]
+        fast, slow = (
+            measured(Task(schedule=name, corpus=corpus, batch=size, steps=count))
+            for name, count in zip(SCHEDULES, (steps, max(2, steps // 3)), strict=True)
+        )
+        assert abs(fast["loss"] / slow["loss"] - 1) < 1e-4, "the losses must agree"
+        for name, found in zip(SCHEDULES, (fast, slow), strict=True):
+            table.add_row(str(size), name, *_cells(found, rate))
         table.add_row(
             "", f"[bold]{slow['seconds'] / fast['seconds']:.1f} times as fast[/bold]", "", "",
             f"1/{slow['launches'] / fast['launches']:.1f}", "", "", "", "",
@@ -220,15 +219,62 @@ def report(corpus: str, batch_sizes: list[int], steps: int) -> None:
     Console(width=110).print(table)
 
 
-def main() -> None:
-    """Read the command line and report."""
+def _cells(found: dict[str, float], rate: float) -> tuple[str, ...]:
+    share = found["flops"] / rate / found["seconds"]
+    planning = f"{found['planning'] / found['seconds']:.1%}" if "planning" in found else ""
+    return (
+        f"{found['sentences']:.1f}", f"{found['actions']:,.0f}", f"{found['launches']:,.0f}",
+        f"{share:.0%}", f"{found['products']:.0%}", f"{found['memory']:.2f}", planning,
+    )  # fmt: skip
+
+
+def report_curves(corpus: str, batch: int, steps: int, *, is_double: bool) -> None:
+    """Train with both schedules and print the losses side by side."""
+    by_level, by_time = (
+        measured(
+            Task(
+                schedule=name, corpus=corpus, batch=batch, steps=steps, is_curve=True,
+                is_double=is_double,
+            )
+        )["losses"]
+        for name in SCHEDULES
+    )  # fmt: skip
+    precision = "double" if is_double else "single"
+    table = Table("step", *SCHEDULES, title=f"Losses, batches of {batch}, {precision} precision")
+    shown = sorted({int(n) for n in np.linspace(0, steps - 1, _MOST_POINTS)})
+    for number in shown:
+        table.add_row(str(number + 1), f"{by_level[number]:.6f}", f"{by_time[number]:.6f}")
+    largest = max(abs(one - other) for one, other in zip(by_level, by_time, strict=True))
+    table.caption = f"Largest difference over {steps} steps: {largest:.2g} nats per event"
+    Console(width=110).print(table)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
     parser.add_argument("--batches", type=int, nargs="+", default=[16, 64, 128])
     parser.add_argument("--steps", type=int, default=6, help="batches measured per size")
     default = "ptb_sample" if "GARDENPATH_REFERENCE_DATA" in os.environ else "toy"
     parser.add_argument("--sentences-of", choices=["toy", "ptb_sample"], default=default)
-    arguments = parser.parse_args()
-    report(arguments.sentences_of, arguments.batches, arguments.steps)
+    parser.add_argument("--curve", type=int, metavar="N", help="only compare losses over N steps")
+    parser.add_argument("--curve-batch", type=int, default=64)
+    parser.add_argument("--double", action="store_true", help="the curve in double precision")
+    parser.add_argument("--only", help="measure one schedule, given as JSON, and print JSON")
+    return parser
+
+
+def main() -> None:
+    """Read the command line and report."""
+    arguments = make_parser().parse_args()
+    corpus = arguments.sentences_of
+    if arguments.only:
+        task = Task(**json.loads(arguments.only))
+        print(json.dumps({"losses": curve(task)} if task.is_curve else measure(task)))
+    elif arguments.curve:
+        batch, steps = arguments.curve_batch, arguments.curve
+        report_curves(corpus, batch, steps, is_double=arguments.double)
+    else:
+        report(corpus, arguments.batches, arguments.steps)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ from src.data.cleaning import Cleaning
 from src.data.preparation import Preparation
 from src.data.readers.base import Reader
 from src.data.readers.registry import READERS
-from src.data.sentence import SPLITS
 from src.data.subwords import SubwordSettings
 from src.errors import ConfigError
-from src.eval.search.settings import Particle, SearchSettings, WordSync
+from src.eval.search.settings import SearchSettings
+from src.eval.task_settings import SEARCHES, evaluation_mistakes
 from src.models.loggers import LOGGERS, make_wandb
 from src.models.optimisation import OptimiserSettings
 from src.models.registry import FAMILIES
@@ -39,9 +39,6 @@ from src.models.training import TrainerSettings
 CONFIG_DIR = Path(__file__).parents[1] / "conf"
 
 Settings = Mapping[str, Any]
-
-# Settings of tasks that have few values.
-_CHOICES = {"ties": ("expectation", "coin"), "export": ("syntaxgym", "text", "compact")}
 
 # Settings outside of all groups.
 _OF_THE_RUN = {"seed": Seed, "resume": bool, "overwrite": bool}
@@ -128,7 +125,7 @@ def _combination_mistakes(config_name: str, arguments: list[str]) -> list[str]:
         settings = plain(_compose(config_name, known))
     except (HydraException, OmegaConfBaseException) as error:
         return [*mistakes, str(error).splitlines()[0]]
-    check = {"train": check_settings, "evaluate": check_evaluation}[config_name]
+    check = {"train": check_settings, "evaluate": evaluation_mistakes}[config_name]
     return mistakes + check(settings)
 
 
@@ -217,26 +214,6 @@ def check_settings(settings: Settings) -> list[str]:
             "treebank, or model=lstm, transformer or ngram"
         )
     return mistakes
-
-
-def check_evaluation(settings: Settings) -> list[str]:
-    """All mistakes in the settings of an evaluation."""
-    mistakes = []
-    split = settings["task"].get("split", SPLITS[0])
-    if split not in SPLITS:
-        mistakes.append(f"task.split={split}: {nearest(str(split), SPLITS)}")
-    search = {key: value for key, value in settings["search"].items() if key != "kind"}
-    mistakes += check_arguments(SEARCHES[settings["search"]["kind"]], search, prefix="search")
-    for name, valid in _CHOICES.items():
-        value = settings["task"].get(name)
-        if value is not None and value not in valid:
-            mistakes.append(f"task.{name}={value}: {nearest(str(value), valid)}")
-    if settings["task"]["name"] in ("suite", "rescore") and settings["suite"] is None:
-        mistakes.append("suite= is missing; try suite=mandarin, and task=suites to see them all")
-    return mistakes
-
-
-SEARCHES = {"word_sync": WordSync, "particle": Particle}
 
 
 def make_search(settings: Settings) -> SearchSettings:

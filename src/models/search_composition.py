@@ -63,10 +63,10 @@ class Composer:
         self._vectors: Tensor | None = None
 
     def __call__(self, children: Children) -> tuple[Tensor, Tensor]:
-        """``(rows, size)`` vectors, and a number for the content of each."""
-        key = content_key(children)
+        """``(rows, size)`` vectors, and a number for the content of each, zero if nobody asks."""
         if not self._is_shared:
-            return self._compose(children), key
+            return self._compose(children), torch.zeros_like(children.label)
+        key = content_key(children)
         unique, inverse = key.unique(return_inverse=True)
         example = torch.empty_like(unique).scatter_(
             0, inverse, torch.arange(len(key), device=key.device)

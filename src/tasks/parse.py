@@ -1,4 +1,4 @@
-"""task=parse: the best trees of sentences, how good they are, and how sure the search is of them."""
+"""task=parse: the best trees of sentences, how good they are, and how sure the search is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from src.data.sentence import Sentence
 from src.data.tree import Tree
 from src.errors import RunError
 from src.eval.bracketing import Bracketing, Conventions, bracketing
-from src.eval.inputs import read_sentences
+from src.eval.inputs import InputSentence, read_sentences
 from src.eval.search.diagnostics import (
     best_parse_mass,
     convergence,
@@ -42,14 +42,18 @@ def run(settings: Settings) -> None:
     """Parse with every run that knows trees; write trees, and F1 where gold trees are at hand."""
     runs = [run for run in finished_runs(settings) if is_structured(run)]
     if not runs:
-        raise RunError(f"{settings['run']}: no run of a model of trees (rnng, plm) here")
+        raise RunError(
+            f"{settings['run']}: no run of a model of trees at or below this folder; train one "
+            "with 'python train.py model=rnng' (or plm), or set run="
+        )
     folder = Path(settings["output"]) / "parses"
     table = Table(title="Labelled bracketing")
     for name in ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse"):
-        table.add_column(name, justify="left" if name == "run" else "right")
+        table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
+    given = _given(runs[0], settings)
     rows = []
     for one in runs:
-        row = _parsed(one, folder, settings)
+        row = _parsed(one, given, folder, settings)
         rows.append(row)
         table.add_row(*[_cell(value) for value in row.values()])
     console.print(table)
@@ -63,8 +67,10 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _parsed(run: RunFolder, folder: Path, settings: Settings) -> dict[str, object]:
-    sentences, gold = _sentences(run, settings)
+def _parsed(
+    run: RunFolder, given: Sequence[InputSentence] | None, folder: Path, settings: Settings
+) -> dict[str, object]:
+    sentences, gold = _sentences(run, given, settings)
     with words_progress(str(run.path), sum(map(len, sentences))) as on_words:
         scorer = make_scorer(run, settings, on_words=on_words)
         assert isinstance(scorer, StructuredScorer)
@@ -98,15 +104,24 @@ def _parsed(run: RunFolder, folder: Path, settings: Settings) -> dict[str, objec
     }
 
 
-def _sentences(run: RunFolder, settings: Settings) -> tuple[list[Words], list[Tree | None]]:
+def _given(run: RunFolder, settings: Settings) -> list[InputSentence] | None:
+    """The input, read once for all runs; its trees are cleaned as those of the run's corpus."""
+    if settings["input"] is None:
+        return None
+    source = None if settings["input"] == "-" else Path(settings["input"])
+    return read_sentences(source, cleaning=Cleaning(**run.config()["data"]["cleaning"]))
+
+
+def _sentences(
+    run: RunFolder, given: Sequence[InputSentence] | None, settings: Settings
+) -> tuple[list[Words], list[Tree | None]]:
     """The input, or a split of the run's corpus, with gold trees where there are any."""
-    data = run.config()["data"]
-    found: Sequence[Any]
-    if settings["input"] is not None:
-        source = None if settings["input"] == "-" else Path(settings["input"])
-        found = read_sentences(source, cleaning=Cleaning(**data["cleaning"]))
+    found: Sequence[InputSentence | Sentence]
+    if given is not None:
+        found = given
     else:
-        found = list[Sentence](make_preparation(data).sentences(settings["task"]["split"]))
+        preparation = make_preparation(run.config()["data"])
+        found = list(preparation.sentences(settings["task"]["split"]))
     found = found[: settings["task"]["sentences"]]
     return [one.words for one in found], [one.tree for one in found]
 

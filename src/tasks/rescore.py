@@ -45,8 +45,6 @@ def run(settings: Settings) -> None:
 
 
 def _rescored(settings: Settings) -> Results:
-    if settings["surprisals"] is None:
-        raise ConfigError(["surprisals= is missing: the folder with one folder per model"])
     surprisals = Path(settings["surprisals"])
     ties, seed = settings["task"]["ties"], settings["task"]["tie_seed"]
     if settings["materials"] is None:

@@ -18,6 +18,7 @@ from src.eval.suites.results import EFFECTS_FILE, SURPRISALS_FILE, Results, writ
 from src.eval.suites.suite import Suite
 from src.eval.surprisal_cache import Words
 from src.models.run_folder import RunFolder
+from src.tasks.perplexity import rows_of
 from src.tasks.runs import finished_runs, language_of
 from src.tasks.study import build_study, write_analyses
 from src.tasks.suite_scores import (
@@ -111,8 +112,10 @@ def _report(
     settings: Settings,
 ) -> None:
     analyses = write_analyses(folder / "statistics", scores.items, scores.effects)
+    is_wanted = settings["task"]["perplexity"]
     study = build_study(
         title=settings["suite"]["name"], suites=suites, runs=runs, scores=scores,
         results=results, analyses=analyses, settings=settings,
+        perplexity=rows_of(runs, settings) if is_wanted else (),
     )  # fmt: skip
     console.print(f"Report: {write_report(study, folder)}")

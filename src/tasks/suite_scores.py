@@ -27,6 +27,7 @@ from src.eval.suites.results import RunName, effects_frame, items_frame, surpris
 from src.eval.suites.scoring import ItemOutcome, score_table
 from src.eval.suites.suite import Item, Suite
 from src.eval.surprisal_cache import Parses, ScoredSentences, Words
+from src.models.evaluation import is_structured
 from src.models.run_folder import RunFolder
 from src.models.scoring import SequentialScorer
 from src.tasks.runs import content_hash, language_of, make_scorer, name_of
@@ -124,10 +125,10 @@ def score_run(
     identity = {"run": content_hash(run), "search": settings["search"]}
     path = surprisal_cache.cache_path(Path(settings["paths"]["cache"]) / "surprisals", identity)
     found = surprisal_cache.load(path)
-    scorer = make_scorer(run, settings, on_words=on_words)
-    if isinstance(scorer, SequentialScorer):
+    if not is_structured(run):
         parsed = ()
     if lacking := found.lacking(sentences, parsed):
+        scorer = make_scorer(run, settings, on_words=on_words)
         found.update(_computed(scorer, lacking, set(parsed), run))
         surprisal_cache.save(path, found)
     return ScoredRun(name_of(run), language_of(run), found, _knows(run))
@@ -213,7 +214,7 @@ def tables(suites: Sequence[Suite], runs: Sequence[ScoredRun], settings: Setting
         effects=effects_frame(effects),
         surprisals=pd.concat(surprisals, ignore_index=True),
         parses=_parse_table(suites, runs),
-        notes=_failure_notes(runs),
+        notes=_failure_notes(suites, runs),
     )
 
 
@@ -234,10 +235,11 @@ def _parse_table(
     return found
 
 
-def _failure_notes(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
-    """Sentences that no hypothesis survived, by name."""
+def _failure_notes(suites: Sequence[Suite], runs: Sequence[ScoredRun]) -> tuple[str, ...]:
+    """Sentences of these suites that no hypothesis survived, by name."""
     return tuple(
         f"{run.name.run}: no hypothesis survived {' '.join(words)!r}; {remedy}"
         for run in runs
-        for words, remedy in run.sentences.failures.items()
+        for words in sentences_of(suites, run.language)
+        if (remedy := run.sentences.failures.get(words)) is not None
     )

@@ -8,11 +8,11 @@ from typing import Any
 
 from src.console import console, words_progress
 from src.data.cleaning import Cleaning
-from src.errors import ConfigError
 from src.eval.inputs import InputSentence, read_sentences
 from src.eval.journal import Journal, job_key, journal_path
 from src.eval.search.scorer import StructuredScorer
 from src.eval.surprisal import (
+    EndPolicy,
     RunHeader,
     SurprisalRow,
     TableHeader,
@@ -30,8 +30,6 @@ Settings = Mapping[str, Any]
 
 def run(settings: Settings) -> None:
     """Score the input with every run, and write one long table."""
-    if settings["input"] is None:
-        raise ConfigError(["input= is missing: a file of sentences, or - for standard input"])
     task = settings["task"]
     path = Path(task["file"] or Path(settings["output"]) / "surprisal.tsv")
     check_extension(path)
@@ -45,8 +43,8 @@ def run(settings: Settings) -> None:
         rows += found
         headers.append(header)
         journals.append(journal)
-    header = TableHeader(runs=tuple(headers), end_of_sentence="row" if task["end"] else "none")
-    write_surprisals(path, rows, header)
+    policy: EndPolicy = "row" if task["end"] else "none"
+    write_surprisals(path, rows, TableHeader(runs=tuple(headers), end_of_sentence=policy))
     for journal in journals:
         journal.close(remove=True)
     for one_run in headers:
@@ -82,15 +80,14 @@ def _scored(
         )
     seen = [seen_as(one, vocabulary, subwords) for one in words]
     name = name_of(run)
-    is_searched = isinstance(scorer, StructuredScorer)
+    # Nothing is said about a search that did not take place.
+    search = settings["search"] if isinstance(scorer, StructuredScorer) else {"kind": "none"}
     header = RunHeader(
         run=name.run,
         model=name.model,
         vocabulary=vocabulary.content_hash,
-        search=settings["search"]["kind"] if is_searched else "",
-        settings={k: v for k, v in settings["search"].items() if k != "kind"}
-        if is_searched
-        else {},
+        search=search["kind"],
+        settings={key: value for key, value in search.items() if key != "kind"},
         failures=failures_of(sentences, log_probs, journal.notes),
     )
     return rows_of(name.run, words, log_probs, seen, end=settings["task"]["end"]), header

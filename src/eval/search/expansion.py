@@ -7,8 +7,8 @@ for the word beam. *Fast-track* lets the best of them through that found no plac
 Log probabilities only fall. So once the word beam is full, an open hypothesis below its last can
 never enter: it is dropped (``bounded``). The probability of the word itself, the dearest product
 of all, is bounded by what is cheap to know: where even the bound does not reach the word beam, it
-is not computed (``lazy_words``). Neither changes what survives: whatever is above the last place of the
-word beam is ranked by what is above it, and nothing of that is ever dropped.
+is not computed (``lazy_words``). Neither changes what survives: whatever is above the last place of
+the word beam is ranked by what is above it, and nothing of that is ever dropped.
 """
 
 from __future__ import annotations

@@ -119,8 +119,12 @@ def random_model(
     states: int = 499,
     opens_at_end: bool = False,
     bound_gap: float | None = None,
+    never: Sequence[int] = (),
 ) -> ToyModel:
-    """A system with so many states that no two derivations are equally probable."""
+    """A system with so many states that no two derivations are equally probable.
+
+    Some words may ``never`` come.
+    """
     random = np.random.default_rng(seed)
     columns = random.gamma(0.7, size=(states, FIRST_OPEN + labels)) + 1e-3
     columns[:, FIRST_OPEN:] *= random.random((states, labels)) > 0.2
@@ -128,6 +132,7 @@ def random_model(
     columns[0, :FIRST_OPEN] = 0.0
     columns[0, FIRST_OPEN:] += random.random(labels) + 0.1
     word = random.gamma(0.7, size=(states, words)) + 1e-3
+    word[:, list(never)] = 0.0
     return ToyModel(
         columns=torch.from_numpy(columns / columns.sum(1, keepdims=True)),
         words=torch.from_numpy(word / word.sum(1, keepdims=True)),
