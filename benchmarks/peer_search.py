@@ -4,7 +4,8 @@ A hypothesis owns all that its model remembers of it: at every step the chosen s
 copies. All entries of the beam are expanded, each with the softmax over all words, until as many
 hypotheses as the action beam holds have generated the word. Batches hold sentences of similar
 length, and those that end leave them. The results are those of
-:class:`src.eval.search.expansion.BeamExpansion` with ``stop=beam_full``.
+:class:`src.eval.search.expansion.BeamExpansion` with ``stop=beam_full`` and without ``bounded`` and
+``lazy_words``: that rule counts hypotheses, so what is left out as hopeless would count as well.
 """
 
 from __future__ import annotations

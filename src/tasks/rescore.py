@@ -14,6 +14,7 @@ from src.eval.report.study import Study
 from src.eval.rescoring import rescore_mandarin, rescore_reflexives, rescore_suites
 from src.eval.suites.collection import load_suites
 from src.eval.suites.results import Results
+from src.tasks.publish import publish
 from src.tasks.study import CHANCE, as_shown, write_analyses
 
 Settings = Mapping[str, Any]
@@ -42,6 +43,7 @@ def run(settings: Settings) -> None:
             chance=CHANCE,
         )
         console.print(f"Report: {write_report(study, folder)}")
+    publish(folder, settings)
 
 
 def _rescored(settings: Settings) -> Results:

@@ -19,6 +19,7 @@ from src.eval.suites.suite import Suite
 from src.eval.surprisal_cache import Words
 from src.models.run_folder import RunFolder
 from src.tasks.perplexity import rows_of
+from src.tasks.publish import publish
 from src.tasks.runs import finished_runs, language_of
 from src.tasks.study import build_study, write_analyses
 from src.tasks.suite_scores import (
@@ -53,6 +54,7 @@ def run(settings: Settings) -> None:
     console.print(f"Tables: {folder}")
     if settings["task"]["report"]:
         _report(folder, suites, runs, scores, results, settings)
+    publish(folder, settings)
 
 
 def _score(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -19,11 +18,8 @@ _WAITING = {
     "unique_dim_consecutive", "bincount", "repeat_interleave", "allclose",
 }  # fmt: skip
 
-# What Python asks of a tensor; on the CPU these need no operator.
-_WAITING_METHODS = {
-    "tolist", "numpy", "cpu", "item", "__bool__", "__int__", "__float__", "__index__",
-    "__len__on_device",
-}  # fmt: skip
+# What hands a tensor to Python; on the CPU these need no operator.
+_WAITING_METHODS = {"tolist", "numpy", "cpu"}
 
 # Views and questions about shapes launch nothing.
 _FREE = {
@@ -35,17 +31,17 @@ _FREE = {
 
 
 class Launches(TorchDispatchMode):
-    """Counts operators and waits while it is entered; ``marks`` cuts the counts into parts."""
+    """Counts operators and waits while it is entered."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.operators: Counter[str] = Counter()
         self.waits: Counter[str] = Counter()
         self._methods = _Methods(self.waits)
 
     def __enter__(self) -> Launches:
-        self._methods.__enter__()
-        super().__enter__()
+        self._methods.__enter__()  # type: ignore[no-untyped-call]
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(
@@ -54,8 +50,8 @@ class Launches(TorchDispatchMode):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        super().__exit__(kind, error, trace)
-        self._methods.__exit__(kind, error, trace)
+        super().__exit__(kind, error, trace)  # type: ignore[no-untyped-call]
+        self._methods.__exit__(kind, error, trace)  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(
         self,
@@ -82,7 +78,6 @@ class _Methods(TorchFunctionMode):
     def __init__(self, waits: Counter[str]) -> None:
         super().__init__()
         self._waits = waits
-        self._is_inside = False
 
     def __torch_function__(
         self,
@@ -93,13 +88,15 @@ class _Methods(TorchFunctionMode):
     ) -> Any:
         name = getattr(func, "__name__", "")
         # Those that also launch an operator are counted there.
-        if name in ("tolist", "numpy", "cpu"):
+        if name in _WAITING_METHODS:
             self._waits[name] += 1
         return func(*args, **(kwargs or {}))
 
 
 def _has_mask(name: str, args: tuple[Any, ...]) -> bool:
-    """Indexing by a mask asks how many places are in it."""
+    """Indexing by a mask asks how many places are in it, and so does asking where it holds."""
+    if name == "where":
+        return len(args) == 1
     if name not in ("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"):
         return False
     return any(
@@ -110,11 +107,3 @@ def _has_mask(name: str, args: tuple[Any, ...]) -> bool:
 def _goes_to_host(name: str, kwargs: dict[str, Any]) -> bool:
     device = kwargs.get("device")
     return name == "_to_copy" and device is not None and torch.device(device).type == "cpu"
-
-
-def counted(run: Callable[[], object]) -> Launches:
-    """What a call launches."""
-    launches = Launches()
-    with launches:
-        run()
-    return launches

@@ -31,7 +31,7 @@ class WordSync(Limits):
     The next three change the work, never the result: ``bounded`` drops open hypotheses that can no
     longer enter the word beam, ``lazy_words`` skips word probabilities that cannot matter,
     ``shared_compositions`` composes equal constituents once. The first two rest on the survivors
-    alone and have no effect with ``marginal=candidates``. ``fixed_shapes`` never asks the device
+    alone and have no effect with ``marginal=candidates`` or ``stop=beam_full``. ``fixed_shapes`` never asks the device
     how many hypotheses are left while it steps from action to action, which pays on a GPU.
     """
 
@@ -49,8 +49,8 @@ class WordSync(Limits):
 
     @property
     def may_bound(self) -> bool:
-        """Whether hypotheses below the word beam can be left out."""
-        return self.marginal == "survivors"
+        """Whether hypotheses below the word beam can be left out: nothing else asks for them."""
+        return self.marginal == "survivors" and self.stop == "exhausted"
 
 
 @dataclass(frozen=True, kw_only=True)

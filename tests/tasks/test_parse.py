@@ -1,0 +1,91 @@
+"""``task=parse``: trees, how good they are, and how sure the search is."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from src.config import make_preparation
+from src.data.brackets import parse_tree
+from src.errors import RunError
+from src.tasks import parse
+from tests.tasks.toy_runs import run_of, settings
+
+
+def _trees(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def test_trees_and_their_scores(folder: Path, tmp_path: Path) -> None:
+    parse.run(settings(folder, tmp_path, "task=parse", "task.sentences=6"))
+    scores = pd.read_csv(tmp_path / "parses" / "f1.csv").set_index("run")
+    corpus = make_preparation(run_of(folder, "rnng").config()["data"])
+    expected = [sentence.words for sentence in corpus.sentences("test")][:6]
+    for model in ("plm", "rnng"):
+        lines = _trees(tmp_path / "parses" / f"toy_english_{model}_seed1.trees")
+        assert [parse_tree(line).words() for line in lines] == expected
+        row = scores.loc[str(run_of(folder, model).path)]
+        assert row["sentences"] == 6 and 0 <= row["f1"] < 1 and 0 < row["best_parse_share"] <= 1
+        mass = pd.read_csv(tmp_path / "parses" / f"toy_english_{model}_seed1_best_parse.csv")
+        assert len(mass) == sum(len(words) + 1 for words in expected)
+        assert mass["best_share"].between(0, 1 + 1e-6).all()
+    assert len(scores) == 2
+
+
+def test_gold_trees_are_found_where_they_are_given(folder: Path, tmp_path: Path) -> None:
+    """A tree that the model itself proposes is perfect."""
+    text = tmp_path / "plain.txt"
+    text.write_text("the boys knew the man .\n", encoding="utf-8")
+    options = ("task=parse", "task.ignore_punctuation=false")
+    parse.run(settings(folder, tmp_path / "one", *options, f"input={text}", model="rnng"))
+    first = pd.read_csv(tmp_path / "one" / "parses" / "f1.csv")
+    assert first["f1"].isna().all() and first["exact_match"].isna().all()
+    gold = tmp_path / "one" / "parses" / "toy_english_rnng_seed1.trees"
+    parse.run(settings(folder, tmp_path / "two", *options, f"input={gold}", model="rnng"))
+    second = pd.read_csv(tmp_path / "two" / "parses" / "f1.csv").iloc[0]
+    assert (second["f1"], second["exact_match"]) == (1.0, 1.0)
+
+
+def test_several_trees_of_each_sentence(folder: Path, tmp_path: Path) -> None:
+    text = tmp_path / "plain.txt"
+    text.write_text("the boys knew .\nthe man knew .\n", encoding="utf-8")
+    parse.run(
+        settings(folder, tmp_path, "task=parse", "task.k_best=3", f"input={text}", model="rnng")
+    )
+    path = tmp_path / "parses" / "toy_english_rnng_seed1.trees"
+    blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
+    assert len(blocks) == 2
+    for block, words in zip(blocks, ("the boys knew .", "the man knew ."), strict=True):
+        pairs = [line.split("\t") for line in block.splitlines()]
+        shares = [float(share) for share, _ in pairs]
+        assert 1 < len(pairs) <= 3 and shares == sorted(shares, reverse=True)
+        assert len({tree for _, tree in pairs}) == len(pairs)
+        assert {parse_tree(tree).words() for _, tree in pairs} == {tuple(words.split())}
+
+
+def test_standard_input_serves_all_runs(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the boys knew .\n")))
+    parse.run(settings(folder, tmp_path, "task=parse", "input=-"))
+    assert pd.read_csv(tmp_path / "parses" / "f1.csv")["sentences"].tolist() == [1, 1]
+
+
+def test_how_far_the_beams_are_from_convergence(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("task=parse", "task.sentences=2", "task.convergence=true")
+    parse.run(settings(folder, tmp_path, *options, model="plm"))
+    shown = capsys.readouterr().out
+    assert "Beam convergence" in shown and "4×" in shown
+
+
+@pytest.mark.parametrize("model", ["ngram", "lstm"])
+def test_models_without_trees_are_an_error(folder: Path, tmp_path: Path, model: str) -> None:
+    with pytest.raises(RunError, match="no run of a model of trees .* model=rnng"):
+        parse.run(settings(folder, tmp_path, "task=parse", model=model))
+    assert list(tmp_path.iterdir()) == []
