@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import fnmatch
+import functools
 import itertools
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import yaml
 
 from src import config
 from src.config import (
@@ -19,10 +23,13 @@ from src.config import (
     load_settings,
     make_preparation,
     make_reader,
+    make_search,
 )
 from src.data.batches import BatchSettings
 from src.data.readers.registry import READERS
 from src.errors import ConfigError
+from src.eval.suites.collection import suite_names
+from src.eval.task_settings import SEARCHES, evaluation_mistakes
 from src.models.optimisation import OptimiserSettings
 from src.models.registry import FAMILIES
 from src.models.training import TrainerSettings
@@ -102,10 +109,49 @@ def test_every_experiment_is_right(experiment: str, model: str) -> None:
     assert check_settings(settings) == []
 
 
+# What the tasks cannot do without.
+NEEDED = {
+    "suite": ["suite=mandarin"],
+    "rescore": ["suite=mandarin", "surprisals=there"],
+    "surprisal": ["input=sentences.txt"],
+}
+
+
 @pytest.mark.parametrize("task", _choices("task"))
-def test_every_task_composes(task: str) -> None:
-    settings = load_settings("evaluate", [f"task={task}"])
+def test_every_task_is_right(task: str) -> None:
+    settings = _composed(task)
     assert settings["task"]["name"] == task
+    assert evaluation_mistakes(settings) == []
+
+
+@pytest.mark.parametrize("suite", _choices("suite"))
+def test_every_suite_is_right(suite: str) -> None:
+    own = ["suite.suites=[mine.yaml]"] if suite == "file" else []
+    settings = load_settings("evaluate", [f"suite={suite}", *own])
+    assert settings["suite"]["name"] == suite
+    assert evaluation_mistakes(settings) == []
+    if not own:
+        patterns = settings["suite"]["suites"]
+        assert all(fnmatch.filter(suite_names(), f"{one.split('/')[0]}/*") for one in patterns)
+
+
+@pytest.mark.parametrize("search", _choices("search"))
+def test_every_search_is_built(search: str) -> None:
+    settings = load_settings("evaluate", [f"search={search}"])
+    assert evaluation_mistakes(settings) == []
+    built = make_search(settings["search"])
+    assert type(built) is SEARCHES[search]
+    # The file says nothing that differs from the defaults, and leaves nothing out.
+    assert built == SEARCHES[search]()
+    assert set(settings["search"]) == {"kind", *(field.name for field in fields(built))}
+
+
+def test_an_evaluation_without_suites_is_of_perplexity() -> None:
+    settings = load_settings("evaluate", [])
+    assert (settings["suite"], settings["task"]["name"]) == (None, "auto")
+    check_command_line("evaluate", [])
+    for name in ("suite", "perplexity"):
+        assert set(_composed(name)["task"]) <= set(settings["task"])
 
 
 def test_defaults_are_those_of_the_documentation() -> None:
@@ -255,6 +301,11 @@ def test_a_mistake_in_a_swept_value_is_named() -> None:
         ("task.split=tset", "task.split=tset: did you mean 'test'?"),
         ("runs=x", "runs is not a setting; did you mean 'run'?"),
         ("outptu=x", "did you mean 'output'?"),
+        ("suite=mandrin", "did you mean 'mandarin'?"),
+        ("suite=file", "suite.suites is empty: name files, as in 'suite.suites=[mine.yaml]'"),
+        ("search=word_snyc", "did you mean 'word_sync'?"),
+        ("task=suite", "suite= is missing: try suite=mandarin, and task=suites"),
+        ("task=surprisal", "input= is missing: a file of sentences, or - for standard input"),
     ],
 )
 def test_mistakes_of_an_evaluation(argument: str, mistake: str) -> None:
@@ -262,8 +313,93 @@ def test_mistakes_of_an_evaluation(argument: str, mistake: str) -> None:
     assert mistake in found
 
 
+@functools.cache
+def _composed(task: str) -> Settings:
+    return load_settings("evaluate", [f"task={task}", *NEEDED.get(task, [])])
+
+
+def _with(settings: Settings, argument: str) -> Settings:
+    """Settings with another value in one place, which is faster than to compose them anew."""
+    name, _, text = argument.partition("=")
+    changed = copy.deepcopy(dict(settings))
+    *groups, last = name.split(".")
+    part = functools.reduce(lambda outer, key: outer[key], groups, changed)
+    assert last in part
+    part[last] = yaml.safe_load(text)
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("argument", "mistake"),
+    [
+        ("search.kind=word_snyc", "search.kind=word_snyc: did you mean 'word_sync'?"),
+        ("search.action_beam=0", "search.action_beam=0: must be at least 1"),
+        ("search.fast_track=-1", "search.fast_track=-1: must be at least 0"),
+        ("search.marginal=x", "search.marginal=x: valid: survivors, candidates"),
+        ("search.stop=exhaust", "did you mean 'exhausted'?"),
+        ("search.memory_gb=0", "search.memory_gb=0: must be at least"),
+        ("search.bounded=maybe", "search.bounded=maybe: must be true or false"),
+        ("task.split=dev", "task.split=dev: valid: train, valid, test"),
+        ("task.ties=x", "task.ties=x: valid: expectation, coin"),
+        ("task.ties=null", "task.ties=None: valid: expectation, coin"),
+        ("task.tie_seed=-1", "task.tie_seed=-1: must be from 0"),
+        ("task.marginal_sentences=-1", "must be at least 0"),
+        ("task.report=perhaps", "task.report=perhaps: must be true or false"),
+        ("device=gpu", "device=gpu: not a device; valid: auto, cpu, cuda"),
+    ],
+)
+def test_wrong_values_of_an_evaluation(argument: str, mistake: str) -> None:
+    (found,) = evaluation_mistakes(_with(_composed("auto"), argument))
+    assert mistake in found
+
+
+@pytest.mark.parametrize(
+    ("task", "argument", "mistake"),
+    [
+        ("parse", "task.k_best=0", "task.k_best=0: must be at least 1"),
+        ("parse", "task.sentences=0", "task.sentences=0: must be at least 1"),
+        ("surprisal", "task.chunk=0", "task.chunk=0: must be at least 1"),
+        ("surprisal", "task.end=no_end", "task.end=no_end: must be true or false"),
+        ("suites", "task.export=json", "task.export=json: valid: syntaxgym, text, compact"),
+        ("suite", "suite.items=0", "suite.items=0: must be at least 1"),
+        ("suite", "suite.in_vocabulary=x", "suite.in_vocabulary=x: must be true or false"),
+        ("suite", "suite.suites=mandarin", "suite.suites=mandarin: must be a list"),
+        ("corpus", "task.words=himself", "task.words=himself: must be a list"),
+    ],
+)
+def test_wrong_values_of_tasks(task: str, argument: str, mistake: str) -> None:
+    assert evaluation_mistakes(_with(_composed(task), argument)) == [mistake]
+
+
+def test_settings_of_another_search_are_unknown() -> None:
+    (found,) = _mistakes("search=particle", "search.word_beam=3", script="evaluate")
+    assert found.startswith("search.word_beam is not a setting")
+
+
+def test_a_missing_gpu_is_a_mistake_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    settings = _with(_composed("auto"), "device=cuda:1")
+    (found,) = evaluation_mistakes(settings)
+    assert found == "device=cuda:1: there is no GPU; set device=auto or device=cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert evaluation_mistakes(settings) == []
+
+
 def test_an_evaluation_reports_all_mistakes_at_once() -> None:
     assert len(_mistakes("runn=x", "task.split=dev", "nonsense", script="evaluate")) == 3
+    found = _mistakes(
+        "task=rescore",
+        "task.ties=x",
+        "search.action_beam=0",
+        "search.marginal=x",
+        "device=gpu",
+        script="evaluate",
+    )
+    parts = ("suite= is missing", "surprisals= is missing", "task.ties=x", "action_beam=0",
+             "marginal=x", "device=gpu")  # fmt: skip
+    assert len(found) == len(parts)
+    for part in parts:
+        assert len([mistake for mistake in found if part in mistake]) == 1
 
 
 @pytest.fixture

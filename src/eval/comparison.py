@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 
 from rich.table import Table
@@ -32,12 +32,16 @@ class Row:
 def compare(
     corpus: str,
     models: Iterable[tuple[str, int | None, Perplexity]],
-    exact: Perplexity | None,
+    exact: Mapping[int, Perplexity] | None,
 ) -> list[Row]:
-    """Rows of one corpus: models in the order given, the exact grammar last."""
+    """Rows of one corpus: models in the order given, the exact grammar last.
+
+    ``exact`` is that of the first so many sentences, for all numbers of sentences that models were
+    measured on; a model is compared with the exact answer to the same sentences.
+    """
     measured = list(models)
-    if exact is not None:
-        measured.append((EXACT, None, exact))
+    if exact:
+        measured.append((EXACT, None, exact[max(exact)]))
     return [
         Row(
             corpus=corpus,
@@ -48,12 +52,16 @@ def compare(
             perplexity=result.with_end,
             perplexity_without_end=result.without_end,
             bits_per_sentence=result.bits_per_sentence,
-            excess_bits_per_word=(
-                None if exact is None else result.bits_per_word - exact.bits_per_word
-            ),
+            excess_bits_per_word=_excess(result, exact or {}),
         )
         for model, seed, result in measured
     ]
+
+
+def _excess(result: Perplexity, exact: Mapping[int, Perplexity]) -> float | None:
+    """Where sentences failed, there is no exact answer to just the others."""
+    same = None if result.failed else exact.get(result.sentences)
+    return None if same is None else result.bits_per_word - same.bits_per_word
 
 
 def as_csv(rows: Sequence[Row]) -> str:

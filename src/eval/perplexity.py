@@ -25,12 +25,14 @@ class Perplexity:
     """How well a model predicts a set of sentences.
 
     ``end_nats`` is None for models that have no separate event for the end of a sentence.
+    ``failed`` sentences, which a search found no probability for, are in none of the other numbers.
     """
 
     sentences: int
     words: int
     word_nats: float
     end_nats: float | None
+    failed: int = 0
 
     @property
     def nats(self) -> float:
@@ -39,22 +41,26 @@ class Perplexity:
 
     @property
     def with_end(self) -> float:
-        """Per word, the end of each sentence counting as one."""
-        return _exp(self.nats / (self.words + self.sentences))
+        """Per word, the end of each sentence counting as one; NaN where nothing was scored."""
+        return _exp(self.nats / (self.words + self.sentences)) if self.words else math.nan
 
     @property
     def without_end(self) -> float | None:
         """Per word, ends of sentences left out of sum and count."""
-        return None if self.end_nats is None else _exp(self.word_nats / self.words)
+        if self.end_nats is None:
+            return None
+        return _exp(self.word_nats / self.words) if self.words else math.nan
 
     @property
     def bits_per_sentence(self) -> float:
         """Mean surprisal of a whole sentence, its end included."""
-        return self.nats / self.sentences / math.log(2)
+        return self.nats / self.sentences / math.log(2) if self.sentences else math.nan
 
     @property
     def bits_per_word(self) -> float:
         """Mean surprisal of a word, the end of each sentence counting as one."""
+        if not self.words:
+            return math.nan
         return self.nats / (self.words + self.sentences) / math.log(2)
 
 
@@ -64,10 +70,15 @@ def _exp(value: float) -> float:
 
 def measure(scorer: WordScorer, sentences: Sequence[Sequence[str]]) -> Perplexity:
     """Score sentences and sum up."""
-    log_probs = scorer.word_log_probs(sentences)
+    scored = [
+        (words, log_probs)
+        for words, log_probs in zip(sentences, scorer.word_log_probs(sentences), strict=True)
+        if not np.isnan(log_probs).any()
+    ]
     return Perplexity(
-        sentences=len(sentences),
-        words=sum(len(words) for words in sentences),
-        word_nats=-float(sum(scores[:-1].sum() for scores in log_probs)),
-        end_nats=-float(sum(scores[-1] for scores in log_probs)),
+        sentences=len(scored),
+        words=sum(len(words) for words, _ in scored),
+        word_nats=-float(sum(log_probs[:-1].sum() for _, log_probs in scored)),
+        end_nats=-float(sum(log_probs[-1] for _, log_probs in scored)),
+        failed=len(sentences) - len(scored),
     )

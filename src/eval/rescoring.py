@@ -145,7 +145,7 @@ def _runs(
     for sentence in sentences:
         by_run.setdefault(sentence.run, []).append(sentence)
     return [
-        (run_name(root / run, root) if run else run_name(place, root), found)
+        (run_name(root / run.lstrip("/"), root) if run else run_name(place, root), found)
         for run, found in by_run.items()
     ]
 

@@ -55,9 +55,12 @@ def load(path: Path) -> ScoredSentences:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return ScoredSentences(
-            surprisal_bits={_words(key): value for key, value in content["surprisal_bits"].items()},
+            surprisal_bits={
+                _words(key): [float(value) for value in values]
+                for key, values in content["surprisal_bits"].items()
+            },
             parses={_words(key): _parses(value) for key, value in content["parses"].items()},
-            failures={_words(key): value for key, value in content["failures"].items()},
+            failures={_words(key): str(text) for key, text in content["failures"].items()},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ScoredSentences()

@@ -228,15 +228,20 @@ class PlmSearch:
         return group * width + rank, width
 
     def _position_vectors(self, position: Tensor) -> Tensor:
+        if self._is_packed:
+            self._require_positions(position)
         table = self._network.decoder.position_embedding
-        if self._is_packed and len(position) and int(position.max()) >= table.num_embeddings:
-            raise GardenpathError(
-                f"a hypothesis has more than {table.num_embeddings} symbols, for which the model "
-                "has no positions: train with a greater model.network.max_positions, or leave out "
-                "long sentences"
-            )
         result: Tensor = table(position.clamp(max=table.num_embeddings - 1))
         return result
+
+    def _require_positions(self, position: Tensor) -> None:
+        limit = self._network.decoder.position_embedding.num_embeddings
+        if len(position) and int(position.max()) >= limit:
+            raise GardenpathError(
+                f"a hypothesis has more than {limit} symbols, for which the model has no "
+                "positions: train with a greater model.network.max_positions, or leave out long "
+                "sentences"
+            )
 
     def _visible(
         self, group: Tensor, slot: Tensor, chain: Tensor, position: Tensor, open_at: Tensor
@@ -296,6 +301,7 @@ class PlmSearch:
             chain=chain.clamp(min=0),
             is_link=(chain >= 0) & is_alive.unsqueeze(2),
         )
+        self._require_positions(arena["position"][nodes].masked_fill(~is_alive, 0).flatten())
         self._blocks = compacted(self._blocks, survivors, arena)
         arena.keep(torch.cat([nodes.new_zeros(1), nodes[1:].flatten()]))
         number = torch.arange(groups * beam, device=self.device)

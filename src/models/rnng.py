@@ -207,11 +207,13 @@ def action_column(actions: Tensor, strategy: Strategy) -> Tensor:
     return actions - (actions >= Kind.OPEN).long() if strategy == "top_down" else actions
 
 
-def legal_bias(strategy: Strategy, label_count: int, action_norm: str) -> Tensor:
+def legal_bias(
+    strategy: Strategy, label_count: int, action_norm: str, device: torch.device | None = None
+) -> Tensor:
     """``(bits, actions)``: zero where the kind of an action is among the legal bits, else -inf."""
     kinds = [Kind.SHIFT, Kind.REDUCE, *([Kind.FINISH] if strategy == "in_order" else [])]
     kinds += [Kind.OPEN] * label_count
-    bias = torch.zeros(1 << len(LEGAL_BIT), len(kinds))
+    bias = torch.zeros(1 << len(LEGAL_BIT), len(kinds), device=device)
     if action_norm == "legal":
         for bits in range(len(bias)):
             for column, kind in enumerate(kinds):

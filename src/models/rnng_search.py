@@ -55,7 +55,7 @@ class RnngSearch:
         self.opens_at_end = self._is_in_order
         self._words = LazyWords(network.word_output)
         self._legal = _LegalBits(network.strategy)
-        self._never = legal_bias(network.strategy, len(labels), "legal").to(self.device)
+        self._never = legal_bias(network.strategy, len(labels), "legal", self.device)
         self._arena = Arena(self._arena_columns(), self.device)
         self._most_children = 0
 

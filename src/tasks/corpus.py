@@ -31,7 +31,7 @@ from src.eval.statistics.patterns import (
     counts_table,
     load_constructions,
 )
-from src.eval.suites.results import write_table
+from src.eval.suites.results import EFFECT_COLUMNS, write_table
 from src.models.run_folder import RunFolder
 from src.tasks.perplexity import rows_of
 from src.tasks.runs import finished_runs
@@ -42,6 +42,7 @@ Settings = Mapping[str, Any]
 def run(settings: Settings) -> None:
     """Count, print and write."""
     runs = finished_runs(settings)
+    effects = _effects(settings)
     folder = Path(settings["output"]) / "corpora"
     corpora = {run.config()["data"]["name"]: run.config()["data"] for run in runs}
     statistics = [one for data in corpora.values() for one in _splits(data, settings)]
@@ -52,7 +53,7 @@ def run(settings: Settings) -> None:
     counts = [one for data in corpora.values() for one in _counted(data, constructions)]
     if counts:
         write_table(folder / "constructions.csv", counts_table(counts))
-    analyses = _correlated(folder, counts, constructions, settings)
+    analyses = [] if effects is None else _correlated(folder, effects, counts, constructions)
     _report(folder, runs, statistics, analyses, settings)
 
 
@@ -80,24 +81,30 @@ def _counted(data: Settings, constructions: Sequence[Construction]) -> list[Cons
     return count_constructions(trees, constructions, corpus=data["name"])
 
 
-def _correlated(
-    folder: Path,
-    counts: Sequence[ConstructionCount],
-    constructions: Sequence[Construction],
-    settings: Settings,
-) -> list[Analysis]:
-    """Licensing beside frequency, where the effects of an evaluation are given."""
+def _effects(settings: Settings) -> pd.DataFrame | None:
+    """The effects of an evaluation, where they are given."""
     path = settings["task"]["effects"]
-    if path is None or not counts:
-        return []
+    if path is None:
+        return None
+    remedy = "'evaluate.py suite=filler_gap' writes one"
     try:
         effects = pd.read_csv(path)
     except (OSError, ValueError) as error:
+        raise InputError(f"is not a table of effects: {error}", path=path, remedy=remedy) from error
+    if missing := [name for name in EFFECT_COLUMNS if name not in effects.columns]:
         raise InputError(
-            f"is not a table of effects: {error}",
-            path=path,
-            remedy="'evaluate.py suite=filler_gap' writes one",
-        ) from error
+            f"is not a table of effects: no column {', '.join(missing)}", path=path, remedy=remedy
+        )
+    return effects
+
+
+def _correlated(
+    folder: Path,
+    effects: pd.DataFrame,
+    counts: Sequence[ConstructionCount],
+    constructions: Sequence[Construction],
+) -> list[Analysis]:
+    """Licensing beside frequency."""
     table = licensing_by_frequency(effects, counts, constructions)
     found, sentences, skipped = frequency_correlations(table)
     write_table(folder / "licensing_by_frequency.csv", table)

@@ -69,10 +69,17 @@ def _of_corpus(
     captions = [
         text for mark, text in _CAPTIONS.items() if any(m[0].endswith(mark) for m in measured)
     ]
+    captions += [
+        f"{name}: {one.failed} sentences without a surviving hypothesis are left out"
+        for name, _, one in measured
+        if one.failed
+    ]
     reader = make_reader(data)
     if not isinstance(reader, ToyTreebank):
         return compare(data["name"], measured, None), "\n".join(captions)
-    exact = measure(ExactModel(reader.grammar), sentences)
+    model = ExactModel(reader.grammar)
+    sizes = {len(sentences), *(one.sentences for _, _, one in measured)}
+    exact = {size: measure(model, sentences[:size]) for size in sizes}
     entropy = reader.grammar.derivation_entropy_bits
     known = f"entropy of the grammar: {entropy:.2f} bits per sentence"
     return compare(data["name"], measured, exact), "\n".join([known, *captions])

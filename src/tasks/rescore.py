@@ -24,7 +24,8 @@ def run(settings: Settings) -> None:
     """Score, print and write."""
     results = _rescored(settings)
     folder = Path(settings["output"])
-    console.print(results.table(title=f"{settings['suite']['name']}: accuracy"))
+    for table in results.tables(title=f"{settings['suite']['name']}: accuracy"):
+        console.print(table)
     results.write(folder)
     console.print(f"Tables: {folder}")
     if settings["task"]["report"]:

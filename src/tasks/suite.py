@@ -45,7 +45,8 @@ def run(settings: Settings) -> None:
     scored = _score(suites, runs, settings)
     scores = tables(suites, scored, settings)
     results = Results(items=scores.items, notes=scores.notes)
-    console.print(results.table(title=f"{settings['suite']['name']}: accuracy"))
+    for table in results.tables(title=f"{settings['suite']['name']}: accuracy"):
+        console.print(table)
     _print_unknown(results)
     results.write(folder)
     write_table(folder / EFFECTS_FILE, scores.effects)

@@ -81,7 +81,7 @@ def search(
     if isinstance(settings, WordSync):
         expansion = BeamExpansion(model, settings, is_packed=is_packed, work=work)
     else:
-        expansion = ParticleExpansion(model, settings, work=work)
+        expansion = ParticleExpansion(model, settings, work=work, is_packed=is_packed)
     results: dict[int, SentenceResult] = {}
     SentenceSearch(
         model=model,

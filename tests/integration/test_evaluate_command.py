@@ -11,23 +11,15 @@ import pytest
 import train
 from src.config import load_settings
 from src.eval.comparison import EXACT
-from src.models.run_folder import RunFolder
 from tests import small_runs
-from tests.integration.commands import TINY, call, start, toy
+from tests.integration.commands import call, start, toy
+from tests.tasks import toy_runs
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three models on one toy corpus, two seeds of one of them."""
-    folder = tmp_path_factory.mktemp("evaluated")
-    for overrides in (
-        ("model=unigram",),
-        ("model=ngram",),
-        ("model=lstm", *TINY),
-        ("model=lstm", *TINY, "seed=2"),
-    ):
-        train.train(load_settings("train", toy(folder, *overrides, train_sentences=1000)))
-    return folder
+    """Four models on one toy corpus, two of them of trees."""
+    return toy_runs.trained(tmp_path_factory.getbasetemp())
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -41,13 +33,14 @@ def _evaluate(folder: Path, output: Path, *arguments: str) -> int:
         f"run={folder / 'runs'}",
         f"output={output}",
         f"paths.cache={folder / 'cache'}",
+        *toy_runs.NARROW,
         *arguments,
     )
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What a user sees of an evaluation."""
+    """What a user sees of an evaluation, which is of perplexity unless a suite is named."""
 
     text: str
     rows: list[dict[str, str]]
@@ -59,10 +52,7 @@ def evaluated(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated
     folder = tmp_path_factory.mktemp("evaluation")
     done = start(
         "evaluate.py",
-        "task=perplexity",
-        f"run={runs / 'runs'}",
-        f"output={folder / 'out'}",
-        f"paths.cache={runs / 'cache'}",
+        *toy_runs.arguments(runs, folder / "out"),
         folder=folder,
     )
     assert done.returncode == 0, done.stderr
@@ -72,11 +62,17 @@ def evaluated(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated
 
 
 def test_a_table_and_a_file(evaluated: Evaluated) -> None:
-    assert len(evaluated.rows) == 5
+    assert {row["model"] for row in evaluated.rows} == {
+        "ngram", "lstm", "rnng (joint)", "rnng (marginal)", "plm (joint)", "plm (marginal)", EXACT,
+    }  # fmt: skip
+    assert len(evaluated.rows) == 7
     for row in evaluated.rows:
         assert row["model"] in evaluated.text
         assert f"{float(row['perplexity']):.2f}" in evaluated.text
-    for part in (EXACT, "entropy of the grammar", "toy_english", "perplexity.csv"):
+    for part in (
+        EXACT, "entropy of the grammar", "toy_english", "perplexity.csv",
+        "joint: of words together with their gold trees", "marginal: of words alone",
+    ):  # fmt: skip
         assert part in evaluated.text.replace("\n", "")
     assert sorted(evaluated.files) == ["out", "out/perplexity.csv"]
 
@@ -88,25 +84,29 @@ def test_no_model_beats_the_exact_grammar(evaluated: Evaluated) -> None:
     assert rows[-1]["model"] == EXACT
     assert float(rows[-1]["excess_bits_per_word"]) == 0.0
     assert min(float(row["excess_bits_per_word"]) for row in rows[:-1]) > 0.05
-    by_model = {row["model"]: float(row["perplexity"]) for row in rows}
-    assert by_model["ngram"] < by_model["unigram"] / 2
-    assert {row["sentences"] for row in rows} == {"100"}
+    assert {row["sentences"] for row in rows} == {str(toy_runs.TEST_SENTENCES)}
     assert len({row["words"] for row in rows}) == 1
 
 
 def test_numbers_are_those_of_training(evaluated: Evaluated, runs: Path) -> None:
-    for row in evaluated.rows:
-        if row["model"] != EXACT:
-            path = runs / "runs" / "toy_english" / row["model"] / f"seed{row['seed']}"
-            kept = RunFolder(path).result()["test"]
-            assert float(row["perplexity"]) == pytest.approx(kept["perplexity"], rel=1e-9)
+    """Of models of trees, those of words with their gold trees."""
+    by_model = {row["model"]: row for row in evaluated.rows}
+    for model in ("ngram", "lstm", "rnng", "plm"):
+        kept = toy_runs.run_of(runs, model).result()["test"]
+        row = by_model.get(model) or by_model[f"{model} (joint)"]
+        name = "perplexity" if model in by_model else "joint_perplexity"
+        assert float(row["perplexity"]) == pytest.approx(kept[name], rel=1e-6)
+        if model in by_model:
             without = float(row["perplexity_without_end"])
-            assert without == pytest.approx(kept["perplexity_without_end"], rel=1e-9)
+            assert without == pytest.approx(kept["perplexity_without_end"], rel=1e-6)
 
 
 def test_another_split(runs: Path, tmp_path: Path) -> None:
-    assert _evaluate(runs, tmp_path, "task.split=valid") == 0
-    assert {row["sentences"] for row in _rows(tmp_path / "perplexity.csv")} == {"20"}
+    chosen = ("task=perplexity", "task.split=valid", "task.marginal_sentences=5")
+    assert _evaluate(runs, tmp_path, *chosen) == 0
+    counts = {row["model"]: row["sentences"] for row in _rows(tmp_path / "perplexity.csv")}
+    assert counts.pop("rnng (marginal)") == counts.pop("plm (marginal)") == "5"
+    assert set(counts.values()) == {"20"}
 
 
 def test_several_corpora_in_one_table(tmp_path: Path) -> None:
@@ -136,12 +136,16 @@ def test_no_runs_is_an_error_with_a_remedy(
 def test_mistakes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _evaluate(tmp_path, tmp_path / "out", "task.splt=valid", "runn=x") == 2
     text = capsys.readouterr().err
-    assert "2 mistakes" in text and "'task.split'" in text
+    assert "2 mistakes" in text and "'task.split'" in text and "'run'" in text
     assert not (tmp_path / "out").exists()
 
 
 def test_help_shows_examples_and_choices(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("evaluate.py", "--help") == 0
     text = capsys.readouterr().out
-    for part in ("python evaluate.py task=perplexity run=", "task:", "perplexity", "split: test"):
+    for part in (
+        "python evaluate.py task=perplexity run=", "python evaluate.py suite=mandarin",
+        "task: auto, corpus", "suite: center_embedding", "search: particle, word_sync",
+        "split: test", "action_beam: 100",
+    ):  # fmt: skip
         assert part in text

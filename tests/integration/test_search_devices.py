@@ -112,9 +112,8 @@ def test_the_host_waits_for_the_device_a_few_times_per_token(
         # The looks, and nothing else, while hypotheses advance from action to action.
         assert waits <= 1 + steps // STEPS_BETWEEN_LOOKS
         looks += waits
-    assert launches.waits["is_nonzero"] == looks
-    # One more, where the model reads the beginning of all sentences.
-    assert launches.waits.total() - looks <= WAITS_PER_TOKEN * len(seen) + 1
+    # And once more where the model reads the beginning of all sentences.
+    assert launches.waits.total() - looks <= WAITS_PER_TOKEN * (len(seen) + 1)
 
 
 @pytest.mark.parametrize("name", FIXED)

@@ -10,7 +10,7 @@ import pytest
 from src.config import make_reader
 from src.errors import InputError
 from src.tasks import corpus
-from tests.tasks.toy_runs import run_of, settings
+from tests.tasks.toy_runs import TEST_SENTENCES, run_of, settings
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_sizes_words_and_constructions(
     corpus.run(settings(folder, tmp_path, "task=corpus", "task.words=[the,himself]"))
     found = tmp_path / "corpora"
     statistics = pd.read_csv(found / "statistics.csv").set_index("split")
-    assert statistics["sentences"].to_dict() == {"train": 200, "valid": 20, "test": 100}
+    assert statistics["sentences"].to_dict() == {"train": 200, "valid": 20, "test": TEST_SENTENCES}
     reader = make_reader(run_of(folder, "ngram").config()["data"])
     words = [word for sentence in reader.read("train") for word in sentence.words]
     assert statistics.loc["train", "tokens"] == len(words)
@@ -52,7 +52,8 @@ def test_licensing_beside_frequency(
     effects = tmp_path / "effects.csv"
     kinds = ("comp_quant", "cleft_noun", "embwhq", "tough")
     pd.DataFrame(
-        {"corpus": "toy_english", "model": "ngram", "modifier": kinds,
+        {"run": "r", "corpus": "toy_english", "model": "ngram", "seed": 1, "suite": "s",
+         "class": "filler_gap", "item": 1, "modifier": kinds,
          "effect": "licensing_interaction", "value_bits": [1.0, 2.0, 3.0, 5.0]}
     ).to_csv(effects, index=False)  # fmt: skip
     corpus.run(settings(folder, tmp_path, "task=corpus", f"task.effects={effects}", model="ngram"))

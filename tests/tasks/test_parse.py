@@ -86,6 +86,6 @@ def test_how_far_the_beams_are_from_convergence(
 
 @pytest.mark.parametrize("model", ["ngram", "lstm"])
 def test_models_without_trees_are_an_error(folder: Path, tmp_path: Path, model: str) -> None:
-    with pytest.raises(RunError, match="no run of a model of trees .* model=rnng"):
+    with pytest.raises(RunError, match=r"no run of a model of trees .* model=rnng"):
         parse.run(settings(folder, tmp_path, "task=parse", model=model))
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ from src.eval.comparison import EXACT, Row
 from src.models.scores import Totals
 from src.tasks import perplexity
 from src.tasks.perplexity import as_perplexity, rows_of
-from tests.tasks.toy_runs import run_of, settings
+from tests.tasks.toy_runs import TEST_SENTENCES, run_of, settings
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_models_of_trees_have_two_rows(rows: dict[str, Row]) -> None:
     assert set(rows) == {
         "ngram", "rnng (joint)", "rnng (marginal)", "plm (joint)", "plm (marginal)", EXACT,
     }  # fmt: skip
-    assert {row.sentences for row in rows.values()} == {100}
+    assert {row.sentences for row in rows.values()} == {TEST_SENTENCES}
     assert len({row.words for row in rows.values()}) == 1
 
 
@@ -64,7 +64,8 @@ def test_only_some_sentences_or_none_are_searched(
     perplexity.run(chosen)
     with (tmp_path / "perplexity.csv").open(encoding="utf-8", newline="") as file:
         counts = {row["model"]: row["sentences"] for row in csv.DictReader(file)}
-    assert counts == {"rnng (joint)": "100", "rnng (marginal)": "3", EXACT: "100"}
+    whole = str(TEST_SENTENCES)
+    assert counts == {"rnng (joint)": whole, "rnng (marginal)": "3", EXACT: whole}
     shown = capsys.readouterr().out
     assert "with their gold trees" in shown and "summed over the trees" in shown
     without = {**chosen, "task": {**chosen["task"], "marginal_sentences": 0}}

@@ -34,7 +34,7 @@ def test_all_finished_runs_below_a_folder(folder: Path, tmp_path: Path) -> None:
 
 
 def test_no_runs_at_all(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no finished runs .* 'python train.py'"):
+    with pytest.raises(RunError, match=r"no finished runs .* 'python train.py'"):
         finished_runs({"run": str(tmp_path)})
 
 

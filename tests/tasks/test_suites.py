@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from src.config import load_settings
+from src.console import console
 from src.eval.suites.collection import load_suites, suite_names
 from src.tasks import suites
 
@@ -14,7 +15,7 @@ from src.tasks import suites
 def test_all_suites_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(suites.console, "width", 200)
+    monkeypatch.setattr(console, "width", 200)
     suites.run(
         load_settings("evaluate", ["task=suites", f"output={tmp_path}", "task.examples=false"])
     )

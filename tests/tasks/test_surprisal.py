@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import sys
@@ -211,10 +212,8 @@ def test_what_was_done_for_other_sentences_or_settings_is_not_used(
     def scored(*overrides: str, calls: int) -> list[int]:
         with monkeypatch.context() as patch:
             patched = _Patched(patch, calls=[calls])
-            try:
+            with contextlib.suppress(_Killed):
                 surprisal.run(_settings(folder, text, "task.chunk=1", *overrides, model="rnng"))
-            except _Killed:
-                pass
         return patched.scored
 
     assert scored(calls=2) == [2]

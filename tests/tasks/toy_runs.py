@@ -23,6 +23,8 @@ _MODELS = {
     "plm": (*_SMALL, "model.network.heads=2"),
 }
 
+TEST_SENTENCES = 25
+
 # The default beams would be wasted on these models.
 NARROW = ("search.action_beam=10", "search.word_beam=3")
 
@@ -32,7 +34,12 @@ def trained(temporary: Path) -> Path:
     """A folder with ``runs`` and ``cache``: ngram, lstm, rnng and plm on 200 sentences."""
     folder = temporary / "toy_runs"
     for model, overrides in _MODELS.items():
-        train.train(load_settings("train", toy(folder, f"model={model}", *overrides)))
+        train.train(
+            load_settings(
+                "train",
+                toy(folder, f"model={model}", f"data.reader.test={TEST_SENTENCES}", *overrides),
+            )
+        )
     return folder
 
 

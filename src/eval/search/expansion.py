@@ -75,6 +75,8 @@ class BeamExpansion:
         self._work = work
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
 
+    width_setting = "action_beam"
+
     @property
     def width(self) -> int:
         """How many hypotheses survive a word."""

@@ -26,11 +26,16 @@ from src.eval.search.settings import Particle
 class ParticleExpansion:
     """Moves particles from one word to the next, for many groups at once."""
 
-    def __init__(self, model: TransitionModel, settings: Particle, *, work: Work) -> None:
+    def __init__(
+        self, model: TransitionModel, settings: Particle, *, work: Work, is_packed: bool = True
+    ) -> None:
+        self._is_packed = is_packed
         self._model = model
         self._settings = settings
         self._work = work
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
+
+    width_setting = "particles"
 
     @property
     def width(self) -> int:
@@ -80,7 +85,7 @@ class ParticleExpansion:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Log probabilities of the columns that particles may take, and which limits were met."""
         model, settings = self._model, self._settings
-        log_probs = model.log_probs(beam.node.flatten()).view(*beam.node.shape, -1)
+        log_probs = model.log_probs(beam.node.flatten()).view(*beam.node.shape, -1).to(beam.score)
         shape = (-1, 1, 1)
         closed = torch.zeros_like(log_probs, dtype=torch.bool)
         closed[..., END] = ~is_end.unsqueeze(1)
@@ -97,16 +102,17 @@ class ParticleExpansion:
         """Log probabilities of the word for particles that decided for one, zero elsewhere."""
         result = torch.zeros_like(beam.score).flatten()
         wanted = (arrives & ~is_end.unsqueeze(1)).flatten()
-        rows = wanted.nonzero().squeeze(1)
+        rows = self._rows(wanted)
         flat_words = words.unsqueeze(1).expand_as(beam.node).flatten()
         log_prob = self._model.word_log_prob(beam.node.flatten()[rows], flat_words[rows])
         self._work.word_scores += len(rows)
-        return result.index_copy(0, rows, log_prob).view_as(beam.score)
+        result = result.index_copy(0, rows, log_prob.to(result))
+        return result.masked_fill(~wanted, 0.0).view_as(beam.score)
 
     def _advance(self, beam: Beam, column: Tensor, goes_on: Tensor) -> Beam:
-        rows = goes_on.flatten().nonzero().squeeze(1)
+        rows = self._rows(goes_on.flatten())
         flat = beam.node.flatten()
-        nodes = self._model.advance(flat[rows], column.flatten()[rows])
+        moved = flat.index_copy(0, rows, self._model.advance(flat[rows], column.flatten()[rows]))
         self._work.expanded += len(rows)
         self._work.steps += 1
         opens = (self._model.is_open[column] & goes_on).long()
@@ -114,11 +120,17 @@ class ParticleExpansion:
         taken = torch.where(goes_on, column, -1).to(torch.int16).unsqueeze(2)
         return replace(
             beam,
-            node=flat.index_copy(0, rows, nodes).view_as(beam.node),
+            node=torch.where(goes_on, moved.view_as(beam.node), beam.node),
             depth=beam.depth + opens - closes,
             opened=beam.opened + opens,
             trail=torch.cat([beam.trail, taken], dim=2),
         )
+
+    def _rows(self, mask: Tensor) -> Tensor:
+        """The numbers of the rows to compute: those in the mask, or all."""
+        if self._is_packed:
+            return mask.nonzero().squeeze(1)
+        return torch.arange(mask.numel(), device=mask.device)
 
 
 def _sampled(log_probs: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
@@ -139,6 +151,7 @@ def _drawn_anew(beam: Beam, uniform: Tensor) -> Beam:
     share = (beam.score - total).exp().cumsum(1)
     steps = torch.arange(count, device=beam.score.device)
     comb = (steps + uniform.unsqueeze(1)) / count
-    chosen = torch.searchsorted(share, comb).clamp(max=count - 1)
+    last = (beam.is_alive.sum(1, keepdim=True) - 1).clamp(min=0)
+    chosen = torch.minimum(torch.searchsorted(share, comb), last)
     weight = (total - float(np.log(count))).expand_as(beam.score)
     return beam.pick(chosen, weight)

@@ -75,12 +75,3 @@ def _unit(members: list[int], sentences: Sequence[Sequence[int]]) -> Unit:
         for prefix in path:
             prefix.leaves += is_new
     return Unit(root, max(len(sentences[number]) for number in members))
-
-
-def token_count(sentences: Sequence[Sequence[int]], *, is_shared: bool) -> tuple[int, int]:
-    """Tokens and ends of a job, and how many of them are searched."""
-    everything = sum(len(tokens) + 1 for tokens in sentences)
-    if not is_shared:
-        return everything, everything
-    prefixes = {tuple(t[:end]) for t in sentences for end in range(1, len(t) + 1)}
-    return everything, len(prefixes) + len({tuple(tokens) for tokens in sentences})

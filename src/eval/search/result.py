@@ -19,6 +19,8 @@ class Failure:
     token: int
     hit_open: bool
     hit_consecutive: bool
+    # The setting that says how many hypotheses are kept.
+    width_setting: str = "action_beam"
 
     @property
     def remedy(self) -> str:
@@ -27,7 +29,7 @@ class Failure:
             return "raise search.max_consecutive"
         if self.hit_open:
             return "raise search.max_open"
-        return "raise search.action_beam"
+        return f"raise search.{self.width_setting}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from src.data.subwords import Subwords
 from src.data.vocabulary import Vocabulary
 from src.eval.search.expansion import BeamExpansion, Work
 from src.eval.search.particle import ParticleExpansion
-from src.eval.search.prefixes import token_count
 from src.eval.search.protocol import TransitionModel
 from src.eval.search.result import Failure, SentenceResult
 from src.eval.search.sentences import SentenceSearch
@@ -25,7 +24,9 @@ OnWords = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Sharing:
-    """How much work the sharing of prefixes saved: tokens of the job, and tokens searched."""
+    """How much work the sharing of prefixes saved: tokens and ends of the job, and how many of
+    them were searched.
+    """
 
     tokens: int
     searched: int
@@ -93,9 +94,10 @@ class StructuredScorer:
             budget=self.settings.memory_gb * 1e9, is_packed=self._is_packed,
             share_prefixes=self.settings.share_prefixes, keeps_history=keeps_history,
         )  # fmt: skip
+        before = self.work.words
         search.run(tokens, keep)
         self.failures = {n: r.failure for n, r in results.items() if r.failure is not None}
-        self.sharing = Sharing(*token_count(tokens, is_shared=self.settings.share_prefixes))
+        self.sharing = Sharing(sum(len(t) + 1 for t in tokens), self.work.words - before)
         return [results[number] for number in range(len(split))]
 
     def _expansion(self) -> BeamExpansion | ParticleExpansion:
@@ -103,7 +105,9 @@ class StructuredScorer:
             return BeamExpansion(
                 self._model, self.settings, is_packed=self._is_packed, work=self.work
             )
-        return ParticleExpansion(self._model, self.settings, work=self.work)
+        return ParticleExpansion(
+            self._model, self.settings, work=self.work, is_packed=self._is_packed
+        )
 
 
 def word_log_probs_of(result: SentenceResult, split: EncodedSplit, number: int) -> Floats:

@@ -32,6 +32,10 @@ class Expansion(Protocol):
     """How the hypotheses of groups get from one word to the next."""
 
     @property
+    def width_setting(self) -> str:
+        """The setting to raise where no hypothesis survives."""
+
+    @property
     def width(self) -> int:
         """How many hypotheses survive a word."""
 
@@ -96,9 +100,7 @@ class SentenceSearch:
                 groups, beam = self._round(groups, beam, on_result)
 
     def _roots(self, count: int) -> Beam:
-        return root_beam(
-            count, self.expansion.width, device=self.model.device, dtype=self.model.dtype
-        )
+        return root_beam(count, self.expansion.width, device=self.model.device, dtype=torch.float64)
 
     def _admit(self, waiting: list[Unit], groups: list[_Group]) -> list[_Group]:
         """Units for which there is room; one at least where nothing is under way."""
@@ -183,7 +185,8 @@ class SentenceSearch:
         hit_opened: bool,
         on_result: OnResult,
     ) -> None:
-        failure = Failure(len(group.log_probs), hit_open, hit_opened)
+        width_setting = self.expansion.width_setting
+        failure = Failure(len(group.log_probs), hit_open, hit_opened, width_setting)
         result = SentenceResult(group.log_probs, group.best_share, group.step, failure)
         lost = group.prefix.sentences if next_.prefix is None else next_.prefix.all_sentences()
         for sentence in lost:

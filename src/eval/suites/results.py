@@ -73,9 +73,18 @@ class Results:
         write_table(folder / ITEMS_FILE, self.items)
         write_table(folder / SUMMARY_FILE, self.summary)
 
-    def table(self, *, title: str = "Accuracy") -> Table:
-        """Models as rows, classes as columns, for the terminal."""
-        return accuracy_table(self.by_class, title=title, notes=self.notes)
+    def tables(self, *, title: str = "Accuracy") -> list[Table]:
+        """For each corpus a table for the terminal: classes as rows, models as columns."""
+        found = self.by_class
+        corpora = list(dict.fromkeys(found["corpus"]))
+        return [
+            accuracy_table(
+                found[found["corpus"] == corpus],
+                title=f"{title} ({corpus})" if corpus else title,
+                notes=self.notes if corpus == corpora[-1] else (),
+            )
+            for corpus in corpora
+        ]
 
 
 def items_frame(scored: Iterable[tuple[RunName, Sequence[ItemOutcome]]]) -> pd.DataFrame:
@@ -211,19 +220,26 @@ def write_table(path: Path, frame: pd.DataFrame) -> None:
 
 
 def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] = ()) -> Table:
-    """Mean accuracies, models as rows and classes as columns; ties and gaps in the last columns."""
-    classes = list(dict.fromkeys(by_class["class"]))
+    """Mean accuracies of one corpus, classes as rows and models as columns.
+
+    Ties, gaps and unknown words are counted in the last rows.
+    """
     table = Table(title=title, caption="\n".join(notes) or None)
-    has_corpora = by_class["corpus"].nunique() > 1
-    table.add_column("model", no_wrap=True)
-    for name in [*(["corpus"] if has_corpora else []), *(c.replace("_", " ") for c in classes)]:
+    table.add_column("class", no_wrap=True)
+    models = list(dict.fromkeys(by_class["model"]))
+    for name in models:
         table.add_column(name, justify="right")
-    counts = [name for name in ("ties", "missing", "unknown") if by_class[name].sum() > 0]
-    for name in dict.fromkeys(["ties", *counts]):
-        table.add_column(name, justify="right", style="dim")
-    for (model, corpus), rows in by_class.groupby(["model", "corpus"], sort=False):
-        found = dict(zip(rows["class"], rows["accuracy"], strict=True))
-        cells = [f"{found[c]:.3f}" if c in found else "" for c in classes]
-        totals = [str(int(rows[name].sum())) for name in dict.fromkeys(["ties", *counts])]
-        table.add_row(model, *([corpus] if has_corpora else []), *cells, *totals)
+    found = by_class.pivot_table(index="class", columns="model", values="accuracy", sort=False)
+    for name, row in found.iterrows():
+        table.add_row(str(name).replace("_", " "), *(_accuracy(row.get(m)) for m in models))
+    table.add_section()
+    table.add_row("mean", *(_accuracy(found[m].mean()) for m in models))
+    counts = by_class.groupby("model", sort=False)[["ties", "missing", "unknown"]].sum()
+    for name in ("ties", "missing", "unknown"):
+        if name == "ties" or counts[name].sum() > 0:
+            table.add_row(name, *(str(int(counts[name][m])) for m in models), style="dim")
     return table
+
+
+def _accuracy(value: float | None) -> str:
+    return "" if value is None or pd.isna(value) else f"{value:.3f}"

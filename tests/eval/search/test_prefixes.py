@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.eval.search.prefixes import Prefix, Unit, token_count, units
+from src.eval.search.prefixes import Prefix, Unit, units
 
 SENTENCES = st.lists(st.lists(st.integers(0, 2), max_size=4), max_size=12)
 
@@ -16,6 +16,12 @@ def spelled_out(prefix: Prefix, read: tuple[int, ...] = ()) -> dict[int, tuple[i
     for token, child in prefix.children.items():
         found |= spelled_out(child, (*read, token))
     return found
+
+
+def different_prefixes(sentences: list[list[int]]) -> int:
+    """Different beginnings, and different sentences for their ends."""
+    beginnings = {tuple(t[:end]) for t in sentences for end in range(1, len(t) + 1)}
+    return len(beginnings) + len({tuple(tokens) for tokens in sentences})
 
 
 def prefix_count(unit: Unit) -> int:
@@ -48,9 +54,9 @@ def test_every_sentence_is_in_one_unit(
 @given(sentences=SENTENCES)
 def test_what_is_searched_is_counted(sentences: list[list[int]]) -> None:
     shared = units(sentences, is_shared=True, most=100)
-    everything = sum(len(tokens) + 1 for tokens in sentences)
-    assert token_count(sentences, is_shared=True) == (everything, sum(map(prefix_count, shared)))
-    assert token_count(sentences, is_shared=False) == (everything, everything)
+    apart = units(sentences, is_shared=False, most=100)
+    assert sum(map(prefix_count, shared)) == different_prefixes(sentences)
+    assert sum(map(prefix_count, apart)) == sum(len(tokens) + 1 for tokens in sentences)
 
 
 def test_a_minimal_pair_is_searched_once_up_to_where_it_differs() -> None:
@@ -58,7 +64,7 @@ def test_a_minimal_pair_is_searched_once_up_to_where_it_differs() -> None:
     fork = unit.root.children[4].children[5]
     assert sorted(fork.children) == [6, 8]
     assert (unit.root.leaves, fork.leaves, fork.children[6].leaves) == (2, 2, 1)
-    assert token_count([[4, 5, 6, 7], [4, 5, 8, 7]], is_shared=True) == (10, 8)
+    assert prefix_count(unit) == 8
 
 
 def test_a_sentence_that_occurs_twice_is_searched_once() -> None:

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from src.eval.search.expansion import Work
-from src.eval.search.prefixes import token_count
 from src.eval.search.sentences import MOST_GROUPS
 from src.eval.search.settings import WordSync
 from tests.eval.search.six_states import X, Y, Z, six_states
@@ -50,7 +49,8 @@ def test_each_prefix_is_searched_once() -> None:
     shared, apart = Work(), Work()
     search(six_states(), job, HOW, work=shared)
     search(six_states(), job, replace(HOW, share_prefixes=False), work=apart)
-    assert (apart.words, shared.words) == token_count(job, is_shared=True)
+    # X, XY, XYX, XYY, Y and four ends.
+    assert shared.words == 9
     assert apart.words == sum(len(sentence) + 1 for sentence in job)
     assert shared.expanded < apart.expanded
 

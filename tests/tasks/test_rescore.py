@@ -1,0 +1,67 @@
+"""``task=rescore``: surprisals from files, with no model at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from src.config import load_settings
+from src.errors import ConfigError, InputError
+from src.tasks import rescore, suite, suites, surprisal
+from tests.tasks.toy_runs import run_of, settings
+
+OWN = ("suite=toy_english", "suite.suites=[islands/toy]", "task.report=false")
+
+
+def _exported(folder: Path, tmp_path: Path) -> Path:
+    """A suite as plain text, and the table of its surprisals where a rescoring looks for it."""
+    suites.run(
+        settings(
+            folder, tmp_path, "task=suites", *OWN[:2], "task.examples=false", "task.export=text"
+        )
+    )
+    text = tmp_path / "suites" / "islands_toy.txt"
+    table = tmp_path / "tables" / "islands_toy.tsv"
+    options = ("task=surprisal", f"input={text}", f"task.file={table}")
+    surprisal.run(settings(folder, tmp_path, *options))
+    return table.parent
+
+
+def test_the_tables_of_surprisal_score_as_the_models_themselves(
+    folder: Path, tmp_path: Path
+) -> None:
+    """All the way round: a suite exported, scored as sentences, and rescored."""
+    tables = _exported(folder, tmp_path)
+    rescore.run(settings(folder, tmp_path / "re", "task=rescore", *OWN, f"surprisals={tables}"))
+    suite.run(settings(folder, tmp_path, *OWN, "suite.in_vocabulary=false"))
+    keys = ["model", "item", "prediction"]
+    found = pd.read_csv(tmp_path / "re" / "items.csv")
+    found["model"] = found["model"].str.split("/").str[-1]
+    expected = pd.read_csv(tmp_path / "toy_english" / "items.csv")
+    columns = [*keys, "outcome", "tie"]
+    pd.testing.assert_frame_equal(
+        found[columns].sort_values(keys, ignore_index=True),
+        expected[columns].sort_values(keys, ignore_index=True),
+        check_dtype=False,
+    )
+    assert set(found["model"]) == {"lstm", "ngram", "plm", "rnng"}
+    assert (found["seed"] == 1).all()
+    assert (tmp_path / "re" / "summary.csv").is_file()
+
+
+def test_a_folder_without_tables(folder: Path, tmp_path: Path) -> None:
+    empty = run_of(folder, "ngram").path
+    with pytest.raises(InputError, match=r"holds no surprisals.*tables such as"):
+        rescore.run(settings(folder, tmp_path, "task=rescore", *OWN, f"surprisals={empty}"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_materials_are_for_published_layouts(tmp_path: Path) -> None:
+    chosen = load_settings(
+        "evaluate",
+        ["task=rescore", "suite=islands", f"surprisals={tmp_path}", f"materials={tmp_path}"],
+    )
+    with pytest.raises(ConfigError, match="suite=islands: materials= is for the published"):
+        rescore.run(chosen)
