@@ -32,7 +32,7 @@ demo: $(VENV)/.installed
 	@rm -rf runs/demo
 	@$(MAKE) --no-print-directory -j2 demo-english demo-mandarin
 	@$(BIN)/python evaluate.py suite=demo run=runs/demo task.perplexity=true \
-		search.action_beam=40 search.word_beam=6
+		task.parsed_items=2 task.perplexity_sentences=40 search.action_beam=40 search.word_beam=6
 
 # Small models use one thread best, so the two corpora are trained side by side.
 demo-%: $(VENV)/.installed

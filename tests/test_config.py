@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import fnmatch
 import functools
 import itertools
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
 
 from src import config
 from src.config import (
@@ -34,6 +32,7 @@ from src.models.optimisation import OptimiserSettings
 from src.models.registry import FAMILIES
 from src.models.training import TrainerSettings
 from tests.models.samples import make_vocabulary
+from tests.tasks.toy_runs import changed
 
 
 def _choices(group: str) -> list[str]:
@@ -318,17 +317,6 @@ def _composed(task: str) -> Settings:
     return load_settings("evaluate", [f"task={task}", *NEEDED.get(task, [])])
 
 
-def _with(settings: Settings, argument: str) -> Settings:
-    """Settings with another value in one place, which is faster than to compose them anew."""
-    name, _, text = argument.partition("=")
-    changed = copy.deepcopy(dict(settings))
-    *groups, last = name.split(".")
-    part = functools.reduce(lambda outer, key: outer[key], groups, changed)
-    assert last in part
-    part[last] = yaml.safe_load(text)
-    return changed
-
-
 @pytest.mark.parametrize(
     ("argument", "mistake"),
     [
@@ -349,7 +337,7 @@ def _with(settings: Settings, argument: str) -> Settings:
     ],
 )
 def test_wrong_values_of_an_evaluation(argument: str, mistake: str) -> None:
-    (found,) = evaluation_mistakes(_with(_composed("auto"), argument))
+    (found,) = evaluation_mistakes(changed(_composed("auto"), argument))
     assert mistake in found
 
 
@@ -368,7 +356,7 @@ def test_wrong_values_of_an_evaluation(argument: str, mistake: str) -> None:
     ],
 )
 def test_wrong_values_of_tasks(task: str, argument: str, mistake: str) -> None:
-    assert evaluation_mistakes(_with(_composed(task), argument)) == [mistake]
+    assert evaluation_mistakes(changed(_composed(task), argument)) == [mistake]
 
 
 def test_settings_of_another_search_are_unknown() -> None:
@@ -378,7 +366,7 @@ def test_settings_of_another_search_are_unknown() -> None:
 
 def test_a_missing_gpu_is_a_mistake_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    settings = _with(_composed("auto"), "device=cuda:1")
+    settings = changed(_composed("auto"), "device=cuda:1")
     (found,) = evaluation_mistakes(settings)
     assert found == "device=cuda:1: there is no GPU; set device=auto or device=cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

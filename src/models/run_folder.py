@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from collections.abc import Mapping
@@ -84,7 +85,7 @@ class RunFolder:
     def config(self) -> dict[str, Any]:
         """The configuration of the run."""
         try:
-            content = yaml.safe_load((self.path / "config.yaml").read_text(encoding="utf-8"))
+            content = _parsed_yaml((self.path / "config.yaml").read_text(encoding="utf-8"))
         except (OSError, yaml.YAMLError) as error:
             raise RunError(f"{self.path}: not a run folder: {error}") from error
         if not isinstance(content, dict):
@@ -142,6 +143,12 @@ class RunFolder:
                 f"vocabulary.json beside it {vocabulary_size}; copy the run folder again"
             )
         return model
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed_yaml(text: str) -> Any:
+    """Parsing is slow, and an evaluation asks for the same configurations again and again."""
+    return yaml.safe_load(text)
 
 
 def claim(folder: RunFolder, config: Mapping[str, Any], *, resume: bool, overwrite: bool) -> None:

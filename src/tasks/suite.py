@@ -115,10 +115,10 @@ def _report(
     settings: Settings,
 ) -> None:
     analyses = write_analyses(folder / "statistics", scores.items, scores.effects)
-    is_wanted = settings["task"]["perplexity"]
+    task = {**settings["task"], "marginal_sentences": settings["task"]["perplexity_sentences"]}
     study = build_study(
         title=settings["suite"]["name"], suites=suites, runs=runs, scores=scores,
         results=results, analyses=analyses, settings=settings,
-        perplexity=rows_of(runs, settings) if is_wanted else (),
+        perplexity=rows_of(runs, {**settings, "task": task}) if task["perplexity"] else (),
     )  # fmt: skip
     console.print(f"Report: {write_report(study, folder)}")

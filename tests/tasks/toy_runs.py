@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 import train
 from src.config import Settings, load_settings
@@ -57,4 +61,23 @@ def arguments(folder: Path, output: Path, *overrides: str, model: str = "") -> l
 
 def settings(folder: Path, output: Path, *overrides: str, model: str = "") -> Settings:
     """The same as settings."""
-    return load_settings("evaluate", arguments(folder, output, *overrides, model=model))
+    given = arguments(folder, output, *overrides, model=model)
+    groups = tuple(one for one in given if one.partition("=")[0] in ("task", "suite"))
+    return changed(_composed(groups), *(one for one in given if one not in groups))
+
+
+@functools.cache
+def _composed(groups: tuple[str, ...]) -> Settings:
+    return load_settings("evaluate", list(groups))
+
+
+def changed(settings: Settings, *assignments: str) -> Settings:
+    """Settings with other values in some places, which is faster than to compose them anew."""
+    result: dict[str, Any] = copy.deepcopy(dict(settings))
+    for assignment in assignments:
+        name, _, text = assignment.partition("=")
+        *groups, last = name.split(".")
+        part = functools.reduce(lambda outer, key: outer[key], groups, result)
+        assert last in part, f"{name} is not a setting"
+        part[last] = text if text == "-" else yaml.safe_load(text)
+    return result

@@ -31,8 +31,9 @@ class WordSync(Limits):
     The next three change the work, never the result: ``bounded`` drops open hypotheses that can no
     longer enter the word beam, ``lazy_words`` skips word probabilities that cannot matter,
     ``shared_compositions`` composes equal constituents once. The first two rest on the survivors
-    alone and have no effect with ``marginal=candidates`` or ``stop=beam_full``. ``fixed_shapes`` never asks the device
-    how many hypotheses are left while it steps from action to action, which pays on a GPU.
+    alone and have no effect with ``marginal=candidates`` or ``stop=beam_full``. ``fixed_shapes``
+    never asks the device how many hypotheses are left while it steps from action to action, which
+    pays on a GPU.
     """
 
     action_beam: PositiveInt = 100
