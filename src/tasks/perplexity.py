@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from src.config import make_preparation, make_reader
 from src.console import console, show_progress, track_runs, words_progress
@@ -14,11 +17,12 @@ from src.data.pcfg.prefix import ExactModel
 from src.data.preparation import PreparedCorpus
 from src.data.readers.toy import ToyTreebank
 from src.eval.comparison import Row, as_csv, as_table, compare
-from src.eval.perplexity import Perplexity, measure
+from src.eval.perplexity import Floats, Perplexity, measure
 from src.models.evaluation import is_structured, joint_with_gold_trees
 from src.models.run_folder import RunFolder
 from src.models.scores import Totals
-from src.tasks.runs import finished_runs, make_scorer
+from src.tasks.runs import finished_runs
+from src.tasks.suite_scores import BITS_PER_NAT, ScoredRun, score_run
 
 Settings = Mapping[str, Any]
 Words = tuple[str, ...]
@@ -92,17 +96,33 @@ def _of_run(
     config, split = run.config(), settings["task"]["split"]
     name, seed = config["model"]["name"], config["seed"]
     if not is_structured(run):
-        return [(name, seed, measure(make_scorer(run, settings), sentences))]
+        return [(name, seed, _measured(run, sentences, settings))]
     joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
     found: list[Measured] = [(name + JOINT, seed, joint)]
     limit = settings["task"]["marginal_sentences"]
     if limit == 0:
         return found
     chosen = sentences if limit is None else sentences[:limit]
-    with words_progress(f"searching {run.path}", sum(map(len, chosen))) as on_words:
-        scorer = make_scorer(run, settings, on_words=on_words)
-        found.append((name + MARGINAL, seed, measure(scorer, chosen)))
-    return found
+    return [*found, (name + MARGINAL, seed, _measured(run, chosen, settings))]
+
+
+def _measured(run: RunFolder, sentences: Sequence[Words], settings: Settings) -> Perplexity:
+    """Perplexity from surprisals, which are kept for the next time."""
+    with words_progress(f"scoring {run.path}", sum(map(len, sentences))) as on_words:
+        scored = score_run(run, sentences, (), settings, on_words)
+    return measure(_Kept(scored), sentences)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A scorer that only looks up."""
+
+    run: ScoredRun
+
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """For each sentence, the log probability (nats) of each word and, last, of its end."""
+        bits = self.run.sentences.surprisal_bits
+        return [-np.array(bits[tuple(words)]) / BITS_PER_NAT for words in sentences]
 
 
 def as_perplexity(totals: Totals) -> Perplexity:

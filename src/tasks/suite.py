@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from src.console import console, track_runs, words_progress
+from src.eval.comparison import Row
 from src.eval.report.report import write_report
 from src.eval.suites.collection import load_suites
 from src.eval.suites.lint import lint_against
@@ -53,8 +54,9 @@ def run(settings: Settings) -> None:
     write_table(folder / SURPRISALS_FILE, scores.surprisals)
     _write_words(folder, suites, runs)
     console.print(f"Tables: {folder}")
+    perplexity = _perplexity(runs, settings)
     if settings["task"]["report"]:
-        _report(folder, suites, runs, scores, results, settings)
+        _report(folder, suites, runs, scores, results, perplexity, settings)
     publish(folder, settings)
 
 
@@ -106,19 +108,27 @@ def _write_words(folder: Path, suites: Sequence[Suite], runs: Sequence[RunFolder
     write_table(folder / "word_pairs.csv", pd.DataFrame(rows))
 
 
+def _perplexity(runs: Sequence[RunFolder], settings: Settings) -> list[Row]:
+    task = settings["task"]
+    if not task["perplexity"]:
+        return []
+    limited = {**task, "marginal_sentences": task["perplexity_sentences"]}
+    return rows_of(runs, {**settings, "task": limited})
+
+
 def _report(
     folder: Path,
     suites: Sequence[Suite],
     runs: Sequence[RunFolder],
     scores: Scores,
     results: Results,
+    perplexity: Sequence[Row],
     settings: Settings,
 ) -> None:
     analyses = write_analyses(folder / "statistics", scores.items, scores.effects)
-    task = {**settings["task"], "marginal_sentences": settings["task"]["perplexity_sentences"]}
     study = build_study(
         title=settings["suite"]["name"], suites=suites, runs=runs, scores=scores,
         results=results, analyses=analyses, settings=settings,
-        perplexity=rows_of(runs, {**settings, "task": task}) if task["perplexity"] else (),
+        perplexity=perplexity,
     )  # fmt: skip
     console.print(f"Report: {write_report(study, folder)}")

@@ -228,7 +228,7 @@ def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] =
     table.add_column("class", no_wrap=True)
     models = list(dict.fromkeys(by_class["model"]))
     for name in models:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     found = by_class.pivot_table(index="class", columns="model", values="accuracy", sort=False)
     for name, row in found.iterrows():
         table.add_row(str(name).replace("_", " "), *(_accuracy(row.get(m)) for m in models))
