@@ -33,6 +33,9 @@ CONFIDENCE = 0.95
 
 # By so much must a deviance be lower to be another answer and not the same one, rounded.
 _SAME = 1e-3
+
+# A residual this small, beside the responses, is rounding.
+_NO_RESIDUAL = 1e-7
 _FEW_LEVELS = 5
 # Log odds that no share of a finite table can stand behind.
 _SEPARATED = 15.0
@@ -203,6 +206,8 @@ def _fit_linear(design: Design, first: _FirstFit) -> MixedFit:
         best = search(likelihood.with_gradient, [start], design.is_scale)
     theta = best.parameters
     solution = likelihood.solve(theta)
+    if solution.sigma < _NO_RESIDUAL * (1.0 + float(np.abs(design.response).max())):
+        raise StatisticsError("the values do not vary beyond what the model says: nothing to test")
     errors = np.sqrt(np.diag(likelihood.covariance(theta, solution.sigma)))
     freedom = likelihood.degrees_of_freedom(theta)
     gradient = likelihood.with_gradient(theta)[1]

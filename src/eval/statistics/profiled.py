@@ -95,7 +95,7 @@ class ProfiledLikelihood:
             [
                 (self._variances(parameters + step) - self._variances(parameters - step))
                 / (2.0 * step.sum())
-                for step in np.diag(_STEP * np.maximum(1.0, np.abs(parameters)))
+                for step in _steps(parameters)
             ]
         )  # (parameters, coefficients)
         spreads = np.einsum("pc,pq,qc->c", gradients, spread, gradients)
@@ -118,7 +118,7 @@ class ProfiledLikelihood:
 
     def _curvature(self, parameters: Floats) -> Floats:
         """Second derivatives in (θ, σ), by central differences."""
-        steps = np.diag(_STEP * np.maximum(1.0, np.abs(parameters)))
+        steps = _steps(parameters)
         count = len(parameters)
         second = np.empty((count, count))
         for i, a in enumerate(steps):
@@ -131,3 +131,10 @@ class ProfiledLikelihood:
                 )
                 second[i, j] = second[j, i] = change / (4.0 * a.sum() * b.sum())
         return second
+
+
+def _steps(parameters: Floats) -> Floats:
+    """Steps of differences, a row each; the residual deviation, the last one, stays positive."""
+    sizes = np.maximum(1.0, np.abs(parameters))
+    sizes[-1] = parameters[-1]
+    return np.diag(_STEP * sizes)

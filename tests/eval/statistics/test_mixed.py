@@ -345,3 +345,11 @@ def test_rows_with_missing_values_are_left_out() -> None:
     assert "2 rows with missing values were left out" in fit.warnings
     assert list(fit.fixed_table()["term"]) == ["(Intercept)"]
     assert list(fit.random_table()["group"]) == ["item", "Residual"]
+
+
+def test_values_without_residual_are_refused_and_not_a_crash() -> None:
+    table = pd.DataFrame(
+        {"y": [1.0, 1.0, 2.0, 2.0] * 4, "x": [0, 0, 1, 1] * 4, "item": list("aabb") * 4}
+    )
+    with pytest.raises(StatisticsError, match="nothing to test"):
+        fit_mixed("y ~ x + (1 | item)", table, family="gaussian")
