@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 import shutil
@@ -85,7 +86,9 @@ class RunFolder:
     def config(self) -> dict[str, Any]:
         """The configuration of the run."""
         try:
-            content = _parsed_yaml((self.path / "config.yaml").read_text(encoding="utf-8"))
+            content = copy.deepcopy(
+                _parsed_yaml((self.path / "config.yaml").read_text(encoding="utf-8"))
+            )
         except (OSError, yaml.YAMLError) as error:
             raise RunError(f"{self.path}: not a run folder: {error}") from error
         if not isinstance(content, dict):
