@@ -52,6 +52,7 @@ def run(settings: Settings) -> None:
     results.write(folder)
     write_table(folder / EFFECTS_FILE, scores.effects)
     write_table(folder / SURPRISALS_FILE, scores.surprisals)
+    write_table(folder / "sentences.csv", scores.sentences)
     _write_words(folder, suites, runs)
     console.print(f"Tables: {folder}")
     perplexity = _perplexity(runs, settings)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from src.config import make_reader
 from src.data.encoded import EncodedSplit
 from src.data.pcfg.prefix import ExactModel
 from src.data.readers.toy import ToyTreebank
+from src.data.vocabulary import Vocabulary
 from src.errors import GardenpathError
 from src.eval import surprisal_cache
 from src.eval.comparison import EXACT
@@ -25,6 +27,7 @@ from src.eval.suites.effects import ItemEffect, item_effects
 from src.eval.suites.regions import RegionTable
 from src.eval.suites.results import RunName, effects_frame, items_frame, surprisal_rows
 from src.eval.suites.scoring import ItemOutcome, score_table
+from src.eval.suites.sentence_measures import sentence_measures
 from src.eval.suites.suite import Item, Suite
 from src.eval.surprisal_cache import Parses, ScoredSentences, Words
 from src.models.evaluation import is_structured
@@ -46,6 +49,7 @@ class Scores:
     items: pd.DataFrame
     effects: pd.DataFrame
     surprisals: pd.DataFrame
+    sentences: pd.DataFrame
     parses: Mapping[tuple[str, str, int | str, str, int | str, int], Sequence[tuple[float, str]]]
     notes: tuple[str, ...]
 
@@ -57,7 +61,20 @@ class ScoredRun:
     name: RunName
     language: str
     sentences: ScoredSentences
-    knows: Callable[[str], bool]
+    vocabulary: Vocabulary
+
+    def knows(self, word: str) -> bool:
+        """Whether the model has seen a word; with pieces of words, none is unknown."""
+        return self.vocabulary.subword_hash is not None or self.vocabulary.knows(word)
+
+    @cached_property
+    def unigram_log_prob(self) -> Callable[[str], float] | None:
+        """Log probability (nats) of a word alone: its frequency in training, one added."""
+        if self.vocabulary.subword_hash is not None:
+            return None
+        counts = dict(zip(self.vocabulary.tokens, self.vocabulary.counts, strict=True))
+        total = sum(counts.values()) + len(counts)
+        return lambda word: math.log((counts.get(word, 0) + 1) / total)
 
 
 def suitable(runs: Sequence[RunFolder], suites: Sequence[Suite]) -> list[RunFolder]:
@@ -131,7 +148,7 @@ def score_run(
         scorer = make_scorer(run, settings, on_words=on_words)
         found.update(_computed(scorer, lacking, set(parsed), run))
         surprisal_cache.save(path, found)
-    return ScoredRun(name_of(run), language_of(run), found, _knows(run))
+    return ScoredRun(name_of(run), language_of(run), found, run.vocabulary())
 
 
 def _computed(
@@ -191,7 +208,7 @@ def exact_runs(runs: Sequence[RunFolder], suites: Sequence[Suite]) -> list[Score
             }
         )
         name = RunName(run=f"exact/{data['name']}", model=EXACT, corpus=data["name"])
-        found[data["name"]] = ScoredRun(name, data["language"], scored, _knows(run))
+        found[data["name"]] = ScoredRun(name, data["language"], scored, run.vocabulary())
     return list(found.values())
 
 
@@ -200,6 +217,7 @@ def tables(suites: Sequence[Suite], runs: Sequence[ScoredRun], settings: Setting
     outcomes: list[tuple[RunName, list[ItemOutcome]]] = []
     effects: list[tuple[RunName, list[ItemEffect]]] = []
     surprisals = []
+    measured: list[dict[str, object]] = []
     for run in runs:
         values = {w: bits[: len(w)] for w, bits in run.sentences.surprisal_bits.items()}
         for suite in (one for one in suites if one.language == run.language):
@@ -209,13 +227,24 @@ def tables(suites: Sequence[Suite], runs: Sequence[ScoredRun], settings: Setting
             outcomes.append((run.name, score_table(table, unknown=unknown, ties=ties, seed=seed)))
             effects.append((run.name, item_effects(table)))
             surprisals.append(surprisal_rows(run.name, suite, values, unknown=unknown))
+            measured += _measures(run, suite, values)
     return Scores(
         items=items_frame(outcomes),
         effects=effects_frame(effects),
         surprisals=pd.concat(surprisals, ignore_index=True),
+        sentences=pd.DataFrame(measured),
         parses=_parse_table(suites, runs),
         notes=_failure_notes(suites, runs),
     )
+
+
+def _measures(
+    run: ScoredRun, suite: Suite, surprisals: Mapping[Words, Sequence[float]]
+) -> list[dict[str, object]]:
+    """Local and global surprisal and SLOR of every sentence."""
+    found = sentence_measures(suite, surprisals, unigram_log_prob=run.unigram_log_prob)
+    who = {**asdict(run.name), "suite": suite.name, "class": suite.kind, "modifier": suite.modifier}
+    return [{**who, **asdict(one)} for one in found]
 
 
 def _parse_table(

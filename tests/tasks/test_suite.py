@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -37,7 +38,8 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_tables_that_are_written(results: Path) -> None:
     assert sorted(path.name for path in results.iterdir()) == [
-        "effects.csv", "items.csv", "summary.csv", "surprisals.tsv", "word_pairs.csv",
+        "effects.csv", "items.csv", "sentences.csv", "summary.csv", "surprisals.tsv",
+        "word_pairs.csv",
     ]  # fmt: skip
     summary = pd.read_csv(results / "summary.csv")
     for column in ("model", "corpus", "class", "modifier", "accuracy", "items", "ties"):
@@ -210,3 +212,15 @@ def test_failures_are_noted_for_the_sentences_of_these_suites_only(
     scored.sentences.failures[("elsewhere",)] = "raise search.max_open"
     (note,) = tables([own], [scored], _settings(folder, tmp_path)).notes
     assert "the boys were happy ." in note and "raise search.max_open" in note
+
+
+def test_sentences_have_local_and_global_surprisal_and_slor(results: Path) -> None:
+    table = pd.read_csv(results / "sentences.csv")
+    words = pd.read_csv(results / "surprisals.tsv", sep="\t", quoting=3)
+    keys = ["run", "suite", "item", "condition", "variant"]
+    sums = words.groupby(keys)["surprisal_bits"].sum() / words.groupby(keys)["word_id"].max()
+    found = table.set_index(keys)["global_bits_per_word"]
+    finite = found[np.isfinite(found)]
+    assert len(finite) > 0
+    assert np.allclose(finite, sums.loc[finite.index])
+    assert np.isfinite(table.loc[np.isfinite(table["global_bits_per_word"]), "slor"]).all()
