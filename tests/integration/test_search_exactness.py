@@ -106,23 +106,6 @@ def test_candidates_are_at_least_the_survivors(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rnng", "rnng_in_order", "plm"])
-def test_a_sentence_without_hypotheses_is_reported_and_the_others_go_on(name: str) -> None:
-    vocabulary = tiny_vocabulary()
-    network = make_network(name, vocabulary)
-    tokens = [vocabulary.encode(words) for words in (["a"] * 6, ["a"])]
-    # One constituent at most can be opened, and nothing else: in-order needs one for the root.
-    failed, fine = search(
-        network,
-        tokens,
-        WordSync(max_open=1, max_consecutive=1, word_beam=1, action_beam=1, fast_track=0),
-    )
-    assert fine.failure is None
-    if failed.failure is not None:
-        assert len(failed.prefix_log_probs) == failed.failure.token
-        assert failed.failure.remedy.startswith("raise search.")
-
-
-@pytest.mark.parametrize("name", ["rnng", "rnng_in_order", "plm"])
 def test_particles_estimate_the_sum_over_all_derivations(name: str) -> None:
     vocabulary = tiny_vocabulary()
     network = make_network(name, vocabulary)
