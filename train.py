@@ -18,15 +18,13 @@ from omegaconf import DictConfig
 from src.config import Settings, check_command_line, make_preparation, plain
 from src.console import exit_on_error, log_to, show_progress
 from src.data.batches import BatchSettings
-from src.data.datamodule import CorpusDataModule
 from src.data.preparation import PreparedCorpus
 from src.models.evaluation import score_split
-from src.models.lightning_module import LanguageModelling
 from src.models.loggers import make_loggers
 from src.models.optimisation import OptimiserSettings
 from src.models.registry import FAMILIES
 from src.models.run_folder import RunFolder, claim
-from src.models.training import TrainerSettings, seed_everything, train_network
+from src.models.trainer_settings import TrainerSettings
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="train")
@@ -45,7 +43,6 @@ def train(settings: Settings) -> None:
         return
     preparation = make_preparation(settings["data"])
     corpus = preparation.prepare(Path(settings["paths"]["cache"]), progress=show_progress)
-    seed_everything(settings["seed"])
     with log_to(folder.path / "train.log"):
         if FAMILIES[settings["model"]["family"]].is_neural:
             train_neural(settings, corpus, folder)
@@ -72,8 +69,14 @@ def estimate(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> N
 
 def train_neural(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> None:
     """Train a neural model."""
+    # Lightning takes seconds to load; --help and counting n-grams need not wait for it.
+    from src.data.datamodule import CorpusDataModule
+    from src.models.lightning_module import LanguageModelling
+    from src.models.training import seed_everything, train_network
+
     model, seed = settings["model"], settings["seed"]
     family, vocabulary = FAMILIES[model["family"]], corpus.vocabulary
+    seed_everything(seed)
     network = family.build(**family.dimensions(vocabulary), **model["network"])
     folder.begin(settings, corpus, vocabulary)
     train_network(

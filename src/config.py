@@ -34,7 +34,7 @@ from src.eval.task_settings import SEARCHES, evaluation_mistakes
 from src.models.loggers import LOGGERS, make_wandb
 from src.models.optimisation import OptimiserSettings
 from src.models.registry import FAMILIES
-from src.models.training import TrainerSettings
+from src.models.trainer_settings import TrainerSettings
 
 CONFIG_DIR = Path(__file__).parents[1] / "conf"
 
@@ -84,8 +84,7 @@ def _is_group(override: Override) -> bool:
 
 
 def _choice_mistakes(override: Override) -> list[str]:
-    folder = CONFIG_DIR / override.key_or_group
-    valid = sorted(p.stem for p in folder.glob("*.yaml") if not p.stem.startswith("_"))
+    valid = _choices(CONFIG_DIR / override.key_or_group)
     chosen = [str(value) for value in _values(override) if value is not None]
     return [
         f"{override.key_or_group}={name}: there is no such {override.key_or_group}; "
@@ -93,6 +92,21 @@ def _choice_mistakes(override: Override) -> list[str]:
         for name in chosen
         if name not in valid
     ]
+
+
+def _choices(folder: Path) -> list[str]:
+    """What can be chosen of a group; names with an underscore are parts of other files."""
+    return sorted(path.stem for path in folder.glob("*.yaml") if not path.stem.startswith("_"))
+
+
+def _all_choices() -> str:
+    """A line for each group, for the help."""
+    groups = sorted(path for path in CONFIG_DIR.iterdir() if path.is_dir())
+    return "".join(f"{group.name}: {', '.join(_choices(group))}\n" for group in groups)
+
+
+# Hydra's own list of choices, $APP_CONFIG_GROUPS, leaves nothing out.
+OmegaConf.register_new_resolver("choices", _all_choices, replace=True)
 
 
 def _values(override: Override) -> list[Any]:

@@ -30,7 +30,7 @@ from src.eval.suites.collection import suite_names
 from src.eval.task_settings import SEARCHES, evaluation_mistakes
 from src.models.optimisation import OptimiserSettings
 from src.models.registry import FAMILIES
-from src.models.training import TrainerSettings
+from src.models.trainer_settings import TrainerSettings
 from tests.models.samples import make_vocabulary
 from tests.tasks.toy_runs import changed
 

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, and texts that are read whole."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from src.errors import InputError
 
 
 @contextmanager
@@ -28,6 +30,16 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_text(path: str | Path) -> str:
+    """The content of a text file of somebody's, with or without a mark of byte order."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8 text", path=path) from error
 
 
 def write_text(path: Path, text: str) -> None:

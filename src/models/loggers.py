@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning.loggers import Logger, WandbLogger
-
 from src.errors import ConfigError
 
 LOGGERS = ("none", "wandb")
@@ -17,8 +15,8 @@ LOGGERS = ("none", "wandb")
 
 def make_loggers(
     settings: Mapping[str, Any], *, folder: Path, config: Mapping[str, Any]
-) -> list[Logger]:
-    """The loggers that the settings ask for."""
+) -> list[Any]:
+    """The Lightning loggers that the settings ask for."""
     if settings["kind"] == "none":
         return []
     arguments = {key: value for key, value in settings.items() if key != "kind"}
@@ -32,10 +30,13 @@ def make_wandb(
     group: str | None = None,
     folder: Path,
     config: Mapping[str, Any],
-) -> Logger:
+) -> Any:
     """A run at Weights & Biases, or in a local folder when offline."""
     if importlib.util.find_spec("wandb") is None:
         raise ConfigError(["logger=wandb needs the package wandb: pip install -e '.[wandb]'"])
+    # Here, because Lightning takes seconds to load and settings are read without it.
+    from pytorch_lightning.loggers import WandbLogger
+
     os.environ.setdefault("WANDB_SILENT", "true")
     return WandbLogger(
         project=project,

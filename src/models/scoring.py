@@ -12,19 +12,14 @@ from torch import nn
 from src.data.batches import BatchSettings, plan_batches, token_batch
 from src.data.encoded import EncodedSplit, encode_sentences
 from src.data.raw_split import IntArray
+from src.data.sharing import Sharing
 from src.data.subwords import Subwords
 from src.data.vocabulary import Vocabulary
 from src.errors import RunError
 from src.models.ngram import NgramModel
 from src.models.output import SequentialNetwork
 from src.models.run_folder import RunFolder
-from src.models.shared_prefixes import (
-    PrefixNetwork,
-    PrefixTrie,
-    Sharing,
-    ngram_log_prob,
-    prefix_tries,
-)
+from src.models.shared_prefixes import PrefixNetwork, PrefixTrie, prefix_tries
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,15 +28,13 @@ _BATCHES = BatchSettings(max_tokens=8192, max_sentences=256)
 # Sentences that share less than this part of their tokens are faster in ordinary batches.
 _LEAST_SAVED = 0.2
 
-# Bounds the memory of tries where the model sets no limit itself.
-_MOST_PREFIXES = 8192
-
 
 class SequentialScorer:
     """Scores words with a model that reads tokens from left to right.
 
     With ``share_prefixes`` what sentences have in common is computed once; ``sharing`` says, after
-    a call, how much that saved. The scores are the same.
+    a call, how much that saved. The scores are the same. N-grams share nothing: to look one up
+    costs less than to find out what is shared.
     """
 
     def __init__(
@@ -57,7 +50,7 @@ class SequentialScorer:
         self._vocabulary = vocabulary
         self._subwords = subwords
         self._device = device
-        self._shares_prefixes = share_prefixes and isinstance(model, NgramModel | PrefixNetwork)
+        self._shares_prefixes = share_prefixes and isinstance(model, PrefixNetwork)
         self.sharing = Sharing(0, 0)
 
     @staticmethod
@@ -116,14 +109,10 @@ class SequentialScorer:
         return results
 
     def _tries(self, split: EncodedSplit) -> Iterator[PrefixTrie]:
-        model = self._model
-        if self._shares_prefixes:
-            most = model.most_prefixes if isinstance(model, PrefixNetwork) else _MOST_PREFIXES
-            yield from prefix_tries(split, most=most)
+        if self._shares_prefixes and isinstance(self._model, PrefixNetwork):
+            yield from prefix_tries(split, most=self._model.most_prefixes)
 
     def _score_trie(self, trie: PrefixTrie) -> Floats:
-        if isinstance(self._model, NgramModel):
-            return ngram_log_prob(self._model, trie)
         assert isinstance(self._model, PrefixNetwork)
         with torch.inference_mode():
             found = self._model.prefix_log_prob(trie.batch().to(self._device))

@@ -19,25 +19,11 @@ from torch.nn import functional
 
 from src.data.encoded import EncodedSplit
 from src.data.raw_split import IntArray
+from src.data.sharing import Sharing
 from src.data.tensor_batch import TensorBatch
 from src.data.vocabulary import BEGIN_ID, END_ID
-from src.models.ngram import NgramModel
-from src.models.ngram_trie import ABSENT
 
 Tokens = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """How much work sharing saved: predictions of a job (tokens and ends), and those computed."""
-
-    tokens: int
-    computed: int
-
-    @property
-    def saved(self) -> float:
-        """The share that was saved."""
-        return 1 - self.computed / self.tokens if self.tokens else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,25 +174,3 @@ def _paths(is_new: npt.NDArray[np.bool_]) -> IntArray:
     numbers[is_new] = np.arange(np.count_nonzero(is_new))
     paths: IntArray = np.maximum.accumulate(numbers, axis=0)
     return paths
-
-
-def ngram_log_prob(model: NgramModel, trie: PrefixTrie) -> npt.NDArray[np.float64]:
-    """``(predictions,)`` log probabilities, the same as from :meth:`NgramModel.score`."""
-    is_empty = trie.depths == 0
-    suffixes = np.zeros(len(trie.tokens), dtype=np.int64)  # the empty n-gram has row 0
-    scores = np.zeros(len(trie.targets))
-    for level, table in enumerate(model.tables):
-        contexts = suffixes[trie.contexts]
-        if level > 0:
-            # Backing off costs the weight of the context; an unlisted context weighs one.
-            is_listed = contexts != ABSENT
-            scores[is_listed] += model.log_backoffs[level - 1][contexts[is_listed]]
-        found = table.find(contexts, trie.targets)
-        is_listed = found != ABSENT
-        scores[is_listed] = model.log_probs[level][found[is_listed]]
-        # The n-grams of the next order end where those of this order ended, one token longer.
-        before = suffixes[trie.parents]
-        if level > 0:
-            before[is_empty] = ABSENT
-        suffixes = table.find(before, trie.tokens)
-    return scores

@@ -8,8 +8,7 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -22,41 +21,14 @@ from pytorch_lightning.callbacks import (
 from pytorch_lightning.loggers import Logger
 from rich.console import Console
 
-from src.bounds import Bounds, NonNegativeFloat, NonNegativeInt, PositiveInt
 from src.data.datamodule import CorpusDataModule
 from src.data.files import write_text
 from src.errors import RunError
 from src.models.lightning_module import LanguageModelling
 from src.models.run_folder import RunFolder, save_weights
+from src.models.trainer_settings import TrainerSettings
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainerSettings:
-    """How long, on what and how carefully to train.
-
-    Training stops after ``max_epochs``, or when the validation loss has not improved for
-    ``early_stopping`` epochs. ``precision: auto`` is mixed on a GPU and single elsewhere.
-    ``checkpoint_steps`` saves the state for resuming within an epoch too (0: only after epochs).
-    """
-
-    accelerator: Literal["auto", "cpu", "gpu"] = "auto"
-    devices: PositiveInt = 1
-    strategy: Literal["auto", "ddp"] = "auto"
-    precision: Literal["auto", "32", "64", "bf16-mixed", "16-mixed"] = "auto"
-    max_epochs: PositiveInt = 50
-    max_steps: Annotated[int, Bounds(-1)] = -1
-    early_stopping: NonNegativeInt = 5
-    gradient_clip: NonNegativeFloat = 1.0
-    checkpoint_steps: NonNegativeInt = 0
-    progress: bool = True
-
-    def mistakes(self) -> list[str]:
-        """What is wrong with a combination of settings, on this machine."""
-        if self.accelerator == "gpu" and not torch.accelerator.is_available():
-            return ["accelerator=gpu, but there is no GPU; use trainer=cpu or trainer=auto"]
-        return []
 
 
 def train_network(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,7 +20,7 @@ from src.data.sentence import Sentence
 from src.data.tree import Tree
 from src.errors import RunError
 from src.eval.bracketing import Bracketing, Conventions, bracketing
-from src.eval.inputs import InputSentence, read_sentences
+from src.eval.inputs import GivenText, InputSentence, read_given
 from src.eval.search.diagnostics import (
     best_parse_mass,
     convergence,
@@ -50,15 +51,31 @@ def run(settings: Settings) -> None:
     table = Table(title="Labelled bracketing")
     for name in ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse"):
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
-    given = _given(runs[0], settings)
+    given = read_given(Path(settings["input"])) if settings["input"] is not None else None
     rows = []
-    for one in runs:
-        row = _parsed(one, given, folder, settings)
+    for one, place in zip(runs, _places(runs), strict=True):
+        row = _parsed(one, given, folder / place, settings)
         rows.append(row)
         table.add_row(*[_cell(value) for value in row.values()])
     console.print(table)
     write_table(folder / "f1.csv", pd.DataFrame(rows))
     console.print(f"Trees: {folder}")
+
+
+def _places(runs: Sequence[RunFolder]) -> list[Path]:
+    """What the files of each run are called: corpus, model and seed.
+
+    Runs that have all three in common are told apart by folders called as their own are, from
+    where these part.
+    """
+    stems = [f"{name.corpus}_{name.model}_seed{name.seed}" for name in map(name_of, runs)]
+    places = []
+    for run, stem in zip(runs, stems, strict=True):
+        namesakes = [one.path for one, other in zip(runs, stems, strict=True) if other == stem]
+        shared = os.path.commonpath(namesakes)
+        is_alone = len(namesakes) == 1
+        places.append(Path(stem) if is_alone else run.path.relative_to(shared) / stem)
+    return places
 
 
 def _cell(value: object) -> str:
@@ -68,8 +85,9 @@ def _cell(value: object) -> str:
 
 
 def _parsed(
-    run: RunFolder, given: Sequence[InputSentence] | None, folder: Path, settings: Settings
+    run: RunFolder, given: GivenText | None, place: Path, settings: Settings
 ) -> dict[str, object]:
+    """Parse with one run; ``place`` is how the names of its files begin."""
     sentences, gold = _sentences(run, given, settings)
     with words_progress(str(run.path), sum(map(len, sentences))) as on_words:
         scorer = make_scorer(run, settings, on_words=on_words)
@@ -84,11 +102,10 @@ def _parsed(
         )
         for number, (result, words) in enumerate(zip(results, sentences, strict=True))
     ]  # fmt: skip
-    name = name_of(run)
-    stem = f"{name.corpus}_{name.model}_seed{name.seed}"
-    write_text(folder / f"{stem}.trees", _as_text(parses))
+    write_text(place.with_name(f"{place.name}.trees"), _as_text(parses))
     mass = best_parse_mass(results, split, sentences)
-    write_table(folder / f"{stem}_best_parse.csv", pd.DataFrame([asdict(row) for row in mass]))
+    path = place.with_name(f"{place.name}_best_parse.csv")
+    write_table(path, pd.DataFrame([asdict(row) for row in mass]))
     if settings["task"]["convergence"]:
         _show_convergence(run, sentences, settings)
     score = _score(gold, [best[0][1] if best else None for best in parses], run, settings)
@@ -104,21 +121,16 @@ def _parsed(
     }
 
 
-def _given(run: RunFolder, settings: Settings) -> list[InputSentence] | None:
-    """The input, read once for all runs; its trees are cleaned as those of the run's corpus."""
-    if settings["input"] is None:
-        return None
-    source = None if settings["input"] == "-" else Path(settings["input"])
-    return read_sentences(source, cleaning=Cleaning(**run.config()["data"]["cleaning"]))
-
-
 def _sentences(
-    run: RunFolder, given: Sequence[InputSentence] | None, settings: Settings
+    run: RunFolder, given: GivenText | None, settings: Settings
 ) -> tuple[list[Words], list[Tree | None]]:
-    """The input, or a split of the run's corpus, with gold trees where there are any."""
+    """The input, cleaned as the run's corpus was, or a split of that corpus.
+
+    With gold trees where there are any.
+    """
     found: Sequence[InputSentence | Sentence]
     if given is not None:
-        found = given
+        found = given.cleaned(Cleaning(**run.config()["data"]["cleaning"]))
     else:
         preparation = make_preparation(run.config()["data"])
         found = list(preparation.sentences(settings["task"]["split"]))

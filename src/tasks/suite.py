@@ -45,7 +45,7 @@ def run(settings: Settings) -> None:
     suites = selected(suites, runs, settings["suite"])
     scored = _score(suites, runs, settings)
     scores = tables(suites, scored, settings)
-    results = Results(items=scores.items, notes=scores.notes)
+    results = Results(items=scores.items, notes=scores.notes, effects=scores.effects)
     for table in results.tables(title=f"{settings['suite']['name']}: accuracy"):
         console.print(table)
     _print_unknown(results)

@@ -64,8 +64,8 @@ class ScoredRun:
     vocabulary: Vocabulary
 
     def knows(self, word: str) -> bool:
-        """Whether the model has seen a word; with pieces of words, none is unknown."""
-        return self.vocabulary.subword_hash is not None or self.vocabulary.knows(word)
+        """Whether the model has seen a word."""
+        return _knows(self.vocabulary, word)
 
     @cached_property
     def unigram_log_prob(self) -> Callable[[str], float] | None:
@@ -109,19 +109,18 @@ def selected(suites: Sequence[Suite], runs: Sequence[RunFolder], suite: Settings
 
 def _in_vocabulary(suite: Suite, runs: Sequence[RunFolder]) -> Suite:
     """The items of a suite that all runs of its language know."""
-    knows = [_knows(run) for run in runs if language_of(run) == suite.language]
-    return replace(suite, items=tuple(item for item in suite.items if _is_known(item, knows)))
+    known = [run.vocabulary() for run in runs if language_of(run) == suite.language]
+    return replace(suite, items=tuple(item for item in suite.items if _is_known(item, known)))
 
 
-def _knows(run: RunFolder) -> Callable[[str], bool]:
-    """Which words a model has seen; with pieces of words, none is unknown."""
-    vocabulary = run.vocabulary()
-    return vocabulary.knows if vocabulary.subword_hash is None else lambda _: True
+def _knows(vocabulary: Vocabulary, word: str) -> bool:
+    """Whether a model has seen a word; with pieces of words, none is unknown."""
+    return vocabulary.subword_hash is not None or vocabulary.knows(word)
 
 
-def _is_known(item: Item, knows: Sequence[Callable[[str], bool]]) -> bool:
+def _is_known(item: Item, vocabularies: Sequence[Vocabulary]) -> bool:
     words = {word for variant in item.variants for word in variant.words}
-    return all(known(word) for known in knows for word in words)
+    return all(_knows(vocabulary, word) for vocabulary in vocabularies for word in words)
 
 
 def sentences_of(suites: Sequence[Suite], language: str) -> list[Words]:
@@ -140,7 +139,7 @@ def score_run(
 ) -> ScoredRun:
     """Surprisals of a run, from the cache as far as they are there."""
     identity = {"run": content_hash(run), "search": settings["search"]}
-    path = surprisal_cache.cache_path(Path(settings["paths"]["cache"]) / "surprisals", identity)
+    path = surprisal_cache.cache_path(Path(settings["paths"]["surprisals"]), identity)
     found = surprisal_cache.load(path)
     if not is_structured(run):
         parsed = ()

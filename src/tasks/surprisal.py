@@ -8,7 +8,7 @@ from typing import Any
 
 from src.console import console, words_progress
 from src.data.cleaning import Cleaning
-from src.eval.inputs import InputSentence, read_sentences
+from src.eval.inputs import InputSentence, check_alignment, read_given
 from src.eval.journal import Journal, job_key, journal_path
 from src.eval.search.scorer import StructuredScorer
 from src.eval.surprisal import (
@@ -21,7 +21,7 @@ from src.eval.surprisal import (
     score_in_chunks,
     seen_as,
 )
-from src.eval.surprisal_files import check_extension, write_surprisals
+from src.eval.surprisal_table import check_extension, write_surprisals
 from src.models.run_folder import RunFolder
 from src.tasks.runs import content_hash, finished_runs, make_scorer, name_of
 
@@ -34,10 +34,10 @@ def run(settings: Settings) -> None:
     path = Path(task["file"] or Path(settings["output"]) / "surprisal.tsv")
     check_extension(path)
     runs = finished_runs(settings)
-    sentences = _sentences(settings, runs[0])
+    inputs = _inputs(settings, runs)
     rows: list[SurprisalRow] = []
     headers, journals = [], []
-    for one in runs:
+    for one, sentences in zip(runs, inputs, strict=True):
         journal = _journal(path, one, sentences, settings)
         found, header = _scored(one, sentences, journal, settings)
         rows += found
@@ -50,13 +50,17 @@ def run(settings: Settings) -> None:
     for one_run in headers:
         for failure in one_run.failures:
             console.print(f"{failure.place}: no hypothesis survived; {failure.remedy}")
-    console.print(f"{len(sentences)} sentences from {len(runs)} runs: {path}")
+    console.print(f"{len(inputs[0])} sentences from {len(runs)} runs: {path}")
 
 
-def _sentences(settings: Settings, run: RunFolder) -> list[InputSentence]:
-    """Trees in the input are cleaned as those of the run's corpus were."""
-    source = None if settings["input"] == "-" else Path(settings["input"])
-    return read_sentences(source, cleaning=Cleaning(**run.config()["data"]["cleaning"]))
+def _inputs(settings: Settings, runs: Sequence[RunFolder]) -> list[list[InputSentence]]:
+    """For each run the input, cleaned as its corpus was."""
+    given = read_given(Path(settings["input"]))
+    cleanings = [Cleaning(**run.config()["data"]["cleaning"]) for run in runs]
+    by_cleaning = {cleaning: given.cleaned(cleaning) for cleaning in dict.fromkeys(cleanings)}
+    inputs = [by_cleaning[cleaning] for cleaning in cleanings]
+    check_alignment({str(run.path): found for run, found in zip(runs, inputs, strict=True)})
+    return inputs
 
 
 def _journal(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from src.data.files import build_folder, whole_file, write_json, write_text
+from src.data.files import build_folder, read_text, whole_file, write_json, write_text
+from src.errors import InputError
 
 
 class _FailureError(Exception):
@@ -48,6 +49,20 @@ def test_permissions_follow_the_umask(tmp_path: Path) -> None:
         os.umask(before)
     assert (tmp_path / "cats.txt").stat().st_mode & 0o777 == 0o640
     assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o750
+
+
+def test_text_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "cats.txt"
+    path.write_bytes("\ufeff猫\r\ncat".encode())
+    assert read_text(path) == read_text(str(path)) == "猫\ncat"
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.txt: cannot be read: No such file"):
+        read_text(tmp_path / "absent.txt")
+    (tmp_path / "cats.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"cats\.txt: is not UTF-8 text"):
+        read_text(tmp_path / "cats.txt")
 
 
 def test_json(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from src.data.brackets import format_tree, parse_tree
 from src.data.cleaning import Cleaning
 from src.data.tree import Tree
 from src.errors import InputError, TreeError
-from src.eval.inputs import InputSentence, read_sentences
+from src.eval.inputs import InputSentence, check_alignment, read_given, read_sentences
 from tests.data.strategies import trees, words
 
 
@@ -72,6 +72,39 @@ def test_cleaning_is_optional_and_can_be_that_of_a_run(tmp_path: Path) -> None:
     assert _found(lower)[-1] == (5, "( y"), "no sentence is left out for its length"
     plain = _file(tmp_path, "The Cat\n")
     assert _found(read_sentences(plain, cleaning=Cleaning(lowercase=True))) == [(1, "the cat")]
+
+
+def test_a_text_is_read_once_and_cleaned_for_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", _Pipe(TREES.encode()))
+    given = read_given(None)
+    assert _found(given.cleaned(None))[0] == (3, "the cat was fed *-1")
+    assert _found(given.cleaned(Cleaning()))[-1] == (5, "( Y")
+    assert _found(given.cleaned(Cleaning(lowercase=True)))[-1] == (5, "( y")
+
+
+def test_runs_may_differ_in_case(tmp_path: Path) -> None:
+    given = read_given(_file(tmp_path, TREES))
+    cleanings = {"a": Cleaning(), "b": Cleaning(lowercase=True), "c": Cleaning(keep_pos=True)}
+    check_alignment({run: given.cleaned(cleaning) for run, cleaning in cleanings.items()})
+    check_alignment({"alone": given.cleaned(None)})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(S (X a))\n(S (X a) (-NONE- *))", "in.txt:2: .*: 'a' and 'a [*]'"),
+        ("(S (X a))\n(S (-NONE- *))", "in.txt:2: .*: nothing and '[*]'"),
+        ("(S (-NONE- *)) (S (X a))", "in.txt:1: .*: 'a' and '[*]'"),
+    ],
+)
+def test_runs_that_find_other_words_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    given = read_given(_file(tmp_path, text))
+    usual = given.cleaned(Cleaning())
+    with_traces = given.cleaned(Cleaning(drop_traces=False))
+    with pytest.raises(InputError, match=message) as caught:
+        check_alignment({"runs/a": usual, "runs/b": usual, "runs/c": with_traces})
+    assert "runs/a and runs/c were trained on differently cleaned corpora" in caught.value.problem
+    assert "run=" in caught.value.remedy
 
 
 def test_a_bracket_at_the_beginning_can_be_a_word(tmp_path: Path) -> None:

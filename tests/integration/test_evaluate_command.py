@@ -33,6 +33,7 @@ def _evaluate(folder: Path, output: Path, *arguments: str) -> int:
         f"run={folder / 'runs'}",
         f"output={output}",
         f"paths.cache={folder / 'cache'}",
+        f"paths.surprisals={folder / 'surprisals'}",
         *toy_runs.NARROW,
         *arguments,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,9 @@ def test_help_shows_examples_and_choices(capsys: pytest.CaptureFixture[str]) -> 
     ):
         assert part in text
     choices = next(line for line in text.splitlines() if line.strip().startswith("model:"))
-    assert "lstm, ngram" in choices and "transformer" in choices
+    assert choices.startswith("model: lstm, ngram") and "transformer" in choices
+    # What files have in common is no choice.
+    assert not [line for line in text.splitlines() if re.search(r"[:,] _", line)]
 
 
 @pytest.mark.parametrize(

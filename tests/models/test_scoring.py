@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from src.data.sharing import Sharing
 from src.data.subwords import SubwordSettings, subword_vocabulary, train_subwords
 from src.data.vocabulary import END_ID, UNKNOWN_ID
 from src.errors import GardenpathError
@@ -14,7 +15,6 @@ from src.models.lstm import LstmNetwork
 from src.models.ngram import NgramModel, train_ngram
 from src.models.output import SequentialNetwork
 from src.models.scoring import SequentialScorer
-from src.models.shared_prefixes import Sharing
 from src.models.transformer import TransformerNetwork
 from tests.models.samples import make_batch, make_split, make_vocabulary, random_sentences
 
@@ -40,6 +40,7 @@ def _model(family: str) -> SequentialNetwork | NgramModel:
 
 
 FAMILIES = ("ngram", "lstm", "transformer")
+SHARING = ("lstm", "transformer")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -136,13 +137,12 @@ def _on_and_off(
 PRECISIONS = [(torch.float64, 1e-9), (torch.float32, 1e-5)]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SHARING)
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
 @pytest.mark.parametrize("most", [1, 12, 512])
 def test_shared_prefixes_change_no_score(
     family: str, dtype: torch.dtype, tolerance: float, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scoring, "_MOST_PREFIXES", most)
     monkeypatch.setattr(LstmNetwork, "most_prefixes", most)
     monkeypatch.setattr(TransformerNetwork, "most_prefixes", most)
     monkeypatch.setattr(scoring, "_LEAST_SAVED", 0.0)
@@ -154,7 +154,7 @@ def test_shared_prefixes_change_no_score(
     assert scorer.sharing.computed < scorer.sharing.tokens
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SHARING)
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
 def test_many_random_sentences_share_prefixes(
     family: str, dtype: torch.dtype, tolerance: float
@@ -170,6 +170,13 @@ def test_many_random_sentences_share_prefixes(
     assert 0.3 < scorer.sharing.saved < 0.7
 
 
+def test_ngrams_share_nothing() -> None:
+    found, expected, scorer = _on_and_off("ngram", PAIRS, torch.float64)
+    assert scorer.sharing.saved == 0.0
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_what_is_computed_is_each_distinct_prefix_with_what_follows() -> None:
     scorer = SequentialScorer(model=_model("lstm"), vocabulary=VOCABULARY)
     scorer.word_log_probs([["the", "cat", "sleeps"], ["the", "cat"], ["the", "dog"]])
@@ -179,7 +186,7 @@ def test_what_is_computed_is_each_distinct_prefix_with_what_follows() -> None:
     assert scorer.sharing == Sharing(tokens=0, computed=0)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SHARING)
 def test_sentences_that_share_little_are_scored_in_ordinary_batches(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from src.data.sharing import Sharing
 from src.data.vocabulary import BEGIN_ID, END_ID
-from src.models.ngram import train_ngram, train_unigram
-from src.models.shared_prefixes import PrefixTrie, Sharing, ngram_log_prob, prefix_tries
-from tests.models.samples import SPECIAL_COUNT, make_split, random_sentences
+from src.models.shared_prefixes import PrefixTrie, prefix_tries
+from tests.models.samples import SPECIAL_COUNT, make_split
 
 SIZE = SPECIAL_COUNT + 3
 
@@ -83,25 +82,3 @@ def test_what_is_computed_are_distinct_pairs_of_a_prefix_and_what_follows(
     (trie,) = prefix_tries(make_split(sentences), most=1000)
     closed = [[*tokens, END_ID] for tokens in sentences]
     assert trie.sharing == Sharing(sum(map(len, closed)), len(_all_prefixes(closed)) - 1)
-
-
-def test_nothing_is_saved_of_nothing() -> None:
-    assert Sharing(0, 0).saved == 0.0
-    assert Sharing(10, 4).saved == pytest.approx(0.6)
-
-
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
-def test_ngram_scores_are_the_same_to_the_last_bit(order: int) -> None:
-    train = make_split(random_sentences(0, count=20, vocabulary_size=SIZE))
-    if order == 1:
-        model = train_unigram(train, vocabulary_size=SIZE)
-    else:
-        model = train_ngram(train, vocabulary_size=SIZE, order=order)
-    sentences = [[], *random_sentences(1, count=60, vocabulary_size=SIZE)]
-    split = make_split(sentences)
-    expected = model.score([np.array(tokens, dtype=np.int64) for tokens in sentences])
-    (trie,) = prefix_tries(split, most=1000)
-    assert trie.sharing.saved > 0.2
-    found = ngram_log_prob(model, trie)
-    for number, rows in zip(trie.numbers, trie.predictions, strict=True):
-        np.testing.assert_array_equal(found[rows], expected[number])

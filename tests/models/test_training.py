@@ -13,7 +13,7 @@ from src.eval.perplexity import Perplexity, measure
 from src.models.optimisation import OptimiserSettings
 from src.models.run_folder import RunFolder
 from src.models.scoring import SequentialScorer
-from src.models.training import TrainerSettings
+from src.models.trainer_settings import TrainerSettings
 from tests import small_runs
 from tests.small_runs import NEURAL
 

@@ -13,7 +13,7 @@ from src.config import make_preparation
 from src.data.brackets import parse_tree
 from src.errors import RunError
 from src.tasks import parse
-from tests.tasks.toy_runs import run_of, settings
+from tests.tasks.toy_runs import copied, run_of, settings
 
 
 def _trees(path: Path) -> list[str]:
@@ -73,6 +73,37 @@ def test_standard_input_serves_all_runs(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the boys knew .\n")))
     parse.run(settings(folder, tmp_path, "task=parse", "input=-"))
     assert pd.read_csv(tmp_path / "parses" / "f1.csv")["sentences"].tolist() == [1, 1]
+
+
+def test_each_run_reads_the_input_as_its_corpus_was_cleaned(folder: Path, tmp_path: Path) -> None:
+    text = tmp_path / "in.txt"
+    text.write_text("The boys knew .\n", encoding="utf-8")
+    plain, lower = tmp_path / "runs" / "plain", tmp_path / "runs" / "lower"
+    copied(run_of(folder, "rnng"), plain)
+    copied(run_of(folder, "rnng"), lower, lowercase=True)
+    options = ("task=parse", f"input={text}", f"run={tmp_path / 'runs'}")
+    parse.run(settings(folder, tmp_path, *options))
+    for run, word in ((plain, "The"), (lower, "the")):
+        (tree,) = _trees(tmp_path / "parses" / run.name / "toy_english_rnng_seed1.trees")
+        assert parse_tree(tree).words() == (word, "boys", "knew", ".")
+
+
+def test_runs_of_one_corpus_model_and_seed_keep_their_own_files(
+    folder: Path, tmp_path: Path
+) -> None:
+    for name in ("a_b/c", "a/b_c"):
+        copied(run_of(folder, "rnng"), tmp_path / "runs" / name)
+    copied(run_of(folder, "plm"), tmp_path / "runs" / "a" / "plm")
+    options = ("task=parse", "task.sentences=2", f"run={tmp_path / 'runs'}")
+    parse.run(settings(folder, tmp_path, *options))
+    found = (tmp_path / "parses").rglob("*.trees")
+    assert sorted(str(path.relative_to(tmp_path / "parses")) for path in found) == [
+        "a/b_c/toy_english_rnng_seed1.trees",
+        "a_b/c/toy_english_rnng_seed1.trees",
+        "toy_english_plm_seed1.trees",
+    ]
+    assert len(list((tmp_path / "parses").rglob("*_best_parse.csv"))) == 3
+    assert len(pd.read_csv(tmp_path / "parses" / "f1.csv")) == 3
 
 
 def test_how_far_the_beams_are_from_convergence(

@@ -59,6 +59,16 @@ def test_the_exact_grammar_is_the_ceiling(results: Path) -> None:
     assert (summary["accuracy"].drop(EXACT) < 1.0).any()
 
 
+def test_filler_gap_constructions_have_their_criteria(results: Path) -> None:
+    summary = pd.read_csv(results / "summary.csv").set_index(["model", "class"])
+    judged = summary[summary["flip_rate"].notna()]
+    assert set(judged.index.get_level_values("class")) == {"islands", "filler_gap"}
+    assert (judged.loc[EXACT, "flip_rate"] == 1.0).all()
+    assert summary.loc["lstm", "flip"].notna().sum() == 2
+    # The toy grammar has no islands.
+    assert summary["division"].isna().all()
+
+
 def test_surprisals_are_those_of_the_models(results: Path, folder: Path) -> None:
     """Every word of the table, against the model asked by itself."""
     table = pd.read_csv(results / "surprisals.tsv", sep="\t", quoting=3)
@@ -147,10 +157,10 @@ def test_an_unknown_suite_is_named(folder: Path, tmp_path: Path) -> None:
 def test_what_is_in_the_cache_is_not_computed_again(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ("suite.suites=[islands/toy]", f"paths.cache={tmp_path / 'cache'}")
+    options = ("suite.suites=[islands/toy]", f"paths.surprisals={tmp_path / 'kept'}")
     first = _settings(folder, tmp_path / "one", *options)
     suite.run(first)
-    assert len(list((tmp_path / "cache" / "surprisals").iterdir())) == 4
+    assert len(list((tmp_path / "kept").iterdir())) == 4
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a model was loaded")
@@ -169,7 +179,7 @@ def test_only_new_sentences_are_computed(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = run_of(folder, "ngram")
-    chosen = _settings(folder, tmp_path, f"paths.cache={tmp_path / 'cache'}")
+    chosen = _settings(folder, tmp_path, f"paths.surprisals={tmp_path / 'kept'}")
     asked: list[tuple[str, ...]] = []
     real = SequentialScorer.word_log_probs
 
@@ -186,7 +196,7 @@ def test_only_new_sentences_are_computed(
 
 
 def test_parses_are_kept_for_the_items_that_show_them(folder: Path, tmp_path: Path) -> None:
-    chosen = _settings(folder, tmp_path, f"paths.cache={tmp_path / 'cache'}")
+    chosen = _settings(folder, tmp_path, f"paths.surprisals={tmp_path / 'kept'}")
     sentences = [("the", "boys", "knew", "."), ("the", "man", "knew", ".")]
     words = 0
 

@@ -17,10 +17,10 @@ from src.data.vocabulary import END
 from src.errors import InputError
 from src.eval.search.result import Failure
 from src.eval.surprisal import SurprisalRow
-from src.eval.surprisal_files import read_surprisals, side_car
+from src.eval.surprisal_table import read_surprisals, side_car
 from src.tasks import surprisal
 from src.tasks.runs import Scorer, make_scorer
-from tests.tasks.toy_runs import run_of, settings
+from tests.tasks.toy_runs import copied, run_of, settings
 
 SENTENCES = (
     "the boys knew .",
@@ -127,6 +127,34 @@ def test_trees_are_read_as_their_words(folder: Path, tmp_path: Path) -> None:
         surprisal.run(_settings(folder, path, f"task.file={output}", model="lstm"))
         tables.append(read_surprisals(output)[0])
     assert tables[0] == tables[1]
+
+
+def test_each_run_reads_the_input_as_its_corpus_was_cleaned(folder: Path, tmp_path: Path) -> None:
+    text = tmp_path / "in.txt"
+    text.write_text("The boys knew .\n", encoding="utf-8")
+    copied(run_of(folder, "ngram"), tmp_path / "runs" / "a")
+    copied(run_of(folder, "ngram"), tmp_path / "runs" / "b", lowercase=True)
+    surprisal.run(_settings(folder, text, f"run={tmp_path / 'runs'}"))
+    rows = _rows(tmp_path / "out" / "surprisal.tsv")
+    first = {Path(row.run).name: row for row in rows if row.word_id == 1}
+    assert {name: (row.word, row.seen) for name, row in first.items()} == {
+        "a": ("The", False),
+        "b": ("the", True),
+    }
+    # From the second run alone comes what came from both.
+    surprisal.run(_settings(folder, text, f"run={tmp_path / 'runs' / 'b'}"))
+    alone = _rows(tmp_path / "out" / "surprisal.tsv")
+    assert alone == [row for row in rows if Path(row.run).name == "b"]
+
+
+def test_runs_whose_words_differ_are_refused(folder: Path, tmp_path: Path) -> None:
+    text = tmp_path / "in.txt"
+    text.write_text("(S (NP (DT the) (NNS boys)) (VP (VBD knew) (-NONE- *T*)))\n", encoding="utf-8")
+    copied(run_of(folder, "ngram"), tmp_path / "runs" / "a")
+    copied(run_of(folder, "ngram"), tmp_path / "runs" / "b", drop_traces=False)
+    with pytest.raises(InputError, match=r"in\.txt:1: .*/a and .*/b .*: 'the boys knew' and"):
+        surprisal.run(_settings(folder, text, f"run={tmp_path / 'runs'}"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_missing_input_file_is_named(folder: Path, tmp_path: Path) -> None:

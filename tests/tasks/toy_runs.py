@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,21 @@ def run_of(folder: Path, model: str) -> RunFolder:
     return RunFolder(folder / "runs" / "toy_english" / model / "seed1")
 
 
+def copied(run: RunFolder, path: Path, **cleaning: object) -> RunFolder:
+    """The same run in another folder, as if its corpus had been cleaned in another way."""
+    shutil.copytree(run.path, path)
+    file = path / "config.yaml"
+    config = yaml.safe_load(file.read_text(encoding="utf-8"))
+    config["data"]["cleaning"] |= cleaning
+    file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    return RunFolder(path)
+
+
 def arguments(folder: Path, output: Path, *overrides: str, model: str = "") -> list[str]:
     """The command line of an evaluation of one of the runs, or of all."""
     runs = run_of(folder, model).path if model else folder / "runs"
-    return [f"run={runs}", f"paths.cache={folder / 'cache'}", f"output={output}",
+    return [f"run={runs}", f"paths.cache={folder / 'cache'}",
+            f"paths.surprisals={folder / 'surprisals'}", f"output={output}",
             *NARROW, *overrides]  # fmt: skip
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
-
-import nltk
-from nltk.corpus.reader import BracketParseCorpusReader, SinicaTreebankCorpusReader
 
 from src.data.brackets import read_trees
 from src.data.readers.base import id_mistakes, split_ids
@@ -54,7 +51,7 @@ class PennTreebankSample:
         return _open(
             "treebank",
             "combined/",
-            BracketParseCorpusReader,
+            "BracketParseCorpusReader",
             r"wsj_.*\.mrg",
             title="The Penn Treebank sample",
             root=self._root,
@@ -102,7 +99,7 @@ class SinicaTreebank:
         return _open(
             "sinica_treebank",
             "",
-            SinicaTreebankCorpusReader,
+            "SinicaTreebankCorpusReader",
             ["parsed"],
             title="The Sinica Treebank sample",
             root=self._root,
@@ -112,18 +109,21 @@ class SinicaTreebank:
 def _open(
     name: str,
     folder: str,
-    reader: Callable[..., Any],
+    reader: str,
     *arguments: Any,
     title: str,
     root: str | None,
 ) -> Any:
     """Open an NLTK corpus: below ``root`` if that is given, else wherever NLTK keeps its data."""
+    # Here, because NLTK takes a second to load and most corpora do without it.
+    import nltk
+
     if root and root not in nltk.data.path:
         nltk.data.path.append(root)  # NLTK opens nothing outside of the folders it knows
     paths = [root] if root else nltk.data.path
     for place in (f"corpora/{name}/{folder}", f"corpora/{name}.zip/{name}/{folder}"):
         try:
-            return reader(nltk.data.find(place, paths), *arguments)
+            return getattr(nltk.corpus.reader, reader)(nltk.data.find(place, paths), *arguments)
         except (LookupError, OSError):
             continue
     raise MissingCorpusError(
@@ -136,5 +136,5 @@ def _open(
 
 def _from_nltk(tree: Any) -> Tree:
     """Turn an NLTK tree into ours; these trees are shallow, so recursion is safe."""
-    children = tuple(_from_nltk(c) if isinstance(c, nltk.Tree) else str(c) for c in tree)
+    children = tuple(_from_nltk(c) if not isinstance(c, str) else str(c) for c in tree)
     return Tree(tree.label(), children)

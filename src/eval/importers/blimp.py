@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from src.checks import nearest
+from src.data.files import read_text
 from src.errors import InputError
 from src.eval.importers.minimal_pairs import Pair, pair_suite
 from src.eval.suites.suite import Suite
@@ -40,13 +41,7 @@ def load_blimp(path: str | Path, *, name: str = "", language: str | None = None)
 
 
 def _pairs(path: str | Path) -> Iterator[Pair]:
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", path=path) from error
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
             yield _pair(line, number, path)
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from src.data.files import read_text
 from src.errors import InputError
 from src.eval.importers.minimal_pairs import Pair, has_han, pair_suite
 from src.eval.suites.suite import Suite
@@ -48,13 +49,7 @@ def load_climp(path: str | Path, *, name: str = "") -> Suite:
 
 
 def _rows(path: str | Path) -> list[tuple[int, list[str]]]:
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", path=path) from error
-    reader = csv.reader(io.StringIO(text, newline=""))
+    reader = csv.reader(io.StringIO(read_text(path), newline=""))
     rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     if not rows:
         raise InputError("is empty", path=path)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from src.data.files import read_text
 from src.errors import InputError
 from src.eval.suites.formula import Formula
 from src.eval.suites.suite import Item, Prediction, Suite, Variant, named, split_words
@@ -62,13 +63,7 @@ def load_syntaxgym_csv(
 
 
 def _rows(path: str | Path) -> Iterator[_Row]:
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", path=path) from error
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     if missing := [column for column in _COLUMNS if column not in (reader.fieldnames or ())]:
         raise InputError(f"no column {', '.join(missing)}", path=path, line=1)
     for row in reader:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from src.data.encoded import EncodedSplit, encode_sentences
+from src.data.sharing import Sharing
 from src.data.subwords import Subwords
 from src.data.vocabulary import Vocabulary
 from src.eval.search.expansion import BeamExpansion, Work
@@ -20,21 +20,6 @@ from src.eval.search.settings import SearchSettings, WordSync
 
 Floats = npt.NDArray[np.float64]
 OnWords = Callable[[int], None]
-
-
-@dataclass(frozen=True)
-class Sharing:
-    """How much work the sharing of prefixes saved: tokens and ends of the job, and how many of
-    them were searched.
-    """
-
-    tokens: int
-    searched: int
-
-    @property
-    def saved(self) -> float:
-        """The share that was saved."""
-        return 1 - self.searched / self.tokens if self.tokens else 0.0
 
 
 class StructuredScorer:

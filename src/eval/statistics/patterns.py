@@ -12,17 +12,18 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import nltk.tgrep
 import pandas as pd
 import yaml
-from nltk import ParentedTree
 
 from src.data.transforms import TRACE_LABEL, has_pos_tags
 from src.data.tree import Tree
 from src.errors import InputError
 from src.eval.statistics.coding import StatisticsError
+
+if TYPE_CHECKING:
+    from nltk import ParentedTree
 
 Annotation = Literal["auto", "annotated", "plain"]
 Predicate = Callable[[Any], bool]
@@ -89,6 +90,9 @@ def _construction(name: str, settings: Mapping[str, Any], path: Path) -> Constru
 
 def compile_pattern(pattern: str, *, path: Path | str = "pattern") -> Predicate:
     """A test of nodes."""
+    # Here, because NLTK takes seconds to load and most tasks do without it.
+    import nltk.tgrep
+
     try:
         predicate: Predicate = nltk.tgrep.tgrep_compile(pattern)
     except Exception as error:  # whatever its parser makes of a wrong pattern
@@ -98,6 +102,8 @@ def compile_pattern(pattern: str, *, path: Path | str = "pattern") -> Predicate:
 
 def to_nltk(tree: Tree) -> ParentedTree:
     """A tree of ours as one in which every node knows its parent."""
+    from nltk import ParentedTree
+
     made: ParentedTree = tree.fold(lambda label, parts: ParentedTree(label, list(parts)), str)
     return made
 

@@ -15,12 +15,13 @@ The conditions of an item are lines with ``|`` between regions and blanks betwee
         match: 他 看见 了 一 | 只 | 猫 | 。
         mismatch: 他 看见 了 一 | 本 | 猫 | 。
 
-A condition may have a list of lines, whose surprisals are averaged, and an item ``labels``.
+A condition may have a list of lines, whose surprisals are averaged, and an item ``labels``. What
+else is to be said about the suite (author, tags) stands in ``meta``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -39,13 +40,14 @@ from src.eval.suites.suite import (
     named,
     split_words,
 )
-from src.eval.suites.yaml_nodes import Entry, YamlNodes, scalar
+from src.eval.suites.syntaxgym import OWN_META
+from src.eval.suites.yaml_nodes import Entry, YamlNodes, flow, scalar
 
 _REQUIRED = ("name", "language", "regions", "predictions", "items")
 _TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
 _FLAGS = ("spaced", "normalised")
 _LISTS = ("conditions", "critical", "differing", "regions")
-_KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "predictions", "items")
+_KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "meta", "predictions", "items")
 _LABELS = "labels"
 
 
@@ -79,8 +81,9 @@ class _Reader:
         conditions = lists.setdefault("conditions", _conditions(items))
         predictions = self.predictions(entries["predictions"].value, lists["regions"], conditions)
         metric = self.metric(entries.get("metric"))
+        meta = self.meta(entries.get("meta"))
         settings.update(lists)
-        return Suite(**settings, metric=metric, items=items, predictions=predictions)
+        return Suite(**settings, metric=metric, meta=meta, items=items, predictions=predictions)
 
     def text(self, entry: Entry, name: str) -> str:
         return self.nodes.text(entry.value, name).strip()
@@ -91,6 +94,13 @@ class _Reader:
     def metric(self, entry: Entry | None) -> Metric:
         chosen = self.nodes.choice(entry.value, "metric", get_args(Metric)) if entry else "sum"
         return cast(Metric, chosen)
+
+    def meta(self, entry: Entry | None) -> dict[str, Any]:
+        found = self.nodes.mapping(entry.value, "meta") if entry else {}
+        for name, one in found.items():
+            if name in OWN_META:
+                raise self.nodes.error(f"meta: {name!r} is said by the suite itself", one.key)
+        return {name: self.nodes.plain(one.value, f"meta: {name}") for name, one in found.items()}
 
     def names(self, entry: Entry, what: str) -> tuple[str, ...]:
         found: list[str] = []
@@ -204,9 +214,11 @@ def _head(suite: Suite) -> Iterator[str]:
         yield "normalised: true"
     for name in ("critical", "differing", "regions"):
         if names := getattr(suite, name):
-            yield f"{name}: {_list(names)}"
+            yield f"{name}: {flow(names)}"
     if suite.conditions != _conditions(suite.items):
-        yield f"conditions: {_list(suite.conditions)}"
+        yield f"conditions: {flow(suite.conditions)}"
+    if suite.meta:
+        yield f"meta: {flow(suite.meta)}"
 
 
 def _predictions(suite: Suite) -> Iterator[str]:
@@ -219,7 +231,7 @@ def _items(suite: Suite) -> Iterator[str]:
     for item in suite.items:
         yield f"  {item.number}:"
         if item.labels:
-            yield f"    {_LABELS}: {_mapping(item.labels)}"
+            yield f"    {_LABELS}: {flow(item.labels)}"
         for condition in dict.fromkeys(variant.condition for variant in item.variants):
             if condition == _LABELS:
                 raise SuiteError(f"{suite.name}: no condition can be called {_LABELS!r} in YAML")
@@ -238,15 +250,3 @@ def _line(suite: Suite, variant: Variant) -> str:
     return "|".join(f" {' '.join(words)} " if words else " " for words in variant.regions).strip(
         " "
     )
-
-
-def _list(names: Iterable[str]) -> str:
-    return f"[{', '.join(scalar(name, in_brackets=True) for name in names)}]"
-
-
-def _mapping(labels: Mapping[str, str]) -> str:
-    pairs = (
-        f"{scalar(name, in_brackets=True)}: {scalar(label, in_brackets=True)}"
-        for name, label in labels.items()
-    )
-    return f"{{{', '.join(pairs)}}}"

@@ -13,6 +13,7 @@ from rich.table import Table
 from src.data.files import whole_file
 from src.errors import InputError
 from src.eval.suites.aggregation import SUMMARY_KEYS, summarise
+from src.eval.suites.criteria import with_criteria
 from src.eval.suites.effects import ItemEffect
 from src.eval.suites.regions import Words
 from src.eval.suites.scoring import ItemOutcome
@@ -53,10 +54,14 @@ class RunName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Outcomes of any number of runs on any number of suites, and remarks for the reader."""
+    """Outcomes of any number of runs on any number of suites, and remarks for the reader.
+
+    With ``effects``, a table of effects, the file of the summary has flip and division too.
+    """
 
     items: pd.DataFrame
     notes: tuple[str, ...] = ()
+    effects: pd.DataFrame | None = None
 
     @property
     def summary(self) -> pd.DataFrame:
@@ -70,8 +75,11 @@ class Results:
 
     def write(self, folder: Path) -> None:
         """Write ``items.csv`` and ``summary.csv``."""
+        summary = self.summary
+        if self.effects is not None:
+            summary = with_criteria(summary, self.effects, _summary_keys(self.items))
         write_table(folder / ITEMS_FILE, self.items)
-        write_table(folder / SUMMARY_FILE, self.summary)
+        write_table(folder / SUMMARY_FILE, summary)
 
     def tables(self, *, title: str = "Accuracy") -> list[Table]:
         """For each corpus a table for the terminal: classes as rows, models as columns."""
@@ -96,7 +104,21 @@ def items_frame(scored: Iterable[tuple[RunName, Sequence[ItemOutcome]]]) -> pd.D
 
 
 def _item_row(name: RunName, one: ItemOutcome) -> dict[str, object]:
-    row: dict[str, object] = {
+    return {
+        **_whose(name, one),
+        "prediction": one.prediction,
+        "outcome": one.outcome,
+        "tie": one.tie,
+        "difference_bits": one.difference_bits,
+        "unknown": len(one.unknown),
+        "unknown_words": " ".join(one.unknown),
+        **_labels(one.labels),
+    }
+
+
+def _whose(name: RunName, one: ItemOutcome | ItemEffect) -> dict[str, object]:
+    """Whose result a row is, and on what."""
+    return {
         "run": name.run,
         "model": name.model,
         "corpus": name.corpus,
@@ -105,28 +127,14 @@ def _item_row(name: RunName, one: ItemOutcome) -> dict[str, object]:
         "class": one.kind,
         "modifier": one.modifier,
         "item": one.item,
-        "prediction": one.prediction,
-        "outcome": one.outcome,
-        "tie": one.tie,
-        "difference_bits": one.difference_bits,
-        "unknown": len(one.unknown),
-        "unknown_words": " ".join(one.unknown),
     }
-    return row | _labels(one.labels)
 
 
 def effects_frame(measured: Iterable[tuple[RunName, Sequence[ItemEffect]]]) -> pd.DataFrame:
     """One row per run, item and effect, in bits; labels become columns of their own."""
     rows = [
         {
-            "run": name.run,
-            "model": name.model,
-            "corpus": name.corpus,
-            "seed": name.seed,
-            "suite": one.suite,
-            "class": one.kind,
-            "modifier": one.modifier,
-            "item": one.item,
+            **_whose(name, one),
             "effect": one.effect,
             "value_bits": one.value_bits,
             **_labels(one.labels),

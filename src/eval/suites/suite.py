@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from src.checks import nearest
 from src.errors import GardenpathError
@@ -79,7 +79,8 @@ class Suite:
     ``kind`` is the class of phenomenon (``classifier_noun``), ``modifier`` the type of the material
     between the words that depend on each other; both are empty where a suite has none. ``spaced``
     says whether words are written with blanks between them. ``critical`` names the region that the
-    conditions are about: only there and where a suite says so may the variants differ.
+    conditions are about: only there and where a suite says so may the variants differ. ``meta`` is
+    what else a file says about the suite, such as author and tags; it is kept and not used.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Suite:
     differing: tuple[str, ...] = ()
     description: str = ""
     reference: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def sentences(self) -> tuple[tuple[str, ...], ...]:

@@ -5,7 +5,7 @@ as further entries, which SyntaxGym ignores, and is read back. Where a file has 
 predictions are numbered, the critical regions are those of the predictions, and the variants are
 taken to differ on purpose in the regions in which most items do.
 
-Author and tags of a file are not kept. Runs of blanks within a region count as one.
+All entries of ``meta`` are kept. Runs of blanks within a region count as one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from src.data.files import read_text
 from src.errors import InputError
 from src.eval.suites.averaging import with_single_variants
 from src.eval.suites.formula import WHOLE_SENTENCE, Formula, FormulaError, Number, Term
@@ -33,6 +34,11 @@ from src.eval.suites.suite import (
 # SyntaxGym computes all metrics under this name and compares sums.
 _ALL_METRICS = "all"
 _CONDITION = re.compile(r"[A-Za-z0-9_-]+")
+# What suites know of themselves; all other entries of ``meta`` pass through.
+OWN_META = (
+    *("name", "language", "version", "kind", "modifier", "metric", "normalised", "spaced"),
+    *("conditions", "critical", "differing", "comment", "reference"),
+)
 _NOT_IN_TERMS = re.compile(r"[;()\[\]%]")
 
 
@@ -51,11 +57,7 @@ def load_syntaxgym(path: str | Path) -> Suite:
 
 def _read(path: str | Path) -> Any:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", path=path) from error
+        return json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise InputError(f"is not JSON: {error.msg}", path=path, line=error.lineno) from error
 
@@ -76,22 +78,33 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
     found = dict.fromkeys(v.condition for item in items for v in item.variants)
     return Suite(
         name=str(meta["name"]),
-        language=str(meta.get("language", "en")),
+        language=_text(meta, "language", "en"),
         regions=regions,
         conditions=tuple(meta.get("conditions", found)),
         predictions=predictions,
         items=items,
-        kind=str(meta.get("kind", "")),
-        modifier=str(meta.get("modifier", "")),
-        version=str(meta.get("version", "1")),
-        metric=_metric(str(meta.get("metric", "sum")), path),
+        kind=_text(meta, "kind"),
+        modifier=_text(meta, "modifier"),
+        version=_text(meta, "version", "1"),
+        metric=_metric(_text(meta, "metric", "sum"), path),
         normalised=bool(meta.get("normalised", False)),
         spaced=bool(meta.get("spaced", True)),
         critical=tuple(meta.get("critical", critical_regions(predictions, regions))),
         differing=tuple(meta.get("differing", differing_regions(items, regions))),
-        description=str(meta.get("comment", "")),
-        reference=str(meta.get("reference", "")),
+        description=_text(meta, "comment"),
+        reference=_text(meta, "reference"),
+        meta={key: value for key, value in meta.items() if _is_further(key, value)},
     )
+
+
+def _text(meta: Mapping[str, Any], key: str, otherwise: str = "") -> str:
+    value = meta.get(key)
+    return otherwise if value is None else str(value)
+
+
+def _is_further(key: str, value: object) -> bool:
+    """Whether an entry has to be kept; an empty author is written in any case."""
+    return key not in OWN_META and (key, value) != ("author", "")
 
 
 def _metric(name: str, path: str | Path) -> Metric:
@@ -194,6 +207,7 @@ def _meta(suite: Suite) -> dict[str, Any]:
         "conditions": list(suite.conditions),
         "critical": list(suite.critical),
         "differing": list(suite.differing),
+        **{key: value for key, value in suite.meta.items() if key not in OWN_META},
     }
 
 

@@ -5,14 +5,18 @@ Values are taken as they are written: ``no`` is a word, not false.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 from src.checks import nearest
+from src.data.files import read_text
 from src.errors import InputError
 
 _QUOTES = "put quotation marks around text that begins with a sign such as [ or | or holds ': '"
@@ -40,13 +44,9 @@ class YamlNodes:
 
     def root(self) -> yaml.Node:
         """The whole file as one node. The safe loader resolves nothing but plain data."""
+        text = read_text(self.path)
         try:
-            text = Path(self.path).read_text(encoding="utf-8")
             node: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", path=self.path) from error
-        except UnicodeDecodeError as error:
-            raise InputError("is not UTF-8 text", path=self.path) from error
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else None
             problem = error.problem or "is not YAML"
@@ -91,6 +91,26 @@ class YamlNodes:
         if chosen not in choices:
             raise self.error(f"{what}: {chosen!r} is not known", node, nearest(chosen, choices))
         return chosen
+
+    def plain(self, node: yaml.Node, what: str) -> Any:
+        """A value of any depth, with the types of YAML; what JSON cannot say is refused."""
+        try:
+            return json.loads(json.dumps(SafeConstructor().construct_document(node)))
+        except (yaml.YAMLError, TypeError, ValueError) as error:
+            remedy = "put dates and the like in quotation marks"
+            raise self.error(f"{what} must be text, numbers or lists", node, remedy) from error
+
+
+def flow(value: Any) -> str:
+    """A value of any depth as YAML on one line."""
+    if isinstance(value, str):
+        return scalar(value, in_brackets=True)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{flow(name)}: {flow(one)}' for name, one in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(flow, value))}]"
+    dumped: str = yaml.safe_dump([value], default_flow_style=True)
+    return dumped.strip()[1:-1]
 
 
 @lru_cache(maxsize=10_000)

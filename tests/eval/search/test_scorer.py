@@ -10,9 +10,10 @@ import pytest
 
 from src.data.brackets import parse_tree
 from src.data.encoded import encode_sentences
+from src.data.sharing import Sharing
 from src.data.vocabulary import Vocabulary
 from src.eval.search.result import SentenceResult
-from src.eval.search.scorer import Sharing, StructuredScorer, word_log_probs_of
+from src.eval.search.scorer import StructuredScorer, word_log_probs_of
 from src.eval.search.settings import Particle, WordSync
 from tests.eval.search.toy_model import random_model
 from tests.tree_samples import encode_trees
@@ -67,11 +68,10 @@ def test_progress_work_and_sharing_are_known() -> None:
     scorer.word_log_probs([["a", "b", "c"], ["a", "b", "b"], ["a", "b", "c"]])
     assert sorted(done) == [3, 3, 3]
     # a, ab, abc, abb and two ends, of nine words and three ends.
-    assert scorer.sharing == Sharing(tokens=12, searched=6)
+    assert scorer.sharing == Sharing(tokens=12, computed=6)
     assert scorer.sharing.saved == 0.5
     assert scorer.work.words == 6
     assert scorer.failures == {}
-    assert Sharing(0, 0).saved == 0.0
 
 
 def test_failures_are_kept_by_number_and_leave_no_numbers() -> None:

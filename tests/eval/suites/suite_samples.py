@@ -31,6 +31,14 @@ WORDS = st.sampled_from([*_PLAIN, *_SIGNS])
 NAMES = ["alpha", "b_2", "no", "with blank", "c-d", "x: y", "e,f", "#g", "名"]
 TEXTS = st.sampled_from(["", "plain", "two: parts", "# sign", "a 'quoted' \"text\"", "null", "1.0"])
 
+# Whatever JSON can say, strings of several lines and those that look like something else included.
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+META = st.dictionaries(st.sampled_from(["author", "tags", "a: b", "no"]), _VALUES, max_size=3)
+
 
 def small_suite() -> Suite:
     """Two items of the running example, with nothing to complain about."""
@@ -105,4 +113,5 @@ def suites(draw: st.DrawFn, *, most_variants: int = 2) -> Suite:
         differing=draw(chosen),
         description=draw(TEXTS),
         reference=draw(TEXTS),
+        meta={key: value for key, value in draw(META).items() if (key, value) != ("author", "")},
     )

@@ -69,6 +69,13 @@ def test_several_lines_labels_and_empty_regions(tmp_path: Path) -> None:
     ]
 
 
+def test_what_else_is_said_about_a_suite(tmp_path: Path) -> None:
+    text = SAMPLE.replace("kind:", "meta: {author: A. Writer, tags: [a, 'no'], year: 2001}\nkind:")
+    suite = load(tmp_path, text)
+    assert suite.meta == {"author": "A. Writer", "tags": ["a", "no"], "year": 2001}
+    assert replace(suite, meta={}) == small_suite()
+
+
 def test_yes_and_no_are_words(tmp_path: Path) -> None:
     text = SAMPLE.replace("regions: [context, classifier, noun, end]", "regions: [no]").replace(
         "critical: [noun]\ndiffering: [classifier]\n", ""
@@ -101,6 +108,11 @@ def test_numbers_in_predictions_become_names(tmp_path: Path) -> None:
         ("modifier: none", "modifyer: none", 5, "no entry 'modifyer' (did you mean 'modifier'?)"),
         ("spaced: false", "spaced: maybe", 6, "spaced: 'maybe' is not known (valid: true, false)"),
         ("spaced: false", "metric: summ", 6, "did you mean 'sum'?"),
+        ("spaced: false", "meta: Writer", 6, "meta must be lines of the form 'key: value'"),
+        ("spaced: false", "meta: {spaced: false}", 6, "'spaced' is said by the suite itself"),
+        ("spaced: false", "meta: {year: 2001-01-02}", 6, "meta: year must be text, numbers or"),
+        ("spaced: false", "meta: {a: &a [*a]}", 6, "meta: a must be text, numbers or lists"),
+        ("spaced: false", "meta: {a: !!python/name:os.system x}", 6, "meta: a must be text"),
         ("language: zh\n", "", 1, "language missing"),
         ("regions: [context,", "regions: [end,", 10, "regions: 'end' stands twice"),
         ("match:    他 有 一 | 只 | 猫 | 。", "match: | | |", 15, "quotation marks"),

@@ -69,6 +69,36 @@ def test_a_suite_as_others_write_it(tmp_path: Path) -> None:
     assert (suite.language, suite.spaced, suite.description) == ("en", True, "why")
 
 
+def test_all_that_is_said_about_a_suite_is_kept(tmp_path: Path) -> None:
+    further = {
+        "author": "A. Writer",
+        "tags": ["wh", "gap"],
+        "year": 2001,
+        "more": {"a": None},
+    }
+    content = minimal()
+    content["meta"] |= further
+    suite = load(tmp_path, content)
+    assert suite.meta == further
+    written = json.loads(dump_syntaxgym(suite))
+    assert {key: written["meta"][key] for key in content["meta"]} == content["meta"]
+    assert load(tmp_path, written) == suite
+
+
+def test_the_suite_itself_wins_over_what_is_said_about_it(tmp_path: Path) -> None:
+    suite = replace(load(tmp_path, minimal()), meta={"name": "other", "tags": []})
+    meta = json.loads(dump_syntaxgym(suite))["meta"]
+    assert (meta["name"], meta["tags"], meta["author"]) == ("test", [], "")
+
+
+def test_nothing_is_said_with_null(tmp_path: Path) -> None:
+    content = minimal()
+    content["meta"] |= {"comment": None, "reference": None, "language": None, "metric": None}
+    suite = load(tmp_path, content)
+    assert (suite.description, suite.reference) == ("", "")
+    assert (suite.language, suite.metric) == ("en", "sum")
+
+
 @given(suites(most_variants=1))
 def test_what_is_written_is_read(suite: Suite) -> None:
     usable = replace(
@@ -212,6 +242,8 @@ def test_published_suites_keep_every_word(reference_data: Path) -> None:
         content = json.loads(path.read_text(encoding="utf-8"))
         written = json.loads(dump_syntaxgym(load_syntaxgym(path)))
         assert written["region_meta"] == content["region_meta"]
+        kept = {key: written["meta"][key] for key in content["meta"]}
+        assert kept | {"metric": ""} == content["meta"] | {"metric": ""}
         for old, new in zip(content["items"], written["items"], strict=True):
             assert old["item_number"] == new["item_number"]
             for before, after in zip(old["conditions"], new["conditions"], strict=True):

@@ -27,7 +27,7 @@ from src.eval.surprisal import (
     TableHeader,
     rows_of,
 )
-from src.eval.surprisal_files import (
+from src.eval.surprisal_table import (
     COLUMNS,
     check_extension,
     read_surprisals,
