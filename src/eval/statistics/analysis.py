@@ -124,12 +124,17 @@ def _coding_mistakes(column: str, rule: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedPart:
-    """One combination of the split, the rows it has, and the model that was fitted to them."""
+    """One combination of the split, and the model that was fitted to its rows.
+
+    Where the model failed and outcomes were exchanged instead, ``strata`` are the columns within
+    which they were.
+    """
 
     part: Mapping[str, str]
     formula: str
     codings: Mapping[str, Coding]
     fit: MixedFit
+    strata: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +142,8 @@ class AnalysisResult:
     """The answer: tables, sentences, and what could not be answered and why.
 
     ``data`` is the tidy table behind it. Tables of estimates have the columns ``term``,
-    ``estimate``, ``low`` and ``high``.
+    ``estimate``, ``low`` and ``high``; those of mixed models also ``test`` and ``remark``: what p
+    is of, and why there is no estimate where there is none.
     """
 
     analysis: Analysis

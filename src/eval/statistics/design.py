@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from src.eval.statistics.coding import (
     code_factors,
     readable_name,
 )
+from src.eval.statistics.loadings import Loadings
 
 _RANK_TOLERANCE = 1e-9
 # Below this standard deviation (relative to the residual one) a random effect counts as absent.
@@ -91,6 +92,21 @@ class Design:
         """Which parameters θ stand on the diagonal of Λ, and so are not negative."""
         return np.array([r == c for term in self.terms for r, c in term.places], dtype=bool)
 
+    @cached_property
+    def loadings(self) -> Loadings:
+        """The matrix of random effects, row by row."""
+        offsets = np.cumsum([0, *(len(term.names) for term in self.terms)])
+        return Loadings(
+            self.random,
+            sizes=[len(term.names) for term in self.terms],
+            levels=[term.levels for term in self.terms],
+            places=[
+                (int(offset) + row, int(offset) + column)
+                for offset, term in zip(offsets, self.terms, strict=False)
+                for row, column in term.places
+            ],
+        )
+
     def factor(self, theta: Floats) -> Any:
         """The sparse matrix Λ(θ)."""
         size = self.random.shape[1]
@@ -111,6 +127,17 @@ class Design:
                 block[place] = theta[start]
                 start += 1
             yield term, block @ block.T
+
+    def with_positive_scales(self, theta: Floats) -> Floats:
+        """Parameters of the same covariances: a column of Λ and its negative say the same."""
+        turned, start = theta.copy(), 0
+        for term in self.terms:
+            columns = np.array([column for _, column in term.places])
+            part = turned[start : start + len(columns)]  # a view
+            scales = {c: part[n] for n, (r, c) in enumerate(term.places) if r == c}
+            part *= [-1.0 if scales[column] < 0.0 else 1.0 for column in columns]
+            start += len(columns)
+        return turned
 
     def is_singular(self, theta: Floats) -> bool:
         """Whether some random effect has no variance, or is a combination of others."""
@@ -173,11 +200,17 @@ def fixed_variables(formula: str) -> tuple[str, ...]:
     return tuple(sorted({str(name) for name in _parse(formula).fixed_variables}))
 
 
+def slope_variables(formula: str) -> tuple[str, ...]:
+    """The columns whose effects vary by group."""
+    return tuple(sorted({str(name) for name in _parse(formula).random_variables}))
+
+
 def response_variable(formula: str) -> str:
     """The column that a formula explains."""
     return str(_parse(formula).response)
 
 
+@cache
 def _parse(formula: str) -> Any:
     try:
         return parse_formula(formula)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
 from src.eval.statistics.coding import Floats, StatisticsError
@@ -50,7 +50,7 @@ class TTest:
 def bootstrap_mean(
     values: ArrayLike,
     *,
-    items: Sequence[Any] | None = None,
+    items: Sequence[Any] | NDArray[Any] | None = None,
     samples: int = SAMPLES,
     seed: int = 0,
     level: float = LEVEL,
@@ -77,14 +77,13 @@ def bootstrap_mean(
     return Interval(mean=float(units.mean()), low=float(low), high=float(high), n=size)
 
 
-def _units(values: ArrayLike, items: Sequence[Any] | None) -> np.ndarray[Any, Any]:
+def _units(values: ArrayLike, items: Sequence[Any] | NDArray[Any] | None) -> np.ndarray[Any, Any]:
     flat = np.asarray(values, dtype=np.float64)
     finite = np.isfinite(flat)
     if items is None:
         return flat[finite]
-    column = pd.Series(flat[finite])
-    names = pd.Series(list(items))[finite].to_numpy()
-    return np.asarray(column.groupby(names, sort=False).mean().to_numpy())
+    places, _ = pd.factorize(np.asarray(items)[finite])
+    return np.bincount(places, flat[finite]) / np.bincount(places)
 
 
 def t_test(values: ArrayLike, *, against: float = 0.0, level: float = LEVEL) -> TTest:

@@ -10,13 +10,9 @@ with W the variances of the responses at û (Bates et al. 2015; what lme4 minimi
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from src.eval.statistics.coding import Floats
@@ -24,8 +20,11 @@ from src.eval.statistics.design import Design
 from src.eval.statistics.factor import PositiveFactor
 
 _NEWTON_STEPS = 200
-# The decrement of a Newton step bounds how far the penalised deviance is from its minimum.
-_DECREMENT = 1e-13
+# The decrement of a Newton step says how far the penalised deviance is from its minimum. log |H| is
+# no minimum, so it is as far off as the random effects are, which is the root of that.
+_DECREMENT = 1e-20
+# Nearer than this whole steps lead there, and values differ by rounding alone.
+_NEAR = 1e-10
 _SMALLEST_STEP = 1e-8
 
 
@@ -43,11 +42,12 @@ class LaplaceLikelihood:
     """−2 log likelihood of a design, as a function of ``(θ, β)``."""
 
     def __init__(self, design: Design) -> None:
-        self._design = design
+        self._fixed = design.fixed
+        self._loadings = design.loadings
         self._trials = design.weights
         self._successes = design.weights * design.response
-        self._start = np.zeros(design.random.shape[1])
-        self._theta_count = len(design.entries)
+        self._start = np.zeros(self._loadings.size)
+        self._theta_count = len(self._loadings.places)
 
     @property
     def constant(self) -> float:
@@ -62,21 +62,21 @@ class LaplaceLikelihood:
     def deviance(self, parameters: Floats) -> tuple[float, Floats]:
         """−2 log likelihood, without the constant, and its gradient."""
         theta, beta = self._split(parameters)
-        design = self._design
-        factor = design.factor(theta)
-        loadings = (design.random @ factor).tocsr()  # ZΛ
-        mode = self._mode(loadings, design.fixed @ beta)
-        return mode.deviance + mode.factor.logdet, self._gradient(mode, factor, loadings)
+        entries = self._loadings.scaled(theta)  # of ZΛ
+        mode = self._mode(entries, self._fixed @ beta)
+        return mode.deviance + mode.factor.logdet, self._gradient(mode, entries)
 
     def expected_covariance(self, parameters: Floats) -> Floats:
         """The covariance of β at fixed θ, from expected information (lme4's ``RX``)."""
         theta, beta = self._split(parameters)
-        loadings = (self._design.random @ self._design.factor(theta)).tocsr()
-        mode = self._mode(loadings, self._design.fixed @ beta)
-        weighted = self._variances(mode.means)[:, None] * self._design.fixed
-        cross = loadings.T @ weighted
+        entries = self._loadings.scaled(theta)
+        mode = self._mode(entries, self._fixed @ beta)
+        weighted = self._variances(mode.means)[:, None] * self._fixed
+        cross = np.column_stack(
+            [self._loadings.backward(entries, column) for column in weighted.T]
+        )  # (random effects, coefficients)
         explained = cross.T @ mode.factor.solve(cross)
-        return np.asarray(np.linalg.pinv(self._design.fixed.T @ weighted - explained))
+        return np.asarray(np.linalg.pinv(self._fixed.T @ weighted - explained))
 
     def _split(self, parameters: Floats) -> tuple[Floats, Floats]:
         return parameters[: self._theta_count], parameters[self._theta_count :]
@@ -85,18 +85,19 @@ class LaplaceLikelihood:
         return np.asarray(self._trials * means * (1.0 - means))
 
     def _penalised(self, predictor: Floats, effects: Floats) -> float:
-        log_prob = self._successes * predictor - self._trials * np.logaddexp(0.0, predictor)
-        return float(-2.0 * log_prob.sum() + effects @ effects)
+        log_prob = self._successes @ predictor - self._trials @ np.logaddexp(0.0, predictor)
+        return float(-2.0 * log_prob + effects @ effects)
 
-    def _mode(self, loadings: Any, offset: Floats) -> _Mode:
+    def _mode(self, entries: Floats, offset: Floats) -> _Mode:
         """Newton's method; the penalised deviance is convex, so that halving steps suffices."""
-        effects = self._start
-        predictor = offset + loadings @ effects
+        loadings, effects = self._loadings, self._start
+        predictor = offset + loadings.forward(entries, effects)
         value = self._penalised(predictor, effects)
         for _ in range(_NEWTON_STEPS):
             means = expit(predictor)
-            factor = self._factor(loadings, means)
-            slope = loadings.T @ (self._successes - self._trials * means) - effects
+            factor = loadings.factor(entries, self._variances(means))
+            residuals = self._successes - self._trials * means
+            slope = loadings.backward(entries, residuals) - effects
             step = factor.solve(slope)
             decrement = float(step @ slope)
             if decrement <= _DECREMENT:
@@ -104,65 +105,39 @@ class LaplaceLikelihood:
             share = 1.0
             while share > _SMALLEST_STEP:
                 moved = effects + share * step
-                new_predictor = offset + loadings @ moved
+                new_predictor = offset + loadings.forward(entries, moved)
                 new_value = self._penalised(new_predictor, moved)
-                if new_value <= value:
+                if new_value <= value or decrement < _NEAR:
                     break
                 share /= 2.0
             else:
                 break  # no step helps any more: rounding
             effects, predictor, value = moved, new_predictor, new_value
         self._start = effects  # the modes at nearby parameters are near
-        means = expit(predictor)
-        return _Mode(effects, means, value, self._factor(loadings, means))
+        return _Mode(effects, means, value, factor)
 
-    def _factor(self, loadings: Any, means: Floats) -> PositiveFactor:
-        return PositiveFactor(loadings.T @ loadings.multiply(self._variances(means)[:, None]))
-
-    def _leverages(self, factor: Any, inverse: Floats) -> Floats:
-        """The diagonal of ``ZΛ H⁻¹ Λ'Z'``: how much each row's predictor may still vary."""
-        spread = np.asarray(factor @ (factor @ inverse).T)
-        columns, values = self._padded
-        totals = np.zeros(len(columns))
-        for first, second in itertools.product(range(columns.shape[1]), repeat=2):
-            entries = spread[columns[:, first], columns[:, second]]
-            totals += values[:, first] * values[:, second] * entries
-        return totals
-
-    @cached_property
-    def _padded(self) -> tuple[NDArray[np.intp], Floats]:
-        """The entries of each row of Z, filled up with zeros to the longest row."""
-        random = self._design.random
-        lengths = np.diff(random.indptr)
-        columns = np.zeros((random.shape[0], int(lengths.max(initial=0))), dtype=np.intp)
-        values = np.zeros(columns.shape)
-        rows = np.repeat(np.arange(len(lengths)), lengths)
-        places = np.arange(len(rows)) - np.repeat(random.indptr[:-1], lengths)
-        columns[rows, places], values[rows, places] = random.indices, random.data
-        return columns, values
-
-    def _gradient(self, mode: _Mode, factor: Any, loadings: Any) -> Floats:
+    def _gradient(self, mode: _Mode, entries: Floats) -> Floats:
         """Derivatives of d(û) + log |H|, where û and W change with the parameters too."""
-        design, effects = self._design, mode.effects
+        loadings, effects = self._loadings, mode.effects
         residuals = self._successes - self._trials * mode.means
         variances = self._variances(mode.means)
-        inverse = mode.factor.inverse(len(effects))
+        inverse = mode.factor.inverse()
+        spread = loadings.spread(entries, inverse)
+        # The diagonal of ZΛ H⁻¹ Λ'Z': how much each row's predictor may still vary.
+        leverages = np.einsum("rw,rw->r", entries, spread)
         # d log|H| / dη of each row: W changes by W(1 − 2μ).
-        skews = variances * (1.0 - 2.0 * mode.means) * self._leverages(factor, inverse)
+        skews = variances * (1.0 - 2.0 * mode.means) * leverages
         # How log|H| changes as û moves, carried back through û's own equation.
-        adjoint = inverse @ (loadings.T @ skews)
-        carried = variances * (loadings @ adjoint)
-        of_beta = design.fixed.T @ (skews - 2.0 * residuals - carried)
-        of_rows = design.random.T @ residuals  # Z'r
-        of_logdet = (design.random.T @ loadings.multiply(variances[:, None])) @ inverse
-        of_theta = np.zeros(self._theta_count)
-        for number, (rows, columns) in enumerate(design.entries):
-            moved = np.zeros(len(effects))
-            np.add.at(moved, rows, effects[columns])
-            along = design.random @ moved  # ZΛ_k û
-            of_theta[number] = (
-                along @ (skews - 2.0 * residuals - carried)
-                + of_rows[rows] @ adjoint[columns]
-                + 2.0 * of_logdet[rows, columns].sum()
+        adjoint = inverse @ loadings.backward(entries, skews)
+        carried = variances * loadings.forward(entries, adjoint)
+        of_predictor = skews - 2.0 * residuals - carried
+        of_theta = np.empty(self._theta_count)
+        for number, (row, column) in enumerate(loadings.places):
+            # By Z dΛ the effect of one column reaches the predictor through the value of another.
+            values, reached = loadings.values[:, row], loadings.columns[:, column]
+            of_theta[number] = values @ (
+                of_predictor * effects[reached]
+                + residuals * adjoint[reached]
+                + 2.0 * variances * spread[:, column]
             )
-        return np.concatenate([of_theta, of_beta])
+        return np.concatenate([of_theta, self._fixed.T @ of_predictor])

@@ -10,7 +10,10 @@ from typing import Literal
 import pandas as pd
 
 Family = Literal["gaussian", "binomial"]
-Engine = Literal["mixedlm", "laplace", "profiled"]
+Engine = Literal["laplace", "profiled", "mixedlm"]
+# Why estimates mean nothing. Separation: some outcomes are all right or all wrong. Divergence:
+# estimates run off for another reason.
+Failure = Literal["separation", "divergence", "no convergence"]
 
 RESIDUAL = "Residual"
 
@@ -48,8 +51,10 @@ class RandomEffect:
 class MixedFit:
     """A fitted model and how far it can be trusted.
 
+    With a ``failure`` its estimates mean nothing, and those of separated outcomes are not numbers.
     ``singular`` means that some random effect has no variance of its own; ``warnings`` say in words
-    what a reader should know. ``log_likelihood`` is restricted for linear models.
+    what a reader should know. ``log_likelihood`` is restricted for linear models. ``engine`` is the
+    likelihood that was searched, or ``mixedlm`` where the search had to begin at its parameters.
     """
 
     formula: str
@@ -59,10 +64,15 @@ class MixedFit:
     groups: Mapping[str, int]
     log_likelihood: float
     n: int
-    converged: bool
+    failure: Failure | None
     singular: bool
     engine: Engine
     warnings: tuple[str, ...] = ()
+
+    @property
+    def converged(self) -> bool:
+        """Whether the estimates can be relied on."""
+        return self.failure is None
 
     def effect(self, name: str) -> FixedEffect:
         """A fixed effect by name."""

@@ -1,8 +1,8 @@
-"""Minima of likelihoods in which some parameters, being scales, are not negative."""
+"""Minima of likelihoods in which some parameters are scales, whose sign says nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from src.eval.statistics.coding import Floats
+
+# So far a scale is moved from zero to see whether the likelihood falls or rises there.
+_NUDGE = 0.01
 
 Objective = Callable[[Floats], tuple[float, Floats]]
 
@@ -22,33 +25,27 @@ class Optimum:
     deviance: float
 
 
-def search(objective: Objective, starts: Sequence[Floats], is_scale: NDArray[np.bool_]) -> Optimum:
-    """The lowest minimum from several starts; scales are not negative.
+def search(objective: Objective, start: Floats, is_scale: NDArray[np.bool_]) -> Optimum:
+    """The lowest minimum that is found from a start.
 
-    A scale of zero is always stationary, because the likelihood is even in it. So each that ended
-    there is moved a little, and the search goes on if that helps.
+    Likelihoods are even in scales, so that these may become negative on the way. For the same
+    reason zero is always stationary: each scale that ended there is moved a little, and the search
+    goes on if it is downhill from there.
     """
-    bounds = [(0.0, None) if scale else (None, None) for scale in is_scale]
-
-    def descend(start: Floats) -> Optimum:
-        found = minimize(
-            objective,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": 1000, "ftol": 1e-12, "gtol": 1e-5},
-        )
-        return Optimum(np.asarray(found.x), float(found.fun))
-
-    best = min((descend(start) for start in starts), key=lambda optimum: optimum.deviance)
+    best = _descend(objective, start)
     for number in np.flatnonzero(is_scale):
-        if best.parameters[number] < 1e-3:
+        if abs(best.parameters[number]) < _NUDGE / 10.0:
             moved = best.parameters.copy()
-            moved[number] = 0.05
-            if objective(moved)[0] < best.deviance - 1e-9:
-                best = min(best, descend(moved), key=lambda optimum: optimum.deviance)
+            moved[number] = _NUDGE
+            if objective(moved)[1][number] < 0.0:
+                best = min(best, _descend(objective, moved), key=lambda optimum: optimum.deviance)
     return best
+
+
+def _descend(objective: Objective, start: Floats) -> Optimum:
+    options = {"maxiter": 1000, "ftol": 1e-14, "gtol": 1e-6}
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    return Optimum(np.asarray(found.x), float(found.fun))
 
 
 def hessian(objective: Objective, parameters: Floats) -> Floats:
@@ -63,10 +60,6 @@ def hessian(objective: Objective, parameters: Floats) -> Floats:
     return np.asarray((np.array(rows) + np.array(rows).T) / 2.0)
 
 
-def is_settled(
-    gradient: Floats, curvatures: Floats, parameters: Floats, is_scale: NDArray[np.bool_]
-) -> bool:
+def is_settled(gradient: Floats, curvatures: Floats) -> bool:
     """Whether no more than a thousandth of a deviance unit is left to gain."""
-    free = ~(is_scale & (parameters <= 0.0))
-    slope = gradient[free]
-    return bool(np.sum(slope**2 / np.maximum(curvatures[free], 1e-3)) < 1e-3)
+    return bool(np.sum(gradient**2 / np.maximum(curvatures, 1e-3)) < 1e-3)

@@ -22,7 +22,7 @@ def identifiable(formula: str, table: pd.DataFrame, *, family: Family) -> tuple[
     kept, notes = [], []
     for term in parsed.random:
         written = _written(term)
-        levels = len(table[list(term.grouping_factors)].drop_duplicates())
+        levels = table.groupby(list(term.grouping_factors), sort=False, dropna=False).ngroups
         rows = len(table) if family == "gaussian" else np.inf
         if levels < 2:
             notes.append(f"{written} left out: only one level")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from src.eval.statistics.analysis import Analysis
 from src.eval.statistics.coding import StatisticsError
@@ -104,26 +105,28 @@ def means(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
     """Mean responses by part and predictor, with bootstrap intervals over items."""
     predictors = [name for name in analysis.predictors if rows[name].nunique() <= _FEW_VALUES]
     by = list(dict.fromkeys([*analysis.split, *predictors]))
-    groups = rows.groupby(by, sort=True, observed=True) if by else [((), rows)]
+    groups = rows.groupby(by, sort=True, observed=True).indices if by else {(): slice(None)}
+    responses, items = rows[analysis.measured].to_numpy(), _items(rows)
     found = []
-    for values, group in groups:
-        interval = bootstrap_mean(group[analysis.measured].to_numpy(), items=_items(group))
+    for values, places in groups.items():
+        chosen = responses[places]
+        interval = bootstrap_mean(chosen, items=None if items is None else items[places])
         found.append(
             {
-                **dict(zip(by, values, strict=True)),
+                **dict(zip(by, values if len(by) != 1 else (values,), strict=True)),
                 "mean": interval.mean,
                 "low": interval.low,
                 "high": interval.high,
                 "items": interval.n,
-                "rows": len(group),
+                "rows": len(chosen),
             }
         )
     return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "items", "rows"])
 
 
-def _items(group: pd.DataFrame) -> list[str] | None:
-    """What the rows of a group are about; None where they are not about single items."""
-    named = [name for name in ("class", "suite", "item") if name in group.columns]
+def _items(rows: pd.DataFrame) -> NDArray[np.intp] | None:
+    """The number of the item that each row is about; None where rows are not about single items."""
+    named = [name for name in ("class", "suite", "item") if name in rows.columns]
     if "item" not in named:
         return None
-    return ["\t".join(map(str, row)) for row in group[named].itertuples(index=False)]
+    return np.asarray(rows.groupby(named, sort=False, dropna=False).ngroup().to_numpy())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from string import Template
 
 _NAMES = {
@@ -78,3 +78,31 @@ def sentence(
     template = cases.get(case) or f"Not shown: {cases.get('more', '')}"
     filled = Template(template).safe_substitute(values).strip()
     return f"{filled[:1].upper()}{filled[1:]}: {numbers}"
+
+
+def undecided(cases: Mapping[str, str], values: Mapping[str, str], *, numbers: str) -> str:
+    """What is said where there is no test: only the question, and the numbers that there are."""
+    claim = cases.get("more") or cases.get("less") or "there is an effect"
+    filled = Template(claim).safe_substitute(values).strip()
+    return f"This model cannot say whether {filled}: {numbers}"
+
+
+def counts(groups: Sequence[tuple[str, float, int]]) -> str:
+    """``right in all 30 comparisons (LSTM), in 23 of 30 (RNNG)``, of names, sums and totals."""
+    said = []
+    for place, (name, right, total) in enumerate(groups):
+        share = "all" if right == total else f"{'none' if right == 0 else f'{right:.4g}'} of"
+        before, after = ("right ", " comparisons") if place == 0 else ("", "")
+        said.append(f"{before}in {share} {total}{after} ({name})")
+    return ", ".join(said)
+
+
+def means(groups: Sequence[tuple[str, float]]) -> str:
+    """``mean 0.41 (CTB), 0.52 (xinhua)``, of names and means."""
+    return "mean " + ", ".join(f"{number(mean)} ({name})" for name, mean in groups)
+
+
+def listed(names: Sequence[str]) -> str:
+    """``item``, ``item and seed``, ``item, modifier and seed``."""
+    said = [readable(name) for name in names]
+    return " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]]))

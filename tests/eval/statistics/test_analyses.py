@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from src.errors import ConfigError, InputError
+from src.eval.statistics import mixed_answer
 from src.eval.statistics.analyses import run_analysis
 from src.eval.statistics.analysis import load_analyses, load_analysis, make_analysis
 from src.eval.statistics.mixed import fit_mixed
+from src.eval.statistics.mixed_fit import Failure, MixedFit
 from src.eval.statistics.random_terms import identifiable
+from src.eval.statistics.wording import p_value
 from tests.eval.statistics.tables import effect_table, item_table, mandarin_outcomes
 
 FOLDER = Path(__file__).parents[3] / "conf" / "analysis"
@@ -48,6 +53,91 @@ def test_structural_supervision_class_by_class() -> None:
         alone.effect("syntax").estimate, abs=1e-6
     )
     assert {"term", "estimate", "low", "high"} <= set(estimates.columns)
+
+
+def _one_always_right() -> pd.DataFrame:
+    """RNNG is right in all comparisons, LSTM is not."""
+    table = item_table({"lstm": 0.7, "rnng": 0.9}, modifiers=("none",), items=15)
+    table.loc[table["model"] == "rnng", "outcome"] = 1.0
+    return table
+
+
+def test_where_one_model_is_always_right_outcomes_are_counted_and_exchanged() -> None:
+    table = _one_always_right()
+    wrong = int((table["outcome"] == 0.0).sum())
+    result = run_analysis(ANALYSES["supervision"], table)
+    (said,) = result.sentences
+    p = binomtest(0, wrong).pvalue  # every pair that differs does so in the same direction
+    assert p < 0.05
+    assert said == (
+        f"RNNG is more accurate than LSTM on verb-noun: right in {30 - wrong} of 30 comparisons "
+        f"(LSTM), in all 30 (RNNG); permutation test within item and seed, {p_value(p)}; "
+        "the mixed model has no finite estimate where all is right or all is wrong"
+    )
+    row = result.tables["estimates"].iloc[0]
+    assert row[["estimate", "standard_error", "statistic", "low", "high"]].isna().all()
+    assert row["p"] == pytest.approx(p)
+    assert row["test"] == "permutation test within item and seed"
+    assert row["remark"].startswith("the mixed model has no finite estimate")
+    assert result.fits[0].strata == ("item", "seed")
+    assert not result.tables["fits"]["converged"].any()
+
+
+def test_a_few_exceptions_show_no_difference() -> None:
+    table = _one_always_right()
+    table.loc[table["model"] == "lstm", "outcome"] = 1.0
+    table.loc[table.index[:2], "outcome"] = 0.0
+    (said,) = run_analysis(ANALYSES["supervision"], table).sentences
+    assert said.startswith("No difference between RNNG and LSTM on verb-noun could be shown: right")
+    assert "p = .500" in said
+
+
+def test_without_anything_to_exchange_nothing_is_claimed() -> None:
+    table = item_table({"lstm": 0.7}, classes=("missing_object", "verb_noun"))
+    table.loc[table["class"] == "missing_object", "outcome"] = 1.0
+    result = run_analysis(ANALYSES["syntax_and_semantics"], table)
+    right = int(table.loc[table["class"] == "verb_noun", "outcome"].sum())
+    assert result.sentences == (
+        "This model cannot say whether LSTM does better on syntactic than on semantic classes: "
+        f"right in {right} of 80 comparisons (verb-noun), in all 80 (missing object); "
+        "the mixed model has no finite estimate where all is right or all is wrong",
+    )
+    assert result.tables["estimates"]["p"].isna().all() and result.fits[0].strata is None
+
+
+@pytest.mark.parametrize("failure", ["divergence", "no convergence"])
+@pytest.mark.parametrize("name", ["supervision", "modifier_complexity"])
+def test_a_model_that_failed_is_never_quoted(
+    monkeypatch: pytest.MonkeyPatch, name: str, failure: Failure
+) -> None:
+    def failing(*args: Any, **settings: Any) -> MixedFit:
+        return dataclasses.replace(fit_mixed(*args, **settings), failure=failure)
+
+    monkeypatch.setattr(mixed_answer, "fit_mixed", failing)
+    table = item_table(
+        MODELS, classes=("missing_object",), modifiers=("none", "subject_rc", "embedded_rc")
+    )
+    result = run_analysis(ANALYSES[name], table)
+    assert result.sentences
+    for said in result.sentences:
+        assert "b = " not in said and "permutation test within item" in said
+    assert result.tables["estimates"]["estimate"].isna().all()
+    assert result.tables["coefficients"]["estimate"].isna().all()
+
+
+def test_a_linear_model_that_failed_leaves_the_question_open(
+    monkeypatch: pytest.MonkeyPatch, effects: pd.DataFrame
+) -> None:
+    def failing(*args: Any, **settings: Any) -> MixedFit:
+        return dataclasses.replace(fit_mixed(*args, **settings), failure="no convergence")
+
+    monkeypatch.setattr(mixed_answer, "fit_mixed", failing)
+    for name in ("islandhood", "divisions", "licensing"):
+        for said in run_analysis(ANALYSES[name], effects).sentences:
+            assert said.startswith("This model cannot say whether ")
+            assert said.endswith("the mixed model did not converge")
+    (said,) = run_analysis(ANALYSES["islandhood"], effects).sentences
+    assert ": mean " in said and "(island no), " in said
 
 
 def test_means_have_intervals_over_items() -> None:

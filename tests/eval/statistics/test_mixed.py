@@ -1,9 +1,8 @@
-"""Tests of mixed models against lme4, statsmodels, and likelihoods computed the slow way."""
+"""Tests of mixed models against statsmodels, and of likelihoods computed the slow way."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import mixedlm
@@ -11,156 +10,21 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg
-from scipy.optimize import minimize
+from numpy.typing import NDArray
 from scipy.special import expit, roots_hermite
 from scipy.stats import binom, multivariate_normal
 
-from src.eval.statistics import mixed
-from src.eval.statistics.coding import Coding, Floats, StatisticsError
+from src.eval.statistics import mixed, second_opinion
+from src.eval.statistics.coding import Floats, StatisticsError
 from src.eval.statistics.design import Design, build_design
 from src.eval.statistics.laplace import LaplaceLikelihood
 from src.eval.statistics.mixed import fit_mixed
+from src.eval.statistics.mixed_fit import Family
+from src.eval.statistics.optimum import Objective, Optimum, search
 from src.eval.statistics.profiled import ProfiledLikelihood
-from tests.eval.statistics.tables import item_table, mandarin_outcomes
+from tests.eval.statistics.tables import item_table
 
-OUTCOME = "outcome ~ syntax + (1 | modifier) + (1 | item) + (1 | seed)"
-
-# Class, models, and what lme4 1.1-31 estimates: b, standard error, p.
-LME4 = {
-    "verb-noun recurrent": ("vo", ("lstm", "rnng"), 0.507, 0.195, 0.0095),
-    "verb-noun attention": ("vo", ("transformer", "plm"), 0.041, 0.165, 0.80),
-    "subordination recurrent": ("sd", ("lstm", "rnng"), 0.525, 0.310, 0.090),
-    "subordination attention": ("sd", ("transformer", "plm"), 0.193, 0.227, 0.40),
-    "missing object recurrent": ("mobj", ("lstm", "rnng"), -0.091, 0.246, 0.71),
-    "missing object attention": ("mobj", ("transformer", "plm"), 0.098, 0.195, 0.61),
-}
-
-
-@pytest.fixture(scope="module")
-def surprisals(reference_data: Path) -> Path:
-    return reference_data / "published" / "mandarin" / "surprisals"
-
-
-@pytest.mark.parametrize("case", LME4)
-def test_published_outcomes_give_the_estimates_of_lme4(surprisals: Path, case: str) -> None:
-    key, models, estimate, error, p = LME4[case]
-    fit = fit_mixed(OUTCOME, mandarin_outcomes(surprisals, key, models), family="binomial")
-    effect = fit.effect("syntax")
-    assert fit.converged
-    assert effect.estimate == pytest.approx(estimate, abs=6e-4)
-    # lme4's second derivatives are of values whose inner iteration stops early: see below.
-    assert effect.standard_error == pytest.approx(error, rel=0.04)
-    assert effect.p == pytest.approx(p, abs=0.013)
-
-
-@pytest.mark.parametrize("case", ["missing object recurrent", "missing object attention"])
-def test_standard_errors_differ_from_lme4_by_its_early_stopping(
-    surprisals: Path, case: str
-) -> None:
-    key, models, _, error, _ = LME4[case]
-    design, _ = build_design(OUTCOME, mandarin_outcomes(surprisals, key, models))
-    likelihood = LaplaceLikelihood(design)
-    start = np.array([1.0, 1.0, 1.0, 1.0, 0.0])
-    bounds = [(0, None)] * 3 + [(None, None)] * 2
-    best = minimize(likelihood.deviance, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    second = _difference_hessian(_early_stopping(design, best), best)
-    assert np.sqrt(2.0 * np.linalg.inv(second)[4, 4]) == pytest.approx(error, abs=6e-4)
-
-
-def _early_stopping(design: Design, parameters: Floats) -> Any:
-    """The deviance as lme4 computes it near given parameters.
-
-    The modes of the random effects start where they were and stop when the penalised deviance
-    changes by less than one part in ten million; log |H| is that of the step before.
-    """
-    count = len(design.entries)
-    modes = _modes(design, parameters)
-
-    def deviance(around: Floats) -> float:
-        loadings = (design.random @ design.factor(around[:count])).toarray()
-        offset, effects, old = design.fixed @ around[count:], modes, math.inf
-        inner = np.eye(len(effects))
-        while True:
-            predictor = offset + loadings @ effects
-            means = expit(predictor)
-            value = 2 * np.sum(np.logaddexp(0, predictor) - design.response * predictor)
-            value += effects @ effects
-            if abs(old - value) < 1e-7 * value:
-                return float(value + np.linalg.slogdet(inner)[1])
-            inner = loadings.T @ ((means * (1 - means))[:, None] * loadings) + np.eye(len(effects))
-            slope = loadings.T @ (design.response - means) - effects
-            effects, old = effects + np.linalg.solve(inner, slope), value
-
-    return deviance
-
-
-def _modes(design: Design, parameters: Floats) -> Floats:
-    count = len(design.entries)
-    loadings = (design.random @ design.factor(parameters[:count])).toarray()
-    offset = design.fixed @ parameters[count:]
-
-    def penalised(effects: Floats) -> tuple[float, Floats]:
-        predictor = offset + loadings @ effects
-        value = np.sum(np.logaddexp(0, predictor) - design.response * predictor)
-        slope = loadings.T @ (expit(predictor) - design.response) + effects
-        return float(value + effects @ effects / 2), slope
-
-    start = np.zeros(loadings.shape[1])
-    return np.asarray(minimize(penalised, start, jac=True, options={"gtol": 1e-9}).x)
-
-
-def _difference_hessian(function: Any, at: Floats, step: float = 1e-4) -> Floats:
-    steps = np.eye(len(at)) * step
-    return np.array(
-        [
-            [
-                function(at + a + b) - function(at + a - b)
-                - function(at - a + b) + function(at - a - b)
-                for b in steps
-            ]
-            for a in steps
-        ]
-    ) / (4 * step**2)  # fmt: skip
-
-
-def test_linear_model_with_slopes_as_in_lme4() -> None:
-    fit = fit_mixed(
-        "Reaction ~ Days + (Days | Subject)", mixedlm.load_sleepstudy(), family="gaussian"
-    )
-    intercept, days = fit.fixed
-    assert (intercept.estimate, days.estimate) == pytest.approx((251.405, 10.467), abs=1e-3)
-    assert (intercept.standard_error, days.standard_error) == pytest.approx(
-        (6.825, 1.546), abs=1e-3
-    )
-    assert days.df == pytest.approx(17.0, abs=1e-2)
-    assert days.p == pytest.approx(3.26e-6, rel=1e-2)
-    assert [effect.variance for effect in fit.random] == pytest.approx(
-        [612.10, 35.07, 654.94], rel=1e-3
-    )
-    assert fit.random[1].correlations == pytest.approx((0.066,), abs=1e-3)
-    assert fit.log_likelihood == pytest.approx(-871.814, abs=1e-3)
-    assert fit.converged and not fit.singular and fit.engine == "mixedlm"
-
-
-def test_grouped_binomial_model_as_in_lme4() -> None:
-    table = mixedlm.load_cbpp()
-    table["share"] = table["incidence"] / table["size"]
-    fit = fit_mixed(
-        "share ~ period + (1 | herd)",
-        table,
-        family="binomial",
-        codings={"period": Coding(levels=("1", "2", "3", "4"))},
-        weights="size",
-    )
-    assert [effect.name for effect in fit.fixed[1:]] == ["period[2]", "period[3]", "period[4]"]
-    assert [effect.estimate for effect in fit.fixed] == pytest.approx(
-        [-1.398, -0.992, -1.128, -1.580], abs=2e-3
-    )
-    assert [effect.standard_error for effect in fit.fixed] == pytest.approx(
-        [0.231, 0.303, 0.323, 0.422], rel=0.02
-    )
-    assert fit.random[0].deviation == pytest.approx(0.642, abs=1e-3)
-    assert fit.log_likelihood == pytest.approx(-92.026, abs=1e-3)
+SCALE = np.array([True])
 
 
 def _slopes_design(family: str) -> Design:
@@ -180,6 +44,55 @@ def test_gradient_of_the_laplace_likelihood() -> None:
     for number, step in enumerate(np.eye(6) * 1e-5):
         up, down = likelihood.deviance(parameters + step), likelihood.deviance(parameters - step)
         assert gradient[number] == pytest.approx((up[0] - down[0]) / 2e-5, abs=1e-4)
+
+
+@pytest.mark.parametrize("restricted", [True, False])
+def test_gradient_of_the_profiled_likelihood(restricted: bool) -> None:
+    likelihood = ProfiledLikelihood(_slopes_design("gaussian"), restricted=restricted)
+    theta = np.array([0.8, -0.3, 0.5, 0.4])
+    value, gradient = likelihood.with_gradient(theta)
+    assert value == likelihood.deviance(theta)
+    for number, step in enumerate(np.eye(4) * 1e-5):
+        slope = (likelihood.deviance(theta + step) - likelihood.deviance(theta - step)) / 2e-5
+        assert gradient[number] == pytest.approx(slope, abs=1e-6)
+
+
+def test_degrees_of_freedom_by_differences() -> None:
+    """Satterthwaite's formula, with every derivative taken by differences of values."""
+    table = mixedlm.load_sleepstudy().assign(Reaction=lambda rows: rows["Reaction"] / 100)
+    design, _ = build_design("Reaction ~ Days + (Days | Subject)", table)
+    likelihood = ProfiledLikelihood(design, restricted=True)
+    theta = search(likelihood.with_gradient, np.array([1.0, 0.0, 1.0]), design.is_scale).parameters
+    parameters = np.append(theta, likelihood.solve(theta).sigma)
+
+    def deviance(around: Floats) -> float:
+        solution = likelihood.solve(around[:-1])
+        profiled = likelihood.deviance(around[:-1])
+        freedom, ratio = solution.rss / solution.sigma**2, around[-1] / solution.sigma
+        return float(profiled + freedom * (2 * np.log(ratio) + 1 / ratio**2 - 1))
+
+    def variances(around: Floats) -> Floats:
+        return np.diag(likelihood.covariance(around[:-1], float(around[-1])))
+
+    steps = np.eye(len(parameters)) * 1e-3
+    slopes = [(variances(parameters + s) - variances(parameters - s)) / 2e-3 for s in steps]
+    inverse = np.linalg.inv(_difference_hessian(deviance, parameters, 1e-3) / 2)
+    expected = 2 * variances(parameters) ** 2 / np.einsum("pc,pq,qc->c", slopes, inverse, slopes)
+    assert likelihood.degrees_of_freedom(theta) == pytest.approx(expected, rel=1e-2)
+
+
+def _difference_hessian(function: Any, at: Floats, step: float) -> Floats:
+    steps = np.eye(len(at)) * step
+    return np.array(
+        [
+            [
+                function(at + a + b) - function(at + a - b)
+                - function(at - a + b) + function(at - a - b)
+                for b in steps
+            ]
+            for a in steps
+        ]
+    ) / (4 * step**2)  # fmt: skip
 
 
 def test_laplace_likelihood_is_near_the_integral() -> None:
@@ -236,24 +149,69 @@ def test_restricted_likelihood_integrates_the_fixed_effects_out() -> None:
     assert likelihood.deviance(theta) == pytest.approx(-2 * exact + constant, abs=1e-8)
 
 
-def test_a_failing_solver_is_replaced_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def _stops_at_once(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Let the search give up where it starts, so many times."""
+    left = iter(range(times))
+
+    def searched(objective: Objective, start: Floats, is_scale: NDArray[np.bool_]) -> Optimum:
+        if next(left, None) is None:
+            return search(objective, start, is_scale)
+        return Optimum(start, objective(start)[0])
+
+    monkeypatch.setattr(mixed, "search", searched)
+
+
+@pytest.mark.parametrize(
+    ("formula", "family"),
+    [
+        ("outcome ~ syntax + (1 | item)", "binomial"),
+        ("difference_bits ~ syntax + (1 | item)", "gaussian"),
+    ],
+)
+def test_a_search_that_does_not_settle_gets_another_start(
+    monkeypatch: pytest.MonkeyPatch, formula: str, family: Family
+) -> None:
     table = item_table({"lstm": 0.6, "rnng": 0.8})
     table["syntax"] = (table["model"] == "rnng").astype(float)
-    formula = "outcome ~ syntax + (1 | item)"
-    first = fit_mixed(formula, table, family="binomial")
+    plain = fit_mixed(formula, table, family=family)
+    _stops_at_once(monkeypatch, 1)
+    helped = fit_mixed(formula, table, family=family)
+    assert helped.engine == "mixedlm" and helped.converged and plain.engine != "mixedlm"
+    for one, other in zip(plain.fixed, helped.fixed, strict=True):
+        assert one.estimate == pytest.approx(other.estimate, abs=1e-5)
+        assert one.standard_error == pytest.approx(other.standard_error, abs=1e-5)
 
+
+def test_without_another_start_there_is_no_convergence(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(mixed, "_mixedlm", fail)
-    second = fit_mixed(formula, table, family="binomial")
-    assert (first.engine, second.engine) == ("mixedlm", "laplace")
-    assert second.warnings[0] == "mixedlm failed: no"
-    for one, other in zip(first.fixed, second.fixed, strict=True):
-        assert one.estimate == pytest.approx(other.estimate, abs=1e-4)
-        assert one.standard_error == pytest.approx(other.standard_error, abs=1e-4)
-    linear = fit_mixed("difference_bits ~ syntax + (1 | item)", table, family="gaussian")
-    assert linear.engine == "profiled" and linear.converged
+    table = item_table({"lstm": 0.6, "rnng": 0.8})
+    monkeypatch.setattr(second_opinion, "_fitted", fail)
+    _stops_at_once(monkeypatch, 1)
+    fit = fit_mixed("difference_bits ~ 1 + (1 | item)", table, family="gaussian")
+    assert fit.failure == "no convergence" and not fit.converged and fit.engine == "profiled"
+
+
+def test_scales_that_are_almost_zero_are_found() -> None:
+    def objective(parameters: Floats) -> tuple[float, Floats]:
+        """Even, with a hill at zero and valleys at ±0.05."""
+        x = float(parameters[0])
+        return (x**2 - 0.0025) ** 2, np.array([4 * x * (x**2 - 0.0025)])
+
+    best = search(lambda p: (1e6 * objective(p)[0], 1e6 * objective(p)[1]), np.zeros(1), SCALE)
+    assert abs(best.parameters[0]) == pytest.approx(0.05, abs=1e-5)
+
+
+def test_a_negative_column_of_the_factor_says_the_same() -> None:
+    design = _slopes_design("gaussian")
+    theta = np.array([-0.8, 0.3, 0.5, -0.4])
+    turned = design.with_positive_scales(theta)
+    assert turned.tolist() == [0.8, -0.3, 0.5, 0.4]
+    for (_, one), (_, other) in zip(
+        design.covariances(theta), design.covariances(turned), strict=True
+    ):
+        assert one == pytest.approx(other)
 
 
 def test_linear_model_agrees_with_statsmodels() -> None:
@@ -289,13 +247,23 @@ def test_singular_fits_are_reported() -> None:
     assert fit.singular and fit.random[0].variance == pytest.approx(0.0, abs=1e-6)
 
 
-def test_separated_outcomes_do_not_converge() -> None:
+def test_separated_outcomes_have_no_estimate() -> None:
     table = item_table({"lstm": 0.6, "rnng": 0.8})
     table["syntax"] = (table["model"] == "rnng").astype(float)
     table.loc[table["model"] == "rnng", "outcome"] = 1.0
     fit = fit_mixed("outcome ~ syntax + (1 | item)", table, family="binomial")
-    assert not fit.converged
-    assert any("no finite value" in remark for remark in fit.warnings)
+    assert fit.failure == "separation" and not fit.converged
+    assert all(math.isnan(effect.estimate) and math.isnan(effect.p) for effect in fit.fixed)
+    assert any(remark.endswith("no finite value of syntax") for remark in fit.warnings)
+
+
+def test_items_without_exception_have_no_finite_variance() -> None:
+    # Not separated by model, but every item is always right or always wrong.
+    table = item_table({"lstm": 0.6, "rnng": 0.6})
+    table["syntax"] = (table["model"] == "rnng").astype(float)
+    table["outcome"] = (table["item"] % 2).astype(float)
+    fit = fit_mixed("outcome ~ syntax + (1 | item)", table, family="binomial")
+    assert fit.failure == "divergence"
 
 
 def test_effects_that_others_determine_are_left_out() -> None:

@@ -53,6 +53,40 @@ def test_without_a_case_for_it_nothing_is_claimed() -> None:
     assert said == "Not shown: x: n"
 
 
+def test_without_a_test_only_the_question_is_said() -> None:
+    values = {"a": "RNNG", "b": "LSTM"}
+    said = wording.undecided(CASES, values, numbers="n")
+    assert said == "This model cannot say whether RNNG is better than LSTM: n"
+
+
+@pytest.mark.parametrize(
+    ("groups", "text"),
+    [
+        (
+            [("LSTM", 30.0, 30), ("RNNG", 23.0, 30)],
+            "right in all 30 comparisons (LSTM), in 23 of 30 (RNNG)",
+        ),
+        (
+            [("LSTM", 22.5, 30), ("RNNG", 0.0, 30)],
+            "right in 22.5 of 30 comparisons (LSTM), in none of 30 (RNNG)",
+        ),
+    ],
+)
+def test_counts(groups: list[tuple[str, float, int]], text: str) -> None:
+    assert wording.counts(groups) == text
+
+
+def test_means_and_lists() -> None:
+    assert wording.means([("CTB", 0.412), ("xinhua", -0.5)]) == "mean 0.41 (CTB), −0.50 (xinhua)"
+    names = ("item", "modifier", "seed")
+    assert [wording.listed(names[:count]) for count in range(4)] == [
+        "",
+        "item",
+        "item and modifier",
+        "item, modifier and seed",
+    ]
+
+
 def test_names() -> None:
     assert [wording.readable(name) for name in ("rnng", "verb_noun", "missing_object", "")] == [
         "RNNG",
