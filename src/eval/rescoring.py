@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+import pandas as pd
 
 from src.errors import InputError
 from src.eval.importers.fitting import FittedSurprisals, fit
@@ -18,9 +21,28 @@ from src.eval.importers.reflexives import load_reflexives, read_two_columns
 from src.eval.importers.surprisal_files import ScoredSentence, read_own_table
 from src.eval.suites.outcome import TieRule
 from src.eval.suites.regions import RegionTable
-from src.eval.suites.results import Results, RunName, items_frame
+from src.eval.suites.results import SURPRISAL_COLUMNS, Results, RunName, items_frame
 from src.eval.suites.scoring import ItemOutcome, score_table
 from src.eval.suites.suite import Suite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescored(Results):
+    """Results with the surprisals that they rest on, and the critical regions of each suite."""
+
+    surprisals: pd.DataFrame
+    critical: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """What a run did on a suite."""
+
+    name: RunName
+    suite: Suite
+    outcomes: list[ItemOutcome]
+    run: FittedSurprisals
+
 
 _SEED = re.compile(r"(?:trial|seed|run)[_-]?(\d+)$")
 _OUTPUTS = re.compile(r"_(?:outputs?|surprisals?)$")
@@ -40,10 +62,10 @@ def run_name(folder: Path, root: Path) -> RunName:
 
 def rescore_mandarin(
     materials: Path, surprisals: Path, *, ties: TieRule = "expectation", seed: int = 0
-) -> Results:
+) -> Rescored:
     """The published Mandarin suites with surprisals in the published layout."""
     suites = load_mandarin(materials)
-    scored: list[tuple[RunName, list[ItemOutcome]]] = []
+    scored: list[_Scored] = []
     notes = []
     reworded: Counter[tuple[str, int]] = Counter()
     for folder in _folders(surprisals):
@@ -55,21 +77,23 @@ def rescore_mandarin(
             notes.append(f"{name.run}: no surprisals for {', '.join(lacking)}")
         for key, path in files.items():
             run, suite = read_run(path, suites[key]), suites[key]
-            scored.append((name, _outcomes(suite, run, ties, seed)))
+            scored.append(_score(name, suite, run, ties, seed))
             reworded[suite.name, run.reworded] += 1
     notes += _reworded_notes(reworded)
     return _results(scored, notes, surprisals, "files such as lstm_outputs/trial0/…_cls_none.tsv")
 
 
-def _outcomes(suite: Suite, run: FittedSurprisals, ties: TieRule, seed: int) -> list[ItemOutcome]:
+def _score(name: RunName, suite: Suite, run: FittedSurprisals, ties: TieRule, seed: int) -> _Scored:
     table = RegionTable.from_rows(suite, run.rows)
-    return score_table(table, unknown=run.unknown, ties=ties, seed=seed)
+    outcomes = score_table(table, unknown=run.unknown, ties=ties, seed=seed)
+    return _Scored(name, suite, outcomes, run)
 
 
 def _reworded_notes(reworded: Counter[tuple[str, int]]) -> list[str]:
     """Where the tables of runs are not of the sentences of the suite."""
     return [
-        f"{suite}: {sentences} sentences are worded differently in the files of {runs} runs"
+        f"{suite}: {sentences} sentences are worded differently in the files of {runs} "
+        f"run{'s' * (runs != 1)}"
         for (suite, sentences), runs in reworded.items()
         if sentences
     ]
@@ -88,14 +112,14 @@ def _files_by_key(folder: Path, suites: Iterable[str]) -> dict[str, Path]:
 
 def rescore_reflexives(
     materials: Path, surprisals: Path, *, ties: TieRule = "expectation", seed: int = 0
-) -> Results:
+) -> Rescored:
     """The published reflexive stimuli with surprisals in two columns, a folder per model."""
     suites = load_reflexives(materials)
     experiments = {experiment for experiment, _ in suites}
     models = dict.fromkeys(
         folder.parent for folder in _folders(surprisals) if folder.name in experiments
     )
-    scored: list[tuple[RunName, list[ItemOutcome]]] = []
+    scored: list[_Scored] = []
     notes = []
     reworded: Counter[tuple[str, int]] = Counter()
     for model in models:
@@ -106,7 +130,7 @@ def rescore_reflexives(
                 notes.append(f"{name.run}: no surprisals for {suite.name}")
                 continue
             run = read_two_columns(paths[0], suite)
-            scored.append((name, _outcomes(suite, run, ties, seed)))
+            scored.append(_score(name, suite, run, ties, seed))
             reworded[suite.name, run.reworded] += 1
     notes += _reworded_notes(reworded)
     return _results(scored, notes, surprisals, "files such as rnng/exp2-rc/herself_rnng.txt")
@@ -114,20 +138,21 @@ def rescore_reflexives(
 
 def rescore_suites(
     suites: Sequence[Suite], folder: Path, *, ties: TieRule = "expectation", seed: int = 0
-) -> Results:
+) -> Rescored:
     """Any suites with tables of our own layout: ``<suite>.tsv`` in the folder or one per model.
 
     Slashes in a suite's name may be folders or underscores. Sentences stand in the order of
     ``Suite.sentences``; a table with several values in the column ``run`` holds several runs.
     """
-    scored: list[tuple[RunName, list[ItemOutcome]]] = []
+    scored: list[_Scored] = []
     for place in _folders(folder):
         for suite in suites:
             path = _own_file(place, suite)
             if path is None:
                 continue
             for name, sentences in _runs(read_own_table(path), place, folder):
-                scored.append((name, _score_own(suite, sentences, path, ties, seed)))
+                run = _own_run(suite, sentences, path)
+                scored.append(_score(name, suite, run, ties, seed))
     return _results(scored, [], folder, "tables such as mandarin_subordination_none.tsv")
 
 
@@ -150,9 +175,7 @@ def _runs(
     ]
 
 
-def _score_own(
-    suite: Suite, sentences: Sequence[ScoredSentence], path: Path, ties: TieRule, seed: int
-) -> list[ItemOutcome]:
+def _own_run(suite: Suite, sentences: Sequence[ScoredSentence], path: Path) -> FittedSurprisals:
     """Our own tables are of the suite's very sentences, so what differs is a mistake."""
     run = fit(suite, sentences, path=path)
     if run.reworded:
@@ -161,7 +184,7 @@ def _score_own(
             path=path,
             remedy="sentences stand in the order of the suite",
         )
-    return _outcomes(suite, run, ties, seed)
+    return run
 
 
 def _folders(root: Path) -> list[Path]:
@@ -172,11 +195,40 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _results(
-    scored: Sequence[tuple[RunName, list[ItemOutcome]]],
-    notes: Sequence[str],
-    folder: Path,
-    expected: str,
-) -> Results:
+    scored: Sequence[_Scored], notes: Sequence[str], folder: Path, expected: str
+) -> Rescored:
     if not scored:
         raise InputError("holds no surprisals of these suites", path=folder, remedy=expected)
-    return Results(items=items_frame(scored), notes=tuple(notes))
+    return Rescored(
+        items=items_frame((one.name, one.outcomes) for one in scored),
+        notes=tuple(notes),
+        surprisals=_surprisals(scored),
+        critical={one.suite.name: one.suite.critical for one in scored},
+    )
+
+
+def _surprisals(scored: Iterable[_Scored]) -> pd.DataFrame:
+    """Every word of every variant with its region and surprisal, in bits."""
+    rows = [row for one in scored for row in _surprisal_rows(one)]
+    frame = pd.DataFrame(rows, columns=list(SURPRISAL_COLUMNS))
+    return frame.astype({"seed": "Int64"})
+
+
+def _surprisal_rows(scored: _Scored) -> Iterator[tuple[object, ...]]:
+    name, suite = scored.name, scored.suite
+    fixed = (name.run, name.model, name.corpus, name.seed, suite.name)
+    values = iter(scored.run.rows)
+    for item in suite.items:
+        numbers: Counter[str] = Counter()
+        for variant in item.variants:
+            numbers[variant.condition] += 1
+            place = (item.number, variant.condition, numbers[variant.condition])
+            regions = [
+                region
+                for region, words in zip(suite.regions, variant.regions, strict=True)
+                for _ in words
+            ]
+            words = zip(regions, variant.words, next(values), strict=True)
+            for word_id, (region, word, bits) in enumerate(words, 1):
+                seen = word not in scored.run.unknown
+                yield (*fixed, *place, region, word_id, word, seen, bits)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from src.console import console
 from src.errors import ConfigError
+from src.eval.report.order import in_order
 from src.eval.report.report import write_report
 from src.eval.report.study import Study
-from src.eval.rescoring import rescore_mandarin, rescore_reflexives, rescore_suites
+from src.eval.rescoring import Rescored, rescore_mandarin, rescore_reflexives, rescore_suites
+from src.eval.statistics.analysis import AnalysisResult
 from src.eval.suites.collection import load_suites
-from src.eval.suites.results import Results
 from src.tasks.publish import publish
-from src.tasks.study import CHANCE, as_shown, write_analyses
+from src.tasks.study import (
+    CHANCE,
+    PACKAGES,
+    as_shown,
+    heading,
+    listed,
+    modifier_orders,
+    versions,
+    write_analyses,
+)
 
 Settings = Mapping[str, Any]
 
@@ -30,24 +39,41 @@ def run(settings: Settings) -> None:
     console.print(f"Tables: {folder}")
     if settings["task"]["report"]:
         analyses = write_analyses(folder / "statistics", results.items, None)
-        study = Study(
-            title=f"{settings['suite']['name']}: published surprisals",
-            facts={
-                "surprisals": str(settings["surprisals"]),
-                "models": ", ".join(dict.fromkeys(results.items["model"])),
-                "versions": f"Python {platform.python_version()}",
-            },
-            notes=results.notes,
-            items=results.items,
-            summary=results.summary,
-            analyses=[as_shown(result) for result in analyses],
-            chance=CHANCE,
-        )
-        console.print(f"Report: {write_report(study, folder)}")
+        console.print(f"Report: {write_report(_study(results, analyses, settings), folder)}")
     publish(folder, settings)
 
 
-def _rescored(settings: Settings) -> Results:
+def _study(results: Rescored, analyses: Sequence[AnalysisResult], settings: Settings) -> Study:
+    """What the report shows."""
+    items = results.items
+    models, orders = in_order(items["model"]), modifier_orders()
+    counted = items.drop_duplicates(["suite", "item"])
+    name, whose = (
+        heading(settings["suite"]["name"]),
+        "published" if settings["materials"] else "given",
+    )
+    return Study(
+        title=f"{name}: {whose} surprisals of {len(models)} model{'s' * (len(models) != 1)}",
+        facts={
+            "surprisals": str(settings["surprisals"]),
+            "materials": str(settings["materials"] or "suites of Gardenpath"),
+            "models": listed(models),
+            "seeds": listed(sorted(items["seed"].dropna().unique())),
+            "suites": f"{counted['suite'].nunique()} with {len(counted)} items",
+            "versions": versions(*PACKAGES),
+        },
+        notes=results.notes,
+        items=items,
+        summary=results.summary,
+        surprisals=results.surprisals,
+        critical=results.critical,
+        analyses=[as_shown(result, orders) for result in analyses],
+        chance=CHANCE,
+        modifier_orders=orders,
+    )
+
+
+def _rescored(settings: Settings) -> Rescored:
     surprisals = Path(settings["surprisals"])
     ties, seed = settings["task"]["ties"], settings["task"]["tie_seed"]
     if settings["materials"] is None:

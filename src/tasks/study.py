@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import csv
+import importlib.metadata
 import platform
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 
 from src.config import CONFIG_DIR
 from src.console import console
 from src.eval.comparison import Row
+from src.eval.report.order import Chain, arranged, in_order, modifier_chains
 from src.eval.report.study import Analysis, Curve, Study
 from src.eval.statistics.analyses import run_analysis
 from src.eval.statistics.analysis import AnalysisResult, load_analyses
 from src.eval.statistics.rscript import write_result
+from src.eval.statistics.wording import ALPHA
 from src.eval.suites.results import Results
 from src.eval.suites.suite import Suite
+from src.models.evaluation import is_structured
 from src.models.run_folder import RunFolder
 from src.tasks.runs import name_of
 from src.tasks.suite_scores import Scores
@@ -29,11 +33,46 @@ Settings = Mapping[str, Any]
 # The accuracy of guessing, where it is not one half: three variants are compared.
 CHANCE = {"reflexives": 1 / 3}
 
+# What the numbers of a report rest on, beside Python.
+PACKAGES = ("mixedlm", "numpy", "scipy", "pandas", "matplotlib")
+MODEL_PACKAGES = ("torch", "pytorch-lightning")
+
+_SHOWN_SENTENCES = 6
+
+_SEARCHES = {"word_sync": "word-synchronous beam", "particle": "particle filter"}
+_SEARCH_WORDS = {
+    "action_beam": "action beam {}",
+    "word_beam": "word beam {}",
+    "fast_track": "fast track {}",
+    "particles": "{} particles",
+    "seed": "seed {}",
+    "marginal": "summed over {}",
+    "max_open": "at most {} constituents open",
+    "max_consecutive": "at most {} opened between two words",
+}
+_STOPS = {
+    "exhausted": "until no hypothesis is left that could matter",
+    "beam_full": "until the beam is full",
+}
+# These change no result, so that they are worth a word only where somebody switched them off.
+_SAVINGS = {
+    "bounded": "bounds",
+    "lazy_words": "lazy words",
+    "shared_compositions": "shared compositions",
+    "share_prefixes": "shared prefixes",
+}
+_NO_WORDS = ("kind", "stop", "fixed_shapes", "memory_gb", *_SAVINGS)
+
+
+def modifier_orders() -> tuple[Chain, ...]:
+    """Modifiers from plain to complex, as the analyses rank them."""
+    return modifier_chains(load_analyses(CONFIG_DIR / "analysis"))
+
 
 def write_analyses(
     folder: Path, items: pd.DataFrame, effects: pd.DataFrame | None
 ) -> list[AnalysisResult]:
-    """Run every analysis that the tables allow, write each, and print the sentences."""
+    """Run every analysis that the tables allow, write each, and print what was found."""
     results = []
     tables = {"items": items, "effects": effects}
     for analysis in load_analyses(CONFIG_DIR / "analysis"):
@@ -45,16 +84,25 @@ def write_analyses(
             continue
         write_result(folder, result)
         results.append(result)
+    orders = modifier_orders()
     for result in results:
-        console.print(f"[bold]{result.analysis.title}[/bold]")
-        for sentence in result.sentences[:_SHOWN_SENTENCES]:
-            console.print(f"  {sentence}", highlight=False)
-        if (more := len(result.sentences) - _SHOWN_SENTENCES) > 0:
-            console.print(f"  … {more} more in the report", highlight=False)
+        _print(as_shown(result, orders))
     return results
 
 
-_SHOWN_SENTENCES = 6
+def _print(analysis: Analysis) -> None:
+    """The question, how often the answer is yes, and the first answers; what was found first."""
+    if not analysis.sentences:
+        return
+    console.print(f"[bold]{analysis.title}[/bold]")
+    if analysis.count:
+        console.print(f"  {analysis.count}", highlight=False)
+    first, others = analysis.told()
+    sentences = [*first, *others]
+    for sentence in sentences[:_SHOWN_SENTENCES]:
+        console.print(f"  {sentence}", highlight=False)
+    if (more := len(sentences) - _SHOWN_SENTENCES) > 0:
+        console.print(f"  … {more} more in the report", highlight=False)
 
 
 def build_study(
@@ -69,9 +117,10 @@ def build_study(
     perplexity: Sequence[Row] = (),
     lengths: Mapping[str, Mapping[int, int]] | None = None,
 ) -> Study:
-    """Everything that the report on some runs and suites shows."""
+    """Everything that the report on some runs and suites shows; ``title`` names the suites."""
+    orders = modifier_orders()
     return Study(
-        title=title,
+        title=_title(title, runs),
         facts=_facts(suites, runs, settings),
         notes=results.notes,
         items=scores.items,
@@ -79,42 +128,99 @@ def build_study(
         surprisals=scores.surprisals,
         effects=scores.effects,
         perplexity=perplexity,
-        analyses=[as_shown(result) for result in analyses],
+        analyses=[as_shown(result, orders) for result in analyses],
         parses=scores.parses,
         curves=[curve for run in runs if (curve := _curve(run)) is not None],
         lengths=lengths or {},
         critical={suite.name: suite.critical for suite in suites},
         chance=CHANCE,
+        modifier_orders=orders,
     )
 
 
-def as_shown(result: AnalysisResult) -> Analysis:
-    """An analysis as the report shows it."""
+def as_shown(result: AnalysisResult, orders: Sequence[Chain]) -> Analysis:
+    """An analysis as the report shows it: everything in the order of the report.
+
+    Every sentence is about a row of the estimates, and tells of something if p is small there.
+    """
+    by = result.analysis.split
+    tables = {
+        name: arranged(table, [column for column in by if column in table.columns], orders)
+        for name, table in result.tables.items()
+    }
+    given = tables.get("estimates", pd.DataFrame())
+    sentences, found = list(result.sentences), []
+    if len(given) == len(sentences) and "p" in given.columns:
+        # Rows keep their numbers when they change places.
+        sentences = [sentences[place] for place in given.index]
+        found = [bool(p < ALPHA) for p in given["p"]]
     return Analysis(
         title=result.analysis.title,
-        sentences=result.sentences,
+        sentences=sentences,
+        found=found,
         skipped=result.skipped,
-        tables=result.tables,
+        tables=tables,
     )
+
+
+def _title(suites: str, runs: Sequence[RunFolder]) -> str:
+    """``Demo: 6 models trained on toy_english and toy_mandarin``."""
+    names = [name_of(run) for run in runs]
+    models = len(dict.fromkeys(name.model for name in names))
+    corpora = listed([name.corpus for name in names], last=" and ")
+    return f"{heading(suites)}: {models} model{'s' * (models != 1)} trained on {corpora}"
+
+
+def heading(suites: str) -> str:
+    """The name of a set of suites as a title begins: ``wh_discharge`` → ``Wh discharge``."""
+    readable = suites.replace("_", " ")
+    return f"{readable[:1].upper()}{readable[1:]}"
+
+
+def listed(values: Sequence[object], *, last: str = ", ") -> str:
+    """Different values in a row; ``last`` stands before the last one."""
+    texts = list(dict.fromkeys(str(value) for value in values))
+    return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def _facts(
     suites: Sequence[Suite], runs: Sequence[RunFolder], settings: Settings
 ) -> dict[str, str]:
     names = [name_of(run) for run in runs]
-
-    def listed(values: Sequence[object]) -> str:
-        return ", ".join(str(value) for value in dict.fromkeys(values))
-
-    search = settings["search"]
+    searched = any(is_structured(run) for run in runs)
     return {
-        "models": listed([name.model for name in names]),
+        "models": listed(in_order([name.model for name in names])),
         "corpora": listed([name.corpus for name in names]),
         "seeds": listed(sorted(name.seed for name in names if name.seed is not None)),
         "suites": f"{len(suites)} with {sum(len(suite.items) for suite in suites)} items",
-        "search": ", ".join(f"{key} {value}" for key, value in search.items() if value is not None),
-        "versions": f"Python {platform.python_version()}, torch {torch.__version__}",
+        **({"search": search_in_words(settings["search"])} if searched else {}),
+        "versions": versions(*PACKAGES, *MODEL_PACKAGES),
     }
+
+
+def search_in_words(search: Settings) -> str:
+    """``word-synchronous beam, action beam 100, word beam 10, …``."""
+    said = [_SEARCHES.get(search["kind"], str(search["kind"]).replace("_", " "))]
+    for name, value in search.items():
+        if name not in _NO_WORDS and value is not None:
+            words = _SEARCH_WORDS.get(name, name.replace("_", " ") + " {}")
+            said.append(words.format(value))
+    if "stop" in search:
+        said.append(_STOPS.get(search["stop"], str(search["stop"])))
+    said += [f"without {name}" for key, name in _SAVINGS.items() if search.get(key) is False]
+    return ", ".join(said)
+
+
+def versions(*packages: str) -> str:
+    """``Gardenpath 0.1.0, Python 3.11.7, …``: those of the packages that are installed."""
+    project = tomllib.loads((CONFIG_DIR.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    said = [f"Gardenpath {project['project']['version']}", f"Python {platform.python_version()}"]
+    for name in packages:
+        try:
+            said.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ", ".join(said)
 
 
 def _curve(run: RunFolder) -> Curve | None:

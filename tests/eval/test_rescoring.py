@@ -10,6 +10,7 @@ import pytest
 
 from src.errors import InputError
 from src.eval.rescoring import (
+    Rescored,
     rescore_mandarin,
     rescore_reflexives,
     rescore_suites,
@@ -42,13 +43,13 @@ REFLEXIVES = {
 
 
 @pytest.fixture(scope="module")
-def mandarin(reference_data: Path) -> Results:
+def mandarin(reference_data: Path) -> Rescored:
     folder = reference_data / "published" / "mandarin"
     return rescore_mandarin(folder / "suites", folder / "surprisals")
 
 
 @pytest.fixture(scope="module")
-def reflexives(reference_data: Path) -> Results:
+def reflexives(reference_data: Path) -> Rescored:
     folder = reference_data / "published" / "reflexives"
     return rescore_reflexives(folder / "stimuli", folder / "surprisal")
 
@@ -132,6 +133,38 @@ def test_tables_of_our_own_layout(tmp_path: Path) -> None:
         ["lstm", 2, "zh/cats", 2, 0.5, 1],
         ["rnng", 0, "dogs", 1, 1.0, 0],
     ]
+
+
+def test_surprisals_come_along_word_by_word(tmp_path: Path) -> None:
+    suite = cats_suite(items=2, name="cats")
+    _write_own(tmp_path / "lstm_seed1" / "cats.tsv", suite, [1, 2, 4, 3])
+    rescored = rescore_suites([suite], tmp_path)
+    table = rescored.surprisals
+    assert rescored.critical == {"cats": suite.critical}
+    assert len(table) == sum(len(words) for words in suite.sentences)
+    assert set(table["model"]) == {"lstm"} and (table["seed"] == 1).all()
+    for (item, condition, variant), rows in table.groupby(["item", "condition", "variant"]):
+        (expected,) = suite.items[item - 1].of_condition(condition)
+        assert variant == 1
+        assert tuple(rows["word"]) == expected.words
+        assert rows["word_id"].tolist() == list(range(1, len(expected.words) + 1))
+        regions = zip(suite.regions, expected.regions, strict=True)
+        assert rows["region"].tolist() == [name for name, words in regions for _ in words]
+        noun = [1, 2, 4, 3][suite.sentences.index(expected.words)]
+        assert rows["surprisal_bits"].tolist() == [1.0, 2.0, noun, 3.0]
+        assert rows["seen"].tolist() == [word != "猫2" for word in expected.words]
+
+
+def test_published_surprisals_fit_the_published_outcomes(mandarin: Rescored) -> None:
+    """The differences of the outcomes, summed anew from the words of the critical region."""
+    table = mandarin.surprisals
+    assert len(mandarin.critical) == 24
+    target = table[(table["region"] == "target") & (table["suite"] == "mandarin/verb_noun/none")]
+    sums = target.groupby(["run", "item", "condition"])["surprisal_bits"].sum().unstack()
+    items = mandarin.items
+    chosen = items[items["suite"] == "mandarin/verb_noun/none"].set_index(["run", "item"])
+    expected = (sums["incompatible"] - sums["compatible"]).loc[chosen.index]
+    assert chosen["difference_bits"].to_numpy() == pytest.approx(expected.to_numpy())
 
 
 def test_tables_of_other_sentences_are_refused(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -50,6 +52,24 @@ def test_the_tables_of_surprisal_score_as_the_models_themselves(
     assert set(found["model"]) == {"rnng"}
     assert (found["seed"] == 1).all()
     assert (tmp_path / "re" / "summary.csv").is_file()
+
+
+def test_the_report_has_every_word_in_its_explorer(folder: Path, tmp_path: Path) -> None:
+    tables = _exported(folder, tmp_path)
+    rescore.run(settings(folder, tmp_path / "re", "task=rescore", *OWN[:2], f"surprisals={tables}"))
+    report = (tmp_path / "re" / "report.html").read_text(encoding="utf-8")
+    assert "<title>Toy english: given surprisals of 1 model</title>" in report
+    assert 'id="explorer-root"' in report and "Surprisal along item" in report
+    found = re.search(r'id="explorer-data">(.*?)</script>', report, flags=re.DOTALL)
+    assert found
+    data = json.loads(found[1])
+    (suite,) = data["suites"]
+    rows = pd.read_csv(tables / "islands_toy.tsv", sep="\t", quoting=3, comment="#")
+    first = rows[(rows["sentence_id"] == 1) & (rows["word"] != "</s>")]
+    variant, (values, *_) = suite["items"][0]["variants"][0], suite["items"][0]["s"]["0"]
+    assert [data["words"][n] for n in variant["w"]] == first["word"].tolist()
+    assert values == pytest.approx(first["surprisal_bits"].tolist(), abs=0.006)
+    assert suite["critical"], "the critical region is marked"
 
 
 def test_a_folder_without_tables(folder: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from src.eval.comparison import EXACT
 from src.eval.report import style
 from src.eval.report.means import bit_means
+from src.eval.report.order import in_order
 from src.eval.report.panels import (
     ACCURACY,
     BITS,
@@ -19,8 +20,9 @@ from src.eval.report.panels import (
     models_as_rows,
     models_side_by_side,
     placed_rows,
+    widest_label,
 )
-from src.eval.report.study import Study, in_order
+from src.eval.report.study import Study
 
 
 def accuracy_by_class(study: Study, corpora: Sequence[str]) -> Figure:
@@ -69,7 +71,26 @@ def accuracy_by_modifier(study: Study, corpus: str) -> Figure:
 def differences_by_condition(study: Study, corpus: str) -> Figure:
     """Mean surprisal difference of the compared conditions, per class and modifier."""
     scale = replace(BITS, label="difference, bits")
+    items = study.items[study.items["corpus"] == corpus]
+    if (items.groupby("class")["modifier"].nunique() == 1).all():
+        return _by_class(items, corpus, value="difference_bits", scale=scale)
     return _by_modifier(study, corpus, value="difference_bits", scale=scale, connected=False)
+
+
+def _by_class(items: pd.DataFrame, corpus: str, *, value: str, scale: Scale) -> Figure:
+    """A panel per class, in it a row per model: for classes with one kind of modifier each."""
+    table = bit_means(items, value=value, by=["model", "corpus", "class"])
+    models = [model for model in in_order(items["model"]) if model in set(table["model"])]
+    classes = list(dict.fromkeys(items["class"]))
+    height = 0.75 + 0.22 * sum(model != EXACT for model in models)
+    figure, axes = style.panels(len(classes), columns=3, width=2.7, height=height, foot=0.3)
+    for axis, name in zip(axes, classes, strict=True):
+        part = table[table["class"] == name]
+        models_as_rows(axis, part, models=models, corpora=[corpus], scale=scale)
+        axis.set_title(style.readable(name or "all items"))
+        axis.set_xlabel(scale.label)
+    add_legend(figure, models=models, corpora=[], scale=scale, marks=False)
+    return figure
 
 
 def _by_modifier(study: Study, corpus: str, *, value: str, scale: Scale, connected: bool) -> Figure:
@@ -81,24 +102,23 @@ def _by_modifier(study: Study, corpus: str, *, value: str, scale: Scale, connect
         else bit_means(items, value=value, by=["model", "class", "modifier"])
     )
     models = [model for model in in_order(items["model"]) if model in set(table["model"])]
-    classes = list(dict.fromkeys(items["class"]))
-    most = max(items.groupby("class")["modifier"].nunique())
-    width = max(2.6, 0.4 + 0.14 * most * len(models))
+    along = {
+        str(name): study.modifiers(part["modifier"])
+        for name, part in items.groupby("class", sort=False)
+    }
+    most = max(map(len, along.values()))
+    width = max(2.6, 0.4 + 0.14 * most * len(models), 0.5 + widest_label(along.values()))
     columns = 3 if width < 3.4 else 2
-    figure, axes = style.panels(len(classes), columns=columns, width=width, height=2.0, foot=0.5)
-    for place, (axis, name) in enumerate(zip(axes, classes, strict=True)):
+    figure, axes = style.panels(len(along), columns=columns, width=width, height=2.0, foot=0.5)
+    for axis, (name, modifiers) in zip(axes, along.items(), strict=True):
         part = table[table["class"] == name]
         chance = study.chance_of(name) if is_accuracy else 0.0
         models_side_by_side(
-            axis, part, x="modifier", values=_modifiers(items, name), models=models,
+            axis, part, x="modifier", values=modifiers, models=models,
             scale=replace(scale, reference=chance), connected=connected,
         )  # fmt: skip
         axis.set_title(style.readable(name or "all items"))
-        if place % columns == 0:
+        if style.is_first(axis):
             axis.set_ylabel(scale.label)
     add_legend(figure, models=models, corpora=[], scale=scale, marks=True)
     return figure
-
-
-def _modifiers(items: pd.DataFrame, name: str) -> list[str]:
-    return list(dict.fromkeys(items[items["class"] == name]["modifier"]))

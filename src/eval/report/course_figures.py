@@ -11,9 +11,13 @@ from matplotlib.ticker import MaxNLocator
 
 from src.eval.comparison import EXACT, Row
 from src.eval.report import style
-from src.eval.report.study import Curve, in_order
+from src.eval.report.order import in_order
+from src.eval.report.panels import CEILING, place_legend
+from src.eval.report.study import Curve
 
 TRAINING = (0, (2, 2))
+# How rows of perplexities mark models of trees: with their gold trees, or summed over trees.
+JOINT, MARGINAL = " (joint)", " (marginal)"
 
 
 def loss_curves(curves: Sequence[Curve]) -> Figure:
@@ -38,7 +42,7 @@ def loss_curves(curves: Sequence[Curve]) -> Figure:
         Line2D([], [], color=style.MUTED, label="validation"),
         Line2D([], [], color=style.MUTED, linestyle=TRAINING, label="training"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4))
+    place_legend(figure, handles)
     return figure
 
 
@@ -89,7 +93,7 @@ def excess(rows: Sequence[Row]) -> Figure:
     known = [row for row in rows if row.excess_bits_per_word is not None and row.model != EXACT]
     corpora = list(dict.fromkeys(row.corpus for row in known))
     models = in_order([row.model for row in known])
-    styles = style.model_styles(models)
+    styles = style.model_styles(in_order([_bare(model) for model in models]))
     height = 1.0 + 0.26 * len(models)
     figure, axes = style.panels(len(corpora), columns=2, width=3.7, height=height)
     for axis, corpus in zip(axes, corpora, strict=True):
@@ -100,13 +104,21 @@ def excess(rows: Sequence[Row]) -> Figure:
                 if (row.corpus, row.model) == (corpus, model)
             ]
             if bits:
-                colour, mark = styles[model]
+                colour, mark = styles[_bare(model)]
+                face = style.PAPER if model.endswith(JOINT) else colour
                 axis.plot([min(bits), max(bits)], [place, place], color=colour, linewidth=1.6)
-                axis.plot([sum(bits) / len(bits)], [place], mark, color=colour)
-        axis.axvline(0.0, color=style.INK, linewidth=1.3, linestyle=(0, (6, 2, 1, 2)))
+                axis.plot(
+                    [sum(bits) / len(bits)], [place], mark, color=colour, markerfacecolor=face
+                )
+        axis.axvline(0.0, **CEILING)
         axis.set_yticks(range(len(models)), [style.readable(model) for model in models])
         axis.set_ylim(len(models) - 0.4, -0.6)
         axis.grid(False, axis="y")
         axis.set_title(style.readable(corpus))
         axis.set_xlabel("excess over the exact grammar, bits per word")
     return figure
+
+
+def _bare(model: str) -> str:
+    """The model without what is said about its perplexity: ``rnng (joint)`` is rnng."""
+    return model.removesuffix(JOINT).removesuffix(MARGINAL)

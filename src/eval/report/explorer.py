@@ -82,8 +82,9 @@ def bits(value: float) -> float | None:
 def _suites(study: Study, limits: ExplorerLimits) -> dict[str, dict[str, Any]]:
     """The suites in order, with the items that the page will carry, still empty."""
     pairs = study.surprisals[["suite", "item"]].drop_duplicates()
+    by_suite = dict(list(pairs.groupby("suite", sort=False)["item"]))
     suites: dict[str, dict[str, Any]] = {}
-    for suite, items in pairs.groupby("suite", sort=False)["item"]:
+    for suite, items in ((name, by_suite[name]) for name in study.suites()):
         kept: list[dict[str, Any]] = [
             {"id": plain(item), "variants": [], "places": {}, "s": {}}
             for item in items[: limits.items]
@@ -102,7 +103,7 @@ def _suites(study: Study, limits: ExplorerLimits) -> dict[str, dict[str, Any]]:
 def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFrame:
     """The rows of items that the page carries."""
     keys = {(name, item["id"]) for name, suite in suites.items() for item in suite["items"]}
-    rows = zip(table["suite"], table["item"], strict=True)
+    rows = zip(table["suite"].tolist(), table["item"].tolist(), strict=True)
     kept = [(str(suite), plain(item)) in keys for suite, item in rows]
     return table[np.array(kept, dtype=bool)]
 
@@ -113,7 +114,8 @@ def _add_surprisals(
     """Variants as the first run has them, then the surprisals of every run, row by row."""
     columns = ["run", *SENTENCE_COLUMNS, "region", "word", "seen", "surprisal_bits"]
     first: dict[tuple[str, object], object] = {}
-    rows = _kept(study.surprisals, suites)[columns].itertuples(index=False, name=None)
+    table = _kept(study.surprisals, suites)
+    rows = zip(*(table[column].tolist() for column in columns), strict=True)
     for run, suite_name, item_name, condition, variant, region, word, seen, value in rows:
         suite = suites[str(suite_name)]
         item = suite["items"][suite["numbers"][plain(item_name)]]

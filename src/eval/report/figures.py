@@ -22,7 +22,8 @@ from src.eval.report.accuracy_figures import (
     mean_accuracy,
 )
 from src.eval.report.course_figures import excess, loss_curves, sentence_lengths
-from src.eval.report.effect_figures import effects_by_condition, estimate_rows, estimates
+from src.eval.report.effect_figures import effects_by_condition
+from src.eval.report.estimate_figure import estimate_rows, estimates
 from src.eval.report.sentence_figure import sentence
 from src.eval.report.study import Study, corpus_groups
 
@@ -58,14 +59,14 @@ def pictures(study: Study) -> list[Picture]:
 def write_pictures(study: Study, folder: Path) -> dict[str, str]:
     """Write every figure as ``<name>.svg`` and ``<name>.png``; the SVG texts by name."""
     texts = {}
-    for picture in pictures(study):
-        with style.look():
+    with style.look():
+        for picture in pictures(study):
             figure = picture.draw()
+            style.settle(figure)
+            with whole_file(folder / f"{picture.name}.png") as temporary:
+                temporary.write_bytes(style.as_png(figure))
             texts[picture.name] = style.as_svg(figure)
-            png = style.as_png(figure)
-        write_text(folder / f"{picture.name}.svg", texts[picture.name])
-        with whole_file(folder / f"{picture.name}.png") as temporary:
-            temporary.write_bytes(png)
+            write_text(folder / f"{picture.name}.svg", texts[picture.name])
     return texts
 
 
@@ -81,6 +82,12 @@ def _with(title: str, corpus: str) -> str:
 
 def _accuracy(study: Study) -> Iterator[Picture]:
     groups = corpus_groups(study.items)
+    lines = "The dotted line is chance."
+    if (study.items["model"] == EXACT).any():
+        lines = (
+            "The dotted line is chance, the dash-dotted line what the exact grammar reaches: no "
+            "model can be expected to do better."
+        )
     for corpora in groups:
         tail = "" if len(groups) == 1 else f"_{slug(' '.join(corpora))}"
         place = "" if len(groups) == 1 else f", {' and '.join(corpora)}"
@@ -89,8 +96,7 @@ def _accuracy(study: Study) -> Iterator[Picture]:
             section="accuracy",
             title=f"Accuracy by class and model{place}",
             caption="Marks are means over seeds and suites, bars 95 % bootstrap intervals over "
-            "items. The dotted line is chance; the dash-dotted line, where there is one, is what "
-            "the exact grammar reaches: no model can be expected to do better.",
+            f"items. {lines}",
             draw=partial(accuracy_by_class, study, corpora),
         )
         if study.items[study.items["corpus"].isin(corpora)]["class"].nunique() < 2:
@@ -111,22 +117,25 @@ def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]
     items = study.items[study.items["corpus"] == corpus]
     tail, place = ("", "") if alone else (f"_{slug(corpus)}", f", {corpus}")
     if items["modifier"].nunique() > 1:
+        is_ranked = study.ranks(items["modifier"])
+        order = "From plain to complex, left to right. " if is_ranked else ""
         yield Picture(
             name=f"accuracy_by_modifier{tail}",
             section="accuracy",
-            title=f"Accuracy by complexity of the modifier{place}",
-            caption="From no intervening material to the most complex, left to right; bars are "
-            "95 % bootstrap intervals over items.",
+            title=f"Accuracy by {'complexity of the ' if is_ranked else ''}modifier{place}",
+            caption=f"{order}Marks are means over seeds, bars 95 % bootstrap intervals over items.",
             draw=partial(accuracy_by_modifier, study, corpus),
         )
     if items["difference_bits"].notna().any():
+        is_exact = (items["model"] == EXACT).any()
+        infinite = " Infinite differences of the exact grammar are left out." if is_exact else ""
         yield Picture(
             name=f"differences_by_condition{tail}",
             section="effects",
             title=f"Surprisal differences by condition{place}",
             caption="How much more surprising the critical region is where the prediction says it "
             "should be (bits; above zero is as predicted), with 95 % bootstrap intervals over "
-            "items. Infinite differences of the exact grammar are left out.",
+            f"items.{infinite}",
             draw=partial(differences_by_condition, study, corpus),
         )
 
@@ -157,6 +166,8 @@ def _sentences(study: Study) -> Iterator[Picture]:
     classes = study.items.drop_duplicates("suite").set_index("suite")["class"]
     table = study.surprisals[study.surprisals["model"] != EXACT]
     firsts = table.drop_duplicates(["suite", "corpus"])[["suite", "item", "corpus"]]
+    places = {suite: place for place, suite in enumerate(study.suites())}
+    firsts = firsts.sort_values("suite", key=lambda suites: suites.map(places), kind="stable")
     kinds = firsts["suite"].map(classes).fillna(firsts["suite"])
     firsts = firsts[~pd.DataFrame({"kind": kinds, "corpus": firsts["corpus"]}).duplicated()]
     for suite, item, corpus in firsts.itertuples(index=False, name=None):
@@ -177,7 +188,8 @@ def _statistics(study: Study) -> Iterator[Picture]:
                 name=f"estimates_{number + 1}_{slug(analysis.title)}",
                 section="statistics",
                 title=f"Estimates: {analysis.title}",
-                caption="Estimates with 95 % intervals; hollow where the interval includes zero.",
+                caption="One row per comparison, with 95 % intervals; hollow where the interval "
+                "includes zero.",
                 draw=partial(estimates, analysis),
                 subject=number,
             )

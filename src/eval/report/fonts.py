@@ -42,30 +42,46 @@ SYSTEM_FAMILIES = (
 
 
 @cache
-def families() -> tuple[str, ...]:
-    """The families that figures use, in order; the bundled one is made known to matplotlib."""
+def bundled_families() -> tuple[str, ...]:
+    """The families that come with the project; the Han one is made known to matplotlib."""
     manager = font_manager.fontManager
     if BUNDLED_NAME not in {font.name for font in manager.ttflist}:
         manager.addfont(BUNDLED)
-    known = {font.name for font in manager.ttflist}
-    return (LATIN_NAME, BUNDLED_NAME, *(name for name in SYSTEM_FAMILIES if name in known))
+    return (LATIN_NAME, BUNDLED_NAME)
 
 
 @cache
-def _characters() -> frozenset[int]:
-    """The code points that figures can draw."""
+def families() -> tuple[str, ...]:
+    """All families that figures use, in order."""
+    own = bundled_families()
+    known = {font.name for font in font_manager.fontManager.ttflist}
+    return (*own, *(name for name in SYSTEM_FAMILIES if name in known))
+
+
+@cache
+def _characters(names: tuple[str, ...]) -> frozenset[int]:
+    """The code points that some families can draw."""
     points: set[int] = set()
-    for name in families():
+    for name in names:
         path = font_manager.findfont(name, fallback_to_default=False)
         points.update(font_manager.get_font(str(path)).get_charmap())
     return frozenset(points)
 
 
+def is_bundled(text: str) -> bool:
+    """Whether the fonts that come with the project have every character."""
+    known = _characters(bundled_families())
+    return all(ord(letter) in known or letter == "\n" for letter in text)
+
+
 def drawable(text: object) -> str:
     """The text with the geta mark for every character that no font has."""
-    known = _characters()
+    written = str(text)
+    if is_bundled(written):
+        return written
+    known = _characters(families())
     return "".join(
-        letter if ord(letter) in known or letter == "\n" else MISSING for letter in str(text)
+        letter if ord(letter) in known or letter == "\n" else MISSING for letter in written
     )
 
 
@@ -75,7 +91,7 @@ def embedded(text: str) -> str:
     Readers' machines have better Chinese fonts more often than not; this one is for those without.
     """
     font = TTFont(BUNDLED, recalcTimestamp=False)
-    wanted = {ord(letter) for letter in text} & set(font.getBestCmap())
+    wanted = {ord(letter) for letter in set(text)} & set(font.getBestCmap())
     wanted = {point for point in wanted if point >= 0x2E80}
     if not wanted:
         return ""

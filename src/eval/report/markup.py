@@ -12,25 +12,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from src.eval.report import style
-
 VOID = frozenset({"meta", "input", "br", "link"})
-
-# Colours of figures that follow the colours of the page, so that figures are dark on dark pages.
-PAGE_COLOURS = {
-    style.SKY: "var(--sky)",
-    style.BLUE: "var(--blue)",
-    style.ORANGE: "var(--orange)",
-    style.VERMILLION: "var(--vermillion)",
-    style.GREEN: "var(--green)",
-    style.PURPLE: "var(--purple)",
-    style.GREY: "var(--grey)",
-    style.INK: "var(--ink)",
-    style.MUTED: "var(--muted)",
-    style.GRID: "var(--grid)",
-    style.BAND: "var(--band)",
-    style.PAPER: "var(--paper)",
-}
+# Parts of figures, which may be closed where they are opened.
+SHAPES = frozenset({"path", "use", "rect"})
 
 
 class Html(str):
@@ -59,6 +43,8 @@ def element(name: str, *children: object, **attributes: object) -> Html:
         written += f" {key}" if value is True else f' {key}="{html.escape(str(value))}"'
     if name in VOID:
         return Html(f"<{name}{written}>")
+    if name in SHAPES and not children:
+        return Html(f"<{name}{written}/>")
     return Html(f"<{name}{written}>{join(children)}</{name}>")
 
 
@@ -70,25 +56,12 @@ def data_block(identifier: str, content: Any) -> Html:
     return element("script", Html(written), type="application/json", id=identifier)
 
 
-def inline_svg(svg: str, *, name: str, label: str) -> Html:
-    """A figure as part of a page: its own ids, the page's colours, and a label for listeners."""
-    content = svg[svg.index("<svg") :]
-    content = re.sub(r"<metadata>.*?</metadata>", "", content, flags=re.DOTALL)
-    prefix = re.sub(r"\W", "-", name)
-    content = re.sub(r'\bid="', f'id="{prefix}-', content)
-    content = re.sub(r'href="#', f'href="#{prefix}-', content)
-    content = content.replace("url(#", f"url(#{prefix}-")
-    for colour, variable in PAGE_COLOURS.items():
-        content = content.replace(colour, variable)
-    head, body = content.split(">", 1)
-    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head)
-    width, height = (found[1], found[2]) if found else ("640", "320")
-    opening = element(
-        "svg",
-        role="img",
-        aria_label=label,
-        viewBox=f"0 0 {width} {height}",
-        # Narrow windows show figures smaller, but never so small that nobody can read them.
-        style=f"--width:{float(width) * 4 / 3:.0f}px;--least:{float(width):.0f}px",
-    )
-    return Html(opening.removesuffix("</svg>") + body.strip())
+_KEPT_TOGETHER = re.compile(
+    r"(?<=\S) (?=[=<>] )|(?<=[=<>]) (?=\S)|(?<=\bS[ED]) (?=[\d−])|(?<=\bmean) (?=[\d−])"
+    r"|(?<=\d) (?=bits\b|%)"
+)
+
+
+def unbroken(content: str) -> str:
+    """The text with blanks that never end a line inside numbers: ``p = .061``, ``95 %``."""
+    return _KEPT_TOGETHER.sub("\N{NO-BREAK SPACE}", content)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from string import Template
 
 from src.eval.comparison import EXACT
 from src.eval.report import fonts
 from src.eval.report.explorer import ExplorerLimits, explorer_data
 from src.eval.report.figures import Picture, Section, pictures
-from src.eval.report.markup import Html, data_block, element, inline_svg, join, text
+from src.eval.report.findings import analysis_html
+from src.eval.report.inline_figures import InlineFigures
+from src.eval.report.markup import Html, data_block, element, join, text, unbroken
 from src.eval.report.study import Study
 from src.eval.report.summaries import (
     accuracy_tables,
@@ -23,13 +26,27 @@ from src.eval.report.summaries import (
 )
 from src.eval.report.tables import ReportTable, table_html
 
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A figure and how the page draws it."""
+
+    picture: Picture
+    svg: Html
+
+
 SCRIPTS = ("tables.js", "trees.js", "chart.js", "explorer.js")
 
 
 def page(study: Study, svgs: Mapping[str, str], limits: ExplorerLimits) -> str:
     """The report; ``svgs`` are the figures by name."""
-    known = [picture for picture in pictures(study) if picture.name in svgs]
-    chapters = [chapter for chapter in _chapters(study, known, svgs, limits) if chapter[2]]
+    inline = InlineFigures()
+    known = [
+        Shown(picture, inline.figure(svgs[picture.name], label=picture.title))
+        for picture in pictures(study)
+        if picture.name in svgs
+    ]
+    chapters = [chapter for chapter in _chapters(study, known, limits) if chapter[2]]
     body = join(_chapter(name, title, content) for name, title, content in chapters)
     data = data_block("explorer-data", explorer_data(study, limits))
     navigation = element(
@@ -46,9 +63,9 @@ def page(study: Study, svgs: Mapping[str, str], limits: ExplorerLimits) -> str:
         title=text(study.title),
         description=element("p", study.description) if study.description else "",
         navigation=navigation,
-        body=body,
+        body=join([inline.outlines(), body]),
         data=data,
-        style=_font_face(study.title + body + data) + _asset("report.css"),
+        style=_font_face(study.title + body + data) + _asset("report.css") + inline.css(),
         script=scripts,
     )
 
@@ -71,15 +88,15 @@ def _chapter(name: str, title: str, content: Html) -> Html:
 
 
 def _chapters(
-    study: Study, known: Sequence[Picture], svgs: Mapping[str, str], limits: ExplorerLimits
+    study: Study, known: Sequence[Shown], limits: ExplorerLimits
 ) -> Iterator[tuple[str, str, Html]]:
     """Name, title and content of every chapter; empty ones are left out later."""
 
     def figures(section: Section, subject: int | None = None) -> Html:
         return join(
-            _figure(picture, svgs[picture.name])
-            for picture in known
-            if picture.section == section and picture.subject == subject
+            _figure(shown)
+            for shown in known
+            if shown.picture.section == section and shown.picture.subject == subject
         )
 
     def tables(*given: ReportTable | None) -> Html:
@@ -93,10 +110,10 @@ def _chapters(
         yield "accuracy", "Accuracy", join([accuracy, figures("accuracy"), summary])
     yield "effects", "Effects", figures("effects")
     yield "explorer", "Item explorer", _explorer(study, limits)
-    yield "sentences", "Surprisal along sentences", _folded(known, svgs, "sentences")
+    yield "sentences", "Surprisal along sentences", _folded(known, "sentences")
     statistics = [
-        _analysis(number, study, figures("statistics", number))
-        for number in range(len(study.analyses))
+        analysis_html(analysis, number, figures("statistics", number))
+        for number, analysis in enumerate(study.analyses)
     ]
     yield "statistics", "Statistics", join(statistics)
     if has_items:
@@ -107,39 +124,37 @@ def _chapters(
     yield "training", "Training", figures("training")
 
 
-def _figure(picture: Picture, svg: str) -> Html:
-    return element(
-        "figure",
-        element(
-            "div",
-            inline_svg(svg, name=picture.name, label=picture.title),
-            class_="scroll",
-            tabindex="0",
-            role="region",
-            aria_label=picture.title,
-        ),
-        element("figcaption", element("strong", picture.title + ". "), picture.caption),
+def _figure(shown: Shown) -> Html:
+    picture = shown.picture
+    # A title that asks something has its sign at the end already.
+    title = picture.title if picture.title.endswith(("?", "!", ".")) else f"{picture.title}."
+    scroll = element(
+        "div", shown.svg, class_="scroll", tabindex="0", role="region", aria_label=picture.title
     )
+    caption = element("figcaption", element("strong", title), " ", unbroken(picture.caption))
+    return element("figure", scroll, caption)
 
 
-def _folded(known: Sequence[Picture], svgs: Mapping[str, str], section: Section) -> Html:
+def _folded(known: Sequence[Shown], section: Section) -> Html:
     """Figures of which only the first is open: they are many and alike."""
-    chosen = [picture for picture in known if picture.section == section]
+    chosen = [shown for shown in known if shown.picture.section == section]
     return join(
         element(
             "details",
-            element("summary", picture.title),
-            _figure(picture, svgs[picture.name]),
+            element("summary", shown.picture.title),
+            _figure(shown),
             open=place == 0,
         )
-        for place, picture in enumerate(chosen)
+        for place, shown in enumerate(chosen)
     )
 
 
 def _overview(study: Study) -> Html:
     """What was run, and the result in a few sentences."""
     facts = [
-        join([element("dt", name), element("dd", value)]) for name, value in study.facts.items()
+        join([element("dt", name), element("dd", value)])
+        for name, value in study.facts.items()
+        if value
     ]
     sentences = [*_findings(study), *study.notes]
     runs = runs_table(study)
@@ -174,27 +189,6 @@ def _findings(study: Study) -> Iterator[str]:
         yield sentence + "."
 
 
-def _analysis(number: int, study: Study, figures: Html) -> Html:
-    """An analysis in words, as a figure, and in numbers."""
-    analysis = study.analyses[number]
-    given = [
-        ReportTable(name=f"analysis-{number}-{place}", title=title, frame=frame)
-        for place, (title, frame) in enumerate(analysis.tables.items())
-    ]
-    shown = join(table_html(table) for table in given if len(table.frame))
-    return element(
-        "section",
-        element("h3", analysis.title),
-        *(element("p", sentence) for sentence in analysis.sentences),
-        element("p", "Not answered: " + "; ".join(analysis.skipped) + ".", class_="note")
-        if analysis.skipped
-        else "",
-        figures,
-        element("details", element("summary", "Numbers"), shown) if shown else "",
-        class_="analysis",
-    )
-
-
 def _explorer(study: Study, limits: ExplorerLimits) -> Html:
     """The frame that the script fills; empty without surprisals."""
     if not len(study.surprisals):
@@ -203,8 +197,8 @@ def _explorer(study: Study, limits: ExplorerLimits) -> Html:
     notes = []
     if most > limits.items:
         notes.append(
-            f"The page carries the first {limits.items} items of each suite; the tables that were "
-            "written beside it have all."
+            f"The page carries the first {limits.items} items of each suite, of up to {most} that "
+            "were scored."
         )
     if study.parses and most > limits.items_with_parses:
         notes.append(

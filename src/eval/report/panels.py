@@ -6,7 +6,7 @@ Both take a table with the columns model, corpus, mean, low and high.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from src.eval.comparison import EXACT
 from src.eval.report import style
-from src.eval.report.study import in_order
+from src.eval.report.order import in_order
 
 CEILING: dict[str, Any] = {"color": style.INK, "linewidth": 1.3, "linestyle": (0, (6, 2, 1, 2))}
 CHANCE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.0, "linestyle": (0, (2, 2))}
@@ -117,6 +117,7 @@ def models_side_by_side(
     axis.axhline(scale.reference, **CHANCE, zorder=1)
     for model, offset in zip(models, _offsets(len(models), 0.62), strict=True):
         rows = table[table["model"] == model].to_dict("records")
+        rows.sort(key=lambda row: values.index(row[x]))
         places = [values.index(row[x]) + offset for row in rows]
         means = [row["mean"] for row in rows]
         colour, mark = styles[model]
@@ -152,6 +153,15 @@ def _folded(name: object) -> str:
     return "\n".join(lines)
 
 
+def widest_label(panels: Iterable[Sequence[str]]) -> float:
+    """How wide, in inches, the values along a panel stand beside each other without touching."""
+    found = 0.0
+    for values in panels:
+        lines = [line for value in values for line in _folded(value).split("\n")]
+        found = max(found, len(values) * (0.1 + 0.075 * max(map(len, lines))))
+    return found
+
+
 def _handles(
     models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
 ) -> Iterator[Line2D]:
@@ -180,6 +190,23 @@ def add_legend(
     figure: Figure, *, models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
 ) -> None:
     """One legend below all panels; models are explained where they are not rows."""
-    handles = list(_handles(in_order(models), corpora, scale, marks))
-    columns = min(len(handles), int(figure.get_figwidth() / 1.4))
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, columnspacing=1.4)
+    place_legend(figure, list(_handles(in_order(models), corpora, scale, marks)))
+
+
+def place_legend(figure: Figure, handles: Sequence[Line2D]) -> None:
+    """A legend below all panels, in as few rows as fit, all as long as each other or nearly so."""
+    widths = [0.5 + 0.07 * len(str(handle.get_label())) for handle in handles]
+    fits = max(1, int(figure.get_figwidth() // max(widths)))
+    if sum(widths) <= figure.get_figwidth():
+        fits = len(handles)
+    rows = -(-len(handles) // fits)
+    columns = -(-len(handles) // rows)
+    figure.legend(
+        handles=_by_rows(handles, columns), loc="outside lower center", ncols=columns,
+        columnspacing=1.4,
+    )  # fmt: skip
+
+
+def _by_rows(handles: Sequence[Line2D], columns: int) -> list[Line2D]:
+    """Legends are filled column by column; this order makes them read row by row."""
+    return [one for column in range(columns) for one in handles[column::columns]]

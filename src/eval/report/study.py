@@ -6,14 +6,16 @@ does not have stays empty, and the report leaves its place out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import pandas as pd
 
-from src.eval.comparison import EXACT, Row
+from src.eval.comparison import Row
 from src.eval.report.means import accuracies
+from src.eval.report.order import MODIFIERS, Chain, arranged, in_order, ranked
+from src.eval.statistics.tidy import key
 
 RUN_COLUMNS = ("run", "model", "corpus", "seed")
 ITEM_COLUMNS = (
@@ -42,22 +44,39 @@ ParseKey = tuple[str, str, int | str, str, int | str, int]
 # Posterior share, and the tree as far as it has grown: ``(S (NP the cat) (VP``.
 Parse = tuple[float, str]
 
-# Model families from plain to structured; models of other names come after them.
-FAMILIES = ("unigram", "ngram", "lstm", "rnng", "transformer", "plm", "plm_mask")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """One statistical analysis: its question, its answer in words, and its numbers.
 
-    The table ``estimates``, or without it every table with the columns of ``ESTIMATE_COLUMNS``, is
-    drawn as well as printed. ``skipped`` says what could not be answered, and why.
+    ``found`` says for each sentence whether it tells of something that was found; without it all
+    sentences are shown alike. The table ``estimates``, or without it every table with the columns
+    of ``ESTIMATE_COLUMNS``, is drawn as well as printed. ``skipped`` says what could not be
+    answered, and why.
     """
 
     title: str
     sentences: Sequence[str] = ()
+    found: Sequence[bool] = ()
     skipped: Sequence[str] = ()
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+    def told(self) -> tuple[list[str], list[str]]:
+        """The sentences that tell of something, and the others."""
+        found = self.found or [True] * len(self.sentences)
+        pairs = list(zip(self.sentences, found, strict=True))
+        return [said for said, is_found in pairs if is_found], [
+            said for said, is_found in pairs if not is_found
+        ]
+
+    @property
+    def count(self) -> str:
+        """How many comparisons differ from zero, where that is known of more than one."""
+        if len(self.found) < 2:
+            return ""
+        differ = "differs" if sum(self.found) == 1 else "differ"
+        count = f"{sum(self.found)} of {len(self.found)} comparisons"
+        return f"{count} {differ} from zero (p < .05)."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +104,9 @@ class Study:
 
     ``facts`` say what was run, in the order in which they are to be read (versions, beam sizes,
     corpora, seeds). ``critical`` names the critical regions of each suite, ``chance`` the accuracy
-    of guessing in each class where it is not one half. ``lengths`` counts, for each corpus, the
-    sentences of each length in words. ``notes`` are remarks that belong on the first page.
+    of guessing in each class where it is not one half. ``modifier_orders`` rank modifiers from
+    plain to complex. ``lengths`` counts, for each corpus, the sentences of each length in words.
+    ``notes`` are remarks that belong on the first page.
     """
 
     title: str
@@ -104,6 +124,7 @@ class Study:
     lengths: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     critical: Mapping[str, Sequence[str]] = field(default_factory=dict)
     chance: Mapping[str, float] = field(default_factory=dict)
+    modifier_orders: Sequence[Chain] = (MODIFIERS,)
 
     def __post_init__(self) -> None:
         """Refuse tables that lack a column, by name."""
@@ -121,6 +142,15 @@ class Study:
         """The accuracy of guessing in a class."""
         return self.chance.get(name, 0.5)
 
+    def modifiers(self, values: Iterable[str]) -> list[str]:
+        """Different modifiers from plain to complex."""
+        return ranked(values, self.modifier_orders)
+
+    def ranks(self, values: Iterable[str]) -> bool:
+        """Whether some order says of each modifier how complex it is."""
+        known = {key(name) for chain in self.modifier_orders for name in chain}
+        return all(key(value) in known for value in values)
+
     @cached_property
     def by_model(self) -> pd.DataFrame:
         """Mean accuracy over classes: model, corpus, mean, low, high, and counts."""
@@ -136,6 +166,15 @@ class Study:
         """Accuracy of each class with each modifier."""
         return accuracies(self.items, by=["model", "corpus", "class", "modifier"])
 
+    def suites(self) -> list[str]:
+        """Every suite with surprisals: classes together, modifiers from plain to complex."""
+        known = self.items[["suite", "class", "modifier"]].drop_duplicates("suite")
+        found = pd.DataFrame({"suite": self.surprisals["suite"].unique()})
+        found = found.merge(known, on="suite", how="left")
+        found["class"] = found["class"].fillna(found["suite"])
+        found["modifier"] = found["modifier"].fillna("")
+        return list(arranged(found, ["class", "modifier"], self.modifier_orders)["suite"])
+
     def runs(self) -> pd.DataFrame:
         """Every run that was scored once, models in the order of their families."""
         tables = [table[list(RUN_COLUMNS)] for table in (self.items, self.surprisals)]
@@ -145,27 +184,6 @@ class Study:
         key = runs["model"].map(order)
         runs = runs.assign(order=key).sort_values(["corpus", "order", "seed"], kind="stable")
         return runs.drop(columns="order").reset_index(drop=True)
-
-
-def family(model: str) -> str:
-    """The family that a model's name speaks of, or the name itself: ``LSTM (3)`` is an lstm."""
-    name = model.lower().replace("-", "").replace(" ", "_")
-    if name.startswith("trans"):
-        return "transformer"
-    found = [known for known in FAMILIES if name.startswith(known)]
-    return max(found, key=len) if found else model
-
-
-def in_order(models: Sequence[str] | pd.Series) -> list[str]:
-    """Different models: known families from plain to structured, others, the exact grammar."""
-
-    def place(model: str) -> int:
-        if model == EXACT:
-            return len(FAMILIES) + 1
-        known = family(model)
-        return FAMILIES.index(known) if known in FAMILIES else len(FAMILIES)
-
-    return sorted(dict.fromkeys(models), key=place)
 
 
 def corpus_groups(table: pd.DataFrame) -> list[list[str]]:

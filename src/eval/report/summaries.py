@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
-from src.eval.comparison import EXACT
-from src.eval.report.study import RUN_COLUMNS, SENTENCE_COLUMNS, Study, corpus_groups, in_order
+from src.eval.comparison import EXACT, Row
+from src.eval.report.course_figures import JOINT
+from src.eval.report.order import arranged
+from src.eval.report.study import RUN_COLUMNS, SENTENCE_COLUMNS, Study, corpus_groups
 from src.eval.report.style import readable
 from src.eval.report.tables import ReportTable
 
@@ -17,12 +19,7 @@ MAX_UNKNOWN_WORDS = 300
 
 def in_model_order(table: pd.DataFrame) -> pd.DataFrame:
     """Rows by corpus, models in the order of their families within it."""
-    places = {model: place for place, model in enumerate(in_order(table["model"]))}
-    corpora = {corpus: place for place, corpus in enumerate(dict.fromkeys(table["corpus"]))}
-    keyed = table.assign(
-        _corpus=table["corpus"].map(corpora), _model=table["model"].map(places)
-    ).sort_values(["_corpus", "_model"], kind="stable")
-    return keyed.drop(columns=["_corpus", "_model"]).reset_index(drop=True)
+    return arranged(table, ["corpus", "model"], ()).reset_index(drop=True)
 
 
 def accuracy_tables(study: Study) -> Iterator[ReportTable]:
@@ -54,14 +51,17 @@ def accuracy_tables(study: Study) -> Iterator[ReportTable]:
 def summary_table(study: Study) -> ReportTable:
     """Accuracy by class and modifier, with intervals."""
     columns = [column for column in study.summary.columns if study.summary[column].notna().any()]
-    frame = study.summary[columns]
+    # Counts of nothing need no column.
+    columns = [c for c in columns if c not in ("missing", "unknown") or study.summary[c].any()]
+    by = [column for column in ("corpus", "model", "class", "modifier") if column in columns]
+    frame = arranged(study.summary[columns], by, study.modifier_orders)
     for column in ("class", "modifier"):
         if column in frame.columns:
             frame = frame.assign(**{column: frame[column].map(readable)})
     return ReportTable(
         name="summary",
         title="Accuracy by class and modifier",
-        frame=in_model_order(frame),
+        frame=frame.reset_index(drop=True),
         note="low and high bound the 95 % bootstrap interval over items; ties are comparisons of "
         "exactly equal surprisals, over all seeds.",
         strong=(EXACT,),
@@ -84,21 +84,34 @@ def perplexity_table(study: Study) -> ReportTable:
         "model": [row.model for row in study.perplexity],
         "corpus": [row.corpus for row in study.perplexity],
         "seed": pd.array([row.seed for row in study.perplexity], dtype="Int64"),
+        "sentences": [row.sentences for row in study.perplexity],
         "perplexity": [row.perplexity for row in study.perplexity],
         "perplexity without end": [row.perplexity_without_end for row in study.perplexity],
         "bits/sentence": [row.bits_per_sentence for row in study.perplexity],
         "excess bits/word": [row.excess_bits_per_word for row in study.perplexity],
     }
     frame = pd.DataFrame(columns)
-    for name in list(columns)[3:]:
+    for name in list(columns)[4:]:
         frame[name] = frame[name].astype("float64")
     return ReportTable(
         name="perplexity",
         title="Perplexity on the test sentences",
         frame=frame.dropna(axis="columns", how="all"),
-        note="Per word, the end of each sentence counting as one word unless it says otherwise.",
+        note=_perplexity_note(study.perplexity),
         strong=(EXACT,),
     )
+
+
+def _perplexity_note(rows: Sequence[Row]) -> str:
+    note = "Per word, the end of each sentence counting as one word unless it says otherwise."
+    if any(row.model.endswith(JOINT) for row in rows):
+        note += " Joint is of words together with their gold trees, marginal of words alone."
+    sizes = {(row.corpus, row.sentences) for row in rows}
+    if len(sizes) > len({corpus for corpus, _ in sizes}):
+        note += " Only rows that rest on the same number of sentences can be compared"
+        is_known = any(row.excess_bits_per_word is not None for row in rows)
+        note += ", but for the excess, which is over the same sentences." if is_known else "."
+    return note
 
 
 def excess_table(study: Study) -> ReportTable | None:

@@ -14,6 +14,8 @@ from src.eval.report.markup import Html, element, join
 MINUS = "\N{MINUS SIGN}"
 # A filter pays off where a table is longer than a glance.
 ROWS_FOR_FILTER = 8
+# Texts of more letters may take several lines.
+LONG_TEXT = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +50,24 @@ def number(value: object, column: str = "") -> str:
 
 
 def table_html(table: ReportTable) -> Html:
-    """A titled table with buttons in its head; scrolls sideways in narrow windows."""
+    """A titled table with buttons in its head; scrolls sideways in narrow windows.
+
+    Columns of empty texts are left out: surprisals of others come without a corpus.
+    """
     frame = table.frame
+    frame = frame[[name for name in frame.columns if not (frame[name] == "").all()]]
     numeric = [_is_numeric(frame[column]) for column in frame.columns]
     head = element(
         "tr",
         *(
             element(
                 "th",
-                element("button", str(column), element("span", aria_hidden="true"), type="button"),
+                element(
+                    "button", _heading(column), element("span", aria_hidden="true"), type="button"
+                ),
                 scope="col",
                 aria_sort="none",
-                class_=_head_class(str(column), is_number),
+                class_="number" if is_number else None,
             )
             for column, is_number in zip(frame.columns, numeric, strict=True)
         ),
@@ -81,9 +89,8 @@ def table_html(table: ReportTable) -> Html:
     )
 
 
-def _head_class(column: str, is_number: bool) -> str | None:
-    """Long names may take two lines, short ones never do."""
-    return " ".join([*["number"] * is_number, *["long"] * (len(column) > 14)]) or None
+def _heading(column: object) -> str:
+    return str(column).replace("_", " ")
 
 
 def _filter(table: ReportTable) -> Html:
@@ -122,7 +129,8 @@ def _row(
             cells.append(element(kind, shown, class_="number", data_value=key, scope=scope))
         else:
             shown = number(value) if isinstance(value, bool | float | None) else str(value)
-            cells.append(element(kind, shown, scope=scope))
+            is_wide = kind == "td" and len(shown) > LONG_TEXT
+            cells.append(element(kind, shown, scope=scope, class_="wide" if is_wide else None))
     return element("tr", join(cells), class_="strong" if strong else None)
 
 

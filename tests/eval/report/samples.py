@@ -26,23 +26,28 @@ MODELS = ("unigram", "ngram", "lstm", "transformer", "rnng", "plm")
 SKILL = {"unigram": 0.0, "ngram": 0.3, "lstm": 0.9, "transformer": 1.1, "rnng": 1.6, "plm": 1.3}
 NASTY = '</script><script>alert("x")</script>'
 
+# In the order of the alphabet, as suites are found; the report has to find the right one.
+RELATIVE = ("adjective", "none", "object_rc", "subject_rc")
 CLASSES = {
-    "classifier_noun": ("none", "adjective", "object_relative", "subject_relative"),
-    "garden_path_object": ("none", "adjective", "object_relative", "subject_relative"),
-    "garden_path_subject": ("none", "adjective", "object_relative", "subject_relative"),
-    "verb_noun": ("none", "adjective", "object_relative", "subject_relative"),
-    "missing_object": ("none", "single", "coordinated", "embedded"),
-    "subordination": ("none", "adjective", "object_relative", "subject_relative"),
+    "classifier_noun": RELATIVE,
+    "missing_object": ("coordinated_rc", "embedded_rc", "none", "subject_rc"),
+    "garden_path_object": RELATIVE,
+    "garden_path_subject": RELATIVE,
+    "verb_noun": RELATIVE,
+    "subordination": RELATIVE,
 }
+COMPLEXITY = (
+    ("none", "adjective", "subject_rc", "object_rc"),
+    ("none", "subject_rc", "coordinated_rc", "embedded_rc"),
+)
 # Word sequences of a Mandarin item by region: before, modifier, critical.
 MODIFIER_WORDS = {
     "none": (),
     "adjective": ("可爱", "的"),
-    "object_relative": ("朋友", "昨天", "看见", "的"),
-    "subject_relative": ("喜欢", "音乐", "的"),
-    "single": ("喜欢", "音乐", "的"),
-    "coordinated": ("喜欢", "音乐", "并且", "学习", "外语", "的"),
-    "embedded": ("认识", "喜欢", "音乐", "的", "老师", "的"),
+    "object_rc": ("朋友", "昨天", "看见", "的"),
+    "subject_rc": ("喜欢", "音乐", "的"),
+    "coordinated_rc": ("喜欢", "音乐", "并且", "学习", "外语", "的"),
+    "embedded_rc": ("认识", "喜欢", "音乐", "的", "老师", "的"),
 }
 ISLANDS = ("object", "adjunct", "over_adjunct", "complex_np", "over_complex_np")
 
@@ -204,8 +209,13 @@ def _analyses() -> list[Analysis]:
     ]
     return [
         Analysis(
-            title="Structural supervision",
-            sentences=("Structural supervision helps on verb-noun (b = 0.507, p = .0095).",),
+            title="Does structural supervision help?",
+            sentences=(
+                "RNNG is more accurate than LSTM on verb-noun: b = 0.51, SE 0.20, p = .010",
+                "No difference on subordination could be shown: mean −0.09 bits, t(4) = −0.57",
+                "No difference on missing object could be shown: b = −0.09, p = .710",
+            ),
+            found=(True, False, False),
             tables=supervision,
         ),
         Analysis(
@@ -257,6 +267,7 @@ def sample_study(*, seeds: int = 1, items: int = 2, classes: int = 2) -> Study:
             "Search": "word-synchronous, action beam 100, word beam 10, fast track 1",
             "Seeds": ", ".join(map(str, range(1, seeds + 1))),
             "Nasty": NASTY,
+            "Nothing": "",
         },
         notes=("Items with unknown critical words were kept.",),
         items=outcomes,
@@ -273,4 +284,5 @@ def sample_study(*, seeds: int = 1, items: int = 2, classes: int = 2) -> Study:
         },
         critical=dict.fromkeys(suites, ("critical",)),
         chance={"islands": 0.5},
+        modifier_orders=COMPLEXITY,
     )

@@ -51,15 +51,15 @@ def test_it_opens_without_errors(shown: Browser) -> None:
 
 
 def test_tables_sort_by_click(shown: Browser) -> None:
-    head = "document.querySelectorAll('#table-perplexity th')[3]"
-    before = [float(value) for value in _column(shown, "table-perplexity", 3)]
+    head = "document.querySelectorAll('#table-perplexity thead th')[4]"
+    before = [float(value) for value in _column(shown, "table-perplexity", 4)]
     assert before != sorted(before), "something to sort"
     shown.run(f"{head}.querySelector('button').click()")
-    assert [float(v) for v in _column(shown, "table-perplexity", 3)] == sorted(before)
+    assert [float(v) for v in _column(shown, "table-perplexity", 4)] == sorted(before)
     assert shown.run(f"{head}.getAttribute('aria-sort')") == "ascending"
     shown.run(f"{head}.querySelector('button').click()")
     expected = sorted(before, reverse=True)
-    assert [float(v) for v in _column(shown, "table-perplexity", 3)] == expected
+    assert [float(v) for v in _column(shown, "table-perplexity", 4)] == expected
     assert shown.run(f"{head}.getAttribute('aria-sort')") == "descending"
 
 
@@ -135,6 +135,37 @@ def test_trees_are_drawn_as_far_as_they_go(
     texts = shown.run(f"Array.from({tree}.querySelectorAll('text'), t => t.textContent)")
     assert sorted(texts) == sorted([*labels, *leaves])
     assert shown.run(f"{tree}.querySelectorAll('rect').length") == open_nodes
+
+
+def test_letters_of_figures_are_drawn(shown: Browser) -> None:
+    """Every letter finds its outline, which all figures share; a blank has none."""
+    open_all = "for (const fold of document.querySelectorAll('details')) fold.open = true;"
+    letters = """Array.from(document.querySelectorAll('figure svg use[href^="#g"]'))"""
+    outline = "document.querySelector(one.getAttribute('href')).getAttribute('d')"
+    right = f"one => (one.getBBox().height > 0) === ({outline} !== '')"
+    counts = f"[{letters}.length, {letters}.filter({right}).length]"
+    total, found = shown.run(f"(() => {{ {open_all} return {counts}; }})()")
+    assert total > 500 and found == total
+
+
+def test_what_is_wide_shows_that_there_is_more(shown: Browser) -> None:
+    box = "document.getElementById('table-summary').parentElement"
+    shown.resize(width=390)
+    assert shown.run(f"{box}.scrollWidth > {box}.clientWidth")
+    assert "linear-gradient" in shown.run(f"getComputedStyle({box}).backgroundImage")
+    shown.run(f"{box}.scrollLeft = 200")
+    first = "document.querySelector('#table-summary thead th')"
+    left = f"{first}.getBoundingClientRect().left - {box}.getBoundingClientRect().left"
+    assert 0 <= shown.run(left) <= 2, "the first column stays"
+    second = "document.querySelectorAll('#table-summary thead th')[1]"
+    assert shown.run(f"{second}.getBoundingClientRect().left") < shown.run(
+        f"{first}.getBoundingClientRect().right"
+    )
+    shown.run(f"{box}.scrollLeft = 0")
+    shown.resize(width=1280)
+    for table in ("table-accuracy-0", "table-accuracy-1", "table-perplexity"):
+        box = f"document.getElementById('{table}').parentElement"
+        assert shown.run(f"{box}.scrollWidth <= {box}.clientWidth"), table
 
 
 @pytest.mark.parametrize("dark", [False, True])

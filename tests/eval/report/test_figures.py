@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,10 +14,12 @@ import pandas as pd
 import pytest
 from matplotlib import font_manager
 from matplotlib import image as mpl_image
+from matplotlib.axes import Axes
 
 from src.eval.comparison import EXACT
 from src.eval.report import fonts, style
-from src.eval.report.effect_figures import estimate_rows
+from src.eval.report.effect_figures import effects_by_condition
+from src.eval.report.estimate_figure import Estimate, estimate_rows, estimates
 from src.eval.report.figures import Picture, pictures, write_pictures
 from src.eval.report.sentence_figure import align
 from src.eval.report.study import Analysis, Study
@@ -66,6 +70,7 @@ def test_drawing_twice_gives_the_same_bytes(study: Study) -> None:
     for _ in range(2):
         with style.look():
             figure = picture.draw()
+            style.settle(figure)
             files.append((style.as_svg(figure), style.as_png(figure)))
     assert files[0] == files[1]
     assert "<dc:date>" not in files[0][0]
@@ -82,7 +87,9 @@ def test_chinese_is_drawn_as_chinese(study: Study) -> None:
     """Every word's outlines are in the figure, and matplotlib misses no glyph."""
     with warnings.catch_warnings(), style.look():
         warnings.simplefilter("error")
-        svg = style.as_svg(_picture(study, "sentence_classifier").draw())
+        figure = _picture(study, "sentence_classifier").draw()
+        style.settle(figure)
+        svg = style.as_svg(figure)
     names = {font_manager.get_font(str(fonts.BUNDLED)).postscript_name}
     assert any(name in svg for name in names), "outlines of the bundled font"
     assert fonts.drawable("他看见了一只猫。") == "他看见了一只猫。"
@@ -152,7 +159,138 @@ def test_an_analysis_with_estimates_draws_those_alone() -> None:
         [("a · syntax", 0.5, 0.1, 0.9)], columns=["term", "estimate", "low", "high"]
     )
     both = {"coefficients": estimate.assign(term="(Intercept)"), "estimates": estimate}
-    assert estimate_rows(Analysis(title="x", tables=both)) == [("a · syntax", 0.5, 0.1, 0.9)]
+    (row,) = estimate_rows(Analysis(title="x", tables=both))
+    assert (row.label, row.value, row.low, row.high) == ("a · syntax", 0.5, 0.1, 0.9)
+
+
+def _estimates(*rows: tuple[str, str, float, float, float]) -> Analysis:
+    columns = ["model", "term", "estimate", "low", "high"]
+    return Analysis(title="x", tables={"estimates": pd.DataFrame(rows, columns=columns)})
+
+
+def test_labels_leave_out_what_all_rows_have() -> None:
+    analysis = _estimates(
+        ("lstm", "toy · LSTM · none · gap", 1.0, 0.5, 1.5),
+        ("lstm", "toy · LSTM · adjective · gap", -1.0, -1.5, -0.5),
+        ("rnng", "toy · RNNG · none · gap", 0.1, -0.5, 0.7),
+        ("rnng", "toy · RNNG · adjective · gap", math.nan, math.nan, math.nan),
+    )
+    rows = estimate_rows(analysis)
+    assert [row.label for row in rows] == ["LSTM · none", "LSTM · adjective", "RNNG · none"]
+    assert [row.is_clear for row in rows] == [True, True, False]
+    with style.look():
+        (axis,) = estimates(analysis).axes
+    heights = axis.get_yticks()
+    assert heights[2] - heights[1] > heights[1] - heights[0], "models stand apart"
+
+
+def test_an_absurd_interval_leaves_room_for_the_others() -> None:
+    """A fit that ran off to infinity: no warning, no axis of 10²¹, and its numbers are short."""
+    rows = [("", f"row {n}", 0.5, -0.5, 1.5) for n in range(8)]
+    analysis = _estimates(*rows, ("", "row 8", -102.0, -6.2e21, 6.2e21))
+    with warnings.catch_warnings(), style.look():
+        warnings.simplefilter("error")
+        figure = estimates(analysis)
+        style.settle(figure)
+        assert style.as_png(figure)
+    (axis,) = figure.axes
+    assert max(np.abs(axis.get_xlim())) < 100
+    assert "arrows" in axis.get_xlabel()
+    absurd = Estimate(label="", value=-102.0, low=-6.2e21, high=6.2e21)
+    assert absurd.in_numbers == "−102.000  [−6.2e+21, 6.2e+21]"
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "expected"),
+    [(1, 3, 1), (2, 3, 2), (3, 3, 3), (4, 3, 2), (5, 3, 3), (6, 3, 3), (8, 5, 4), (7, 2, 2)],
+)
+def test_grids_have_full_last_rows_where_they_can(count: int, most: int, expected: int) -> None:
+    assert style.balanced(count, most) == expected
+
+
+def _labels(axis: Axes) -> list[str]:
+    return [label.get_text().replace("\n", " ") for label in axis.get_xticklabels()]
+
+
+@pytest.mark.parametrize("name", ["accuracy_by_modifier", "differences_by_condition"])
+def test_modifiers_stand_from_plain_to_complex(study: Study, name: str) -> None:
+    with style.look():
+        figure = _picture(study, f"{name}_toy_mandarin").draw()
+    found = {axis.get_title(loc="left"): _labels(axis) for axis in figure.axes}
+    assert found == {
+        "classifier noun": ["none", "adjective", "subject rc", "object rc"],
+        "missing object": ["none", "subject rc", "coordinated rc", "embedded rc"],
+    }
+    for axis in figure.axes:
+        for line in axis.lines:
+            along = np.asarray(line.get_xdata(), dtype=float)
+            assert (np.diff(along) >= 0).all(), "no line goes back"
+
+
+def test_panels_have_the_conditions_that_have_data(study: Study) -> None:
+    effects = study.effects
+    own = effects["modifier"].isin(["object", "adjunct"])
+    licensing = effects["effect"] == "licensing_interaction"
+    few = replace(study, effects=effects[~licensing | own])
+    with style.look():
+        figure = effects_by_condition(
+            few, "toy_english", ["+gap wh-effect", "licensing_interaction"]
+        )
+    one, other = figure.axes
+    assert len(_labels(one)) == 5 and _labels(other) == ["object", "adjunct"]
+
+
+def test_classes_with_one_modifier_each_have_models_as_rows(study: Study) -> None:
+    one = study.items[study.items["modifier"] == "none"]
+    with style.look():
+        figure = _picture(replace(study, items=one), "differences_by_condition").draw()
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels == ["unigram", "ngram", "lstm", "rnng", "transformer", "plm"]
+
+
+def test_captions_speak_of_complexity_where_it_is_known(study: Study) -> None:
+    known = _picture(study, "accuracy_by_modifier_toy_mandarin")
+    assert known.title.startswith("Accuracy by complexity of the modifier")
+    assert "plain to complex" in known.caption
+    other = _picture(replace(study, modifier_orders=()), "accuracy_by_modifier_toy_mandarin")
+    assert other.title.startswith("Accuracy by modifier") and "complex" not in other.caption
+
+
+def test_the_layout_is_found_once(study: Study) -> None:
+    with style.look():
+        figure = _picture(study, "accuracy_by_class").draw()
+        style.settle(figure)
+        before = [axis.get_position().bounds for axis in figure.axes]
+        style.as_png(figure)
+        style.as_svg(figure)
+    assert figure.get_layout_engine() is None
+    assert [axis.get_position().bounds for axis in figure.axes] == before
+    assert before[0] != before[1]
+
+
+def test_texts_look_for_other_fonts_only_where_they_must(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "families", lambda: (*fonts.bundled_families(), "DejaVu Serif"))
+    with style.look():
+        figure = style.empty(2, 1)
+        plain, rare = figure.text(0, 0, "猫 cat"), figure.text(0, 0, "\U000e0041")
+        style.settle(figure)
+    assert plain.get_fontfamily() == list(fonts.bundled_families())
+    assert rare.get_fontfamily() == [*fonts.bundled_families(), "DejaVu Serif"]
+
+
+def test_legends_read_row_by_row(study: Study) -> None:
+    with style.look():
+        figure = _picture(study, "wh_effects").draw()
+        style.settle(figure)
+        style.as_png(figure)
+        (legend,) = figure.legends
+        boxes = {text.get_text(): text.get_window_extent() for text in legend.get_texts()}
+    top = max(box.y1 for box in boxes.values())
+    height = max(box.height for box in boxes.values())
+    rows = {name: (top - box.y1 + height / 4) // (height / 2) for name, box in boxes.items()}
+    assert len(set(rows.values())) > 1, "more than one row"
+    order = sorted(boxes, key=lambda name: (rows[name], boxes[name].x0))
+    assert order == ["unigram", "ngram", "lstm", "rnng", "transformer", "plm", EXACT, "no effect"]
 
 
 def test_a_study_with_nothing_has_no_figures(tmp_path: Path) -> None:

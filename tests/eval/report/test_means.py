@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from src.eval.report.means import bit_means
+from src.eval.report.means import accuracies, bit_means
+from src.eval.suites.aggregation import summarise
 
 ROWS = [
     ("m", 1, "s", 1, 2.0),
@@ -47,3 +48,37 @@ def test_intervals_hold_the_mean_and_shrink_with_items() -> None:
 def test_nothing_finite_gives_no_rows() -> None:
     table = TABLE.assign(bits=math.nan)
     assert len(bit_means(table, value="bits", by=["model"])) == 0
+
+
+def _random_items(seed: int, *, pronouns: bool) -> pd.DataFrame:
+    """Outcomes of runs that have not all taken the same suites, some of them missing."""
+    dice = np.random.default_rng(seed)
+    rows = []
+    for run in range(4):
+        for suite in dice.permutation(5)[: dice.integers(2, 6)]:
+            for item in range(dice.integers(1, 5)):
+                for prediction in "ab":
+                    outcome = dice.choice([0.0, 0.5, 1.0, math.nan], p=[0.4, 0.1, 0.4, 0.1])
+                    pronoun = str(dice.choice(["himself", "herself"])) if pronouns else ""
+                    rows.append(
+                        (f"run{run}", f"model{run % 2}", "toy", f"suite{suite}",
+                         f"class{suite % 2}", f"modifier{suite % 3}", item, prediction, outcome,
+                         outcome == 0.5, int(dice.integers(0, 2)), pronoun)
+                    )  # fmt: skip
+    columns = [
+        *("run", "model", "corpus", "suite", "class", "modifier", "item", "prediction"),
+        *("outcome", "tie", "unknown", "pronoun"),
+    ]
+    table = pd.DataFrame(rows, columns=columns)
+    return table if pronouns else table.drop(columns="pronoun")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("pronouns", [False, True])
+@pytest.mark.parametrize(
+    "by", [["model", "corpus"], ["model", "class"], ["model", "corpus", "class", "modifier"]]
+)
+def test_accuracies_are_those_of_the_plain_way(seed: int, pronouns: bool, by: list[str]) -> None:
+    items = _random_items(seed, pronouns=pronouns)
+    expected = summarise(items, by=by).rename(columns={"accuracy": "mean"})
+    pd.testing.assert_frame_equal(accuracies(items, by=by), expected, rtol=1e-12)

@@ -9,18 +9,24 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from src.eval.comparison import EXACT
+from src.eval.report import style
 from src.eval.report.explorer import INFINITE, ExplorerLimits, explorer_data
-from src.eval.report.markup import data_block, element, inline_svg, text
+from src.eval.report.findings import analysis_html
+from src.eval.report.inline_figures import InlineFigures
+from src.eval.report.markup import Html, data_block, element, text, unbroken
 from src.eval.report.page import page
 from src.eval.report.report import write_report
-from src.eval.report.study import Study
+from src.eval.report.study import Analysis, Study
+from src.eval.report.summaries import perplexity_table, summary_table
 from src.eval.report.tables import ReportTable, number, table_html
 from tests.eval.report.samples import NASTY
 
@@ -86,15 +92,31 @@ def test_every_chapter_is_there(outline: Outline) -> None:
 
 
 def test_pictures_have_words_for_those_who_do_not_see_them(outline: Outline) -> None:
-    figures = [a for tag, a in outline.elements if tag == "svg"]
+    figures = [a for tag, a in outline.elements if tag == "svg" and "aria-hidden" not in a]
     assert len(figures) > 10
     assert all(a.get("role") == "img" and a.get("aria-label") for a in figures)
 
 
 def test_figures_take_the_colours_of_the_page(content: str) -> None:
     figures = "".join(re.findall(r"<svg.*?</svg>", content, flags=re.DOTALL))
-    assert "var(--ink)" in figures and "var(--blue)" in figures
-    assert "#1f2933" not in figures and "#ffffff" not in figures
+    rules = "".join(re.findall(r"^\.s\d+\{.*\}$", content, flags=re.MULTILINE))
+    assert "var(--ink)" in rules and "var(--blue)" in rules
+    assert "#1f2933" not in figures + rules and "#ffffff" not in figures + rules
+    used = set(re.findall(r'class="(s\d+)"', figures))
+    assert used == set(re.findall(r"\.(s\d+)\{", rules))
+
+
+def test_letters_are_drawn_once_for_all_figures(content: str, report: Path) -> None:
+    paths = sorted((report.parent / "figures").glob("*.svg"))
+    single = {
+        (node.get("d"), node.get("transform"))
+        for path in paths
+        for node in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}path")
+        if "scale" in node.get("transform", "")
+    }
+    kept = re.findall(r'<path id="(g\d+)"', content)
+    assert len(kept) == len(set(kept)) == len(single)
+    assert len(content.encode()) < sum(path.stat().st_size for path in paths)
 
 
 def test_words_are_embedded_for_machines_without_chinese_fonts(content: str) -> None:
@@ -120,11 +142,97 @@ def test_elements_read_back(word: str) -> None:
     assert text(element("b", word)) == element("b", word)
 
 
-def test_figures_in_one_page_do_not_share_ids() -> None:
-    svg = '<?xml?><svg viewBox="0 0 9 9"><defs><path id="a"/></defs><use xlink:href="#a"/>'
-    svg += '<g clip-path="url(#a)"/></svg>'
-    placed = inline_svg(svg, name="one two", label='"')
-    assert placed.count("one-two-a") == 3 and "&quot;" in placed
+SVG = """<?xml version="1.0"?>
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+ viewBox="0 0 9 4.5"><defs><style>*{stroke: red}</style></defs>
+ <g id="figure"><path d="M 0 0" style="fill: #ffffff"/>
+  <g id="text"><g style="fill: #1f2933" transform="translate(1.23456 2) scale(0.09 -0.09)">
+   <defs><path id="Font-1" d="M 1
+ 2" transform="scale(0.015625)"/></defs>
+   <use xlink:href="#Font-1"/><use xlink:href="#Font-1" transform="translate(61.279 0)"/></g></g>
+  <defs><path id="mark" d="M 0 0"/><clipPath id="edge"><rect x="0" y="0"/></clipPath></defs>
+  <use xlink:href="#mark" x="3.14159" y="2" clip-path="url(#edge)" style="fill: #1f2933"/>
+ </g></svg>"""
+
+
+def test_figures_share_letters_and_styles_but_no_marks() -> None:
+    inline = InlineFigures()
+    one, two = inline.figure(SVG, label='"'), inline.figure(SVG, label="b")
+    assert one == (
+        '<svg role="img" aria-label="&quot;" viewBox="0 0 9 4.5" style="--width:12px;--least:9px">'
+        '<g class="s0" transform="translate(1.23 2) scale(0.09 -0.09)">'
+        '<use href="#g0"/><use href="#g0" x="61"/></g>'
+        '<defs><path id="f1-mark" d="M 0 0"/><clipPath id="f1-edge"><rect x="0" y="0"/></clipPath>'
+        '</defs><use href="#f1-mark" x="3.14" y="2" clip-path="url(#f1-edge)" class="s0"/></svg>'
+    )
+    assert two == one.replace("f1-", "f2-").replace("&quot;", "b")
+    assert inline.outlines().count("<path") == 1
+    assert '<path id="g0" d="M 1 2" transform="scale(0.015625)"/>' in inline.outlines()
+    assert inline.css() == ".s0{fill:var(--ink)}\n"
+    assert InlineFigures().outlines() == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("t(4) = −0.57, p = .061", "t(4)~=~−0.57, p~=~.061"),
+        ("mean −0.029 bits (SD 0.17), p < .001", "mean~−0.029~bits (SD~0.17), p~<~.001"),
+        ("b = 0.51, SE 0.20, z = 2.57", "b~=~0.51, SE~0.20, z~=~2.57"),
+        ("bars 95 % intervals", "bars 95~% intervals"),
+        ("a mean of some words", "a mean of some words"),
+    ],
+)
+def test_numbers_never_break(said: str, expected: str) -> None:
+    assert unbroken(said) == expected.replace("~", "\N{NO-BREAK SPACE}")
+
+
+def test_what_was_found_is_shown_and_all_else_is_folded(content: str) -> None:
+    chapter = content[content.index('id="statistics"') :]
+    first = chapter[: chapter.index("</section>")]
+    shown, folded = first.split("<details>", 1)
+    assert (
+        "1 of 3 comparisons differs from zero (p\N{NO-BREAK SPACE}<".replace("<", "&lt;") in shown
+    )
+    assert "RNNG is more accurate" in shown and "No difference" not in shown
+    assert folded.startswith("<summary>No difference could be shown in 2 other comparisons<")
+    assert "t(4)\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}−0.57" in folded
+    assert "<summary>Not answered in 1 case</summary>" in chapter
+
+
+def test_a_single_answer_is_never_folded() -> None:
+    analysis = Analysis(title="x", sentences=("No effect could be shown.",), found=(False,))
+    assert "<details>" not in analysis_html(analysis, 0, Html(""))
+
+
+def test_a_title_that_asks_has_no_full_stop(content: str) -> None:
+    titles = re.findall(r"<figcaption><strong>(.*?)</strong> ", content)
+    assert any(title.endswith("help?") for title in titles)
+    assert all(title.endswith((".", "?")) and not title.endswith("?.") for title in titles)
+
+
+def test_perplexities_say_what_they_rest_on(study: Study) -> None:
+    rows = [replace(row, model=f"{row.model} (joint)") for row in study.perplexity[:1]]
+    rows += [replace(row, sentences=15) for row in study.perplexity[1:2]]
+    table = perplexity_table(replace(study, perplexity=rows))
+    assert table.frame["sentences"].tolist() == [500, 15]
+    assert "gold trees" in table.note and "same number of sentences can be compared" in table.note
+    plain = perplexity_table(study)
+    assert "joint" not in plain.note and "compared" not in plain.note
+
+
+def test_tables_stand_in_the_order_of_the_figures(study: Study) -> None:
+    frame = summary_table(study).frame
+    part = frame[(frame["corpus"] == "toy_mandarin") & (frame["class"] == "missing object")]
+    assert list(dict.fromkeys(part["model"]))[-2:] == ["plm", EXACT]
+    expected = ["none", "subject rc", "coordinated rc", "embedded rc"]
+    assert part["modifier"].tolist() == expected * 7
+
+
+def test_what_is_empty_is_left_out(content: str) -> None:
+    assert "Nothing" not in content
+    frame = pd.DataFrame({"model": ["a"], "corpus": [""], "standard_error": [0.5]})
+    table = table_html(ReportTable(name="t", title="T", frame=frame))
+    assert "corpus" not in table and "standard error" in table
 
 
 @pytest.mark.parametrize(
@@ -198,7 +306,30 @@ def test_the_explorer_keeps_its_limits_and_says_so(study: Study) -> None:
     data = explorer_data(study, limits)
     assert all(len(suite["items"]) == 1 and suite["total"] == 2 for suite in data["suites"])
     assert data["trees"] == []
-    assert "first 1 items of each suite" in page(study, {}, limits)
+    assert "first 1 items of each suite, of up to 2 that were scored" in page(study, {}, limits)
+
+
+def test_a_crash_leaves_the_earlier_report_whole(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = Study(title="x", lengths=study.lengths, curves=study.curves)
+    write_report(small, tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    drawn = []
+
+    def fail(figure: Figure) -> bytes:
+        drawn.append(figure)
+        if len(drawn) == 2:
+            raise RuntimeError("no memory")
+        return b"new"
+
+    monkeypatch.setattr(style, "as_png", fail)
+    with pytest.raises(RuntimeError, match="no memory"):
+        write_report(replace(small, title="y"), tmp_path)
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert set(after) == set(before), "no piece of a file"
+    changed = [path.name for path in after if after[path] != before[path]]
+    assert changed == ["sentence_lengths.png"]
 
 
 def test_an_empty_study_makes_a_page(tmp_path: Path) -> None:

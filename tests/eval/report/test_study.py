@@ -6,7 +6,9 @@ import pandas as pd
 import pytest
 
 from src.eval.comparison import EXACT
-from src.eval.report.study import ITEM_COLUMNS, Study, corpus_groups, family, in_order
+from src.eval.report.order import family, in_order
+from src.eval.report.study import ITEM_COLUMNS, Analysis, Study, corpus_groups
+from tests.eval.report.samples import ISLANDS
 
 
 def test_a_table_without_a_column_is_refused_by_name() -> None:
@@ -45,6 +47,23 @@ def test_a_corpus_can_join_two_groups() -> None:
     pairs = [("a", "s1"), ("b", "s2"), ("c", "s1"), ("c", "s2")]
     table = pd.DataFrame(pairs, columns=["corpus", "suite"])
     assert [set(group) for group in corpus_groups(table)] == [{"a", "b", "c"}]
+
+
+def test_suites_stand_together_from_plain_to_complex(study: Study) -> None:
+    assert study.suites() == [
+        *(f"classifier_noun_{name}" for name in ("none", "adjective", "subject_rc", "object_rc")),
+        *(f"missing_object_{name}" for name in ("none", "subject_rc")),
+        *(f"missing_object_{name}" for name in ("coordinated_rc", "embedded_rc")),
+        *(f"islands_{name}" for name in ISLANDS),
+    ]
+
+
+def test_what_was_found_is_told_first() -> None:
+    analysis = Analysis(title="x", sentences=("a", "b", "c"), found=(False, True, False))
+    assert analysis.told() == (["b"], ["a", "c"])
+    assert analysis.count == "1 of 3 comparisons differs from zero (p < .05)."
+    unknown = Analysis(title="x", sentences=("a", "b"))
+    assert unknown.told() == (["a", "b"], []) and unknown.count == ""
 
 
 def test_runs_are_listed_once(study: Study) -> None:
