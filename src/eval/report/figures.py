@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,15 +60,24 @@ def pictures(study: Study) -> list[Picture]:
 def write_pictures(study: Study, folder: Path) -> dict[str, str]:
     """Write every figure as ``<name>.svg`` and ``<name>.png``; the SVG texts by name."""
     texts = {}
-    with style.look():
+    # Pictures are compressed while the next ones are drawn.
+    with style.look(), ThreadPoolExecutor(max_workers=1) as compressing:
+        written = []
         for picture in pictures(study):
             figure = picture.draw()
             style.settle(figure)
-            with whole_file(folder / f"{picture.name}.png") as temporary:
-                temporary.write_bytes(style.as_png(figure))
+            path = folder / f"{picture.name}.png"
+            written.append(compressing.submit(_write_png, path, style.pixels(figure)))
             texts[picture.name] = style.as_svg(figure)
             write_text(folder / f"{picture.name}.svg", texts[picture.name])
+        for one in written:
+            one.result()
     return texts
+
+
+def _write_png(path: Path, drawn: style.Pixels) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_bytes(style.as_png(drawn))
 
 
 def slug(text: str) -> str:

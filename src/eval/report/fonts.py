@@ -90,7 +90,7 @@ def embedded(text: str) -> str:
 
     Readers' machines have better Chinese fonts more often than not; this one is for those without.
     """
-    font = TTFont(BUNDLED, recalcTimestamp=False)
+    font = TTFont(BUNDLED, recalcTimestamp=False, recalcBBoxes=False)
     wanted = {ord(letter) for letter in set(text)} & set(font.getBestCmap())
     wanted = {point for point in wanted if point >= 0x2E80}
     if not wanted:

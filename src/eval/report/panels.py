@@ -90,12 +90,10 @@ def models_as_rows(
     for y, record in placed_rows(table, models=models, corpora=corpora):
         colour, mark = styles[record["model"]]
         corpus = corpora.index(record["corpus"])
-        before, after = _error(record)
-        axis.errorbar(
-            [record["mean"]], [y], xerr=[[before], [after]], fmt=mark, color=colour,
-            markerfacecolor=style.PAPER if corpus % 2 else colour, elinewidth=1.6,
-            alpha=0.6 if corpus > 1 else 1.0,
-        )  # fmt: skip
+        alpha = 0.6 if corpus > 1 else 1.0
+        face = style.PAPER if corpus % 2 else colour
+        axis.plot(_interval(record), [y, y], color=colour, linewidth=1.6, alpha=alpha)
+        axis.plot([record["mean"]], [y], mark, color=colour, markerfacecolor=face, alpha=alpha)
     axis.set_yticks(range(len(rows)), [style.readable(row) for row in rows])
     axis.set_ylim(len(rows) - 0.45, -0.55)
     axis.grid(False, axis="y")
@@ -115,32 +113,31 @@ def models_side_by_side(
     """The values of ``x`` along the axis, at each of them a mark for every model."""
     styles = style.model_styles(models)
     axis.axhline(scale.reference, **CHANCE, zorder=1)
+    records = sorted(table.to_dict("records"), key=lambda row: values.index(row[x]))
     for model, offset in zip(models, _offsets(len(models), 0.62), strict=True):
-        rows = table[table["model"] == model].to_dict("records")
-        rows.sort(key=lambda row: values.index(row[x]))
+        rows = [row for row in records if row["model"] == model]
         places = [values.index(row[x]) + offset for row in rows]
         means = [row["mean"] for row in rows]
         colour, mark = styles[model]
         if model == EXACT:
             axis.plot(places, means, marker=mark, markerfacecolor=style.PAPER, **CEILING)
             continue
-        errors = [_error(row) for row in rows]
-        axis.errorbar(
-            places, means, yerr=list(zip(*errors, strict=True)) or None, fmt=mark, color=colour,
-            linestyle="-" if connected else "none", linewidth=0.7, elinewidth=1.4, capsize=0,
-        )  # fmt: skip
+        lows, highs = zip(*map(_interval, rows), strict=True) if rows else ((), ())
+        axis.vlines(places, lows, highs, color=colour, linewidth=1.4)
+        line = "-" if connected else "none"
+        axis.plot(places, means, mark, color=colour, linestyle=line, linewidth=0.7)
     axis.set_xticks(range(len(values)), [_folded(value) for value in values])
     axis.set_xlim(-0.55, len(values) - 0.45)
     axis.grid(False, axis="x")
     spread(axis, scale=scale, vertical=True)
 
 
-def _error(row: Mapping[str, float]) -> tuple[float, float]:
-    """Distances to both ends of the interval; none where it is unknown."""
+def _interval(row: Mapping[str, float]) -> tuple[float, float]:
+    """Both ends of the interval, or the mean twice where it is unknown."""
     low, high, mean = row["low"], row["high"], row["mean"]
     if not (math.isfinite(low) and math.isfinite(high)):
-        return 0.0, 0.0
-    return max(mean - low, 0.0), max(high - mean, 0.0)
+        return mean, mean
+    return min(low, mean), max(high, mean)
 
 
 def _folded(name: object) -> str:

@@ -71,7 +71,7 @@ def test_drawing_twice_gives_the_same_bytes(study: Study) -> None:
         with style.look():
             figure = picture.draw()
             style.settle(figure)
-            files.append((style.as_svg(figure), style.as_png(figure)))
+            files.append((style.as_svg(figure), style.as_png(style.pixels(figure))))
     assert files[0] == files[1]
     assert "<dc:date>" not in files[0][0]
 
@@ -192,7 +192,7 @@ def test_an_absurd_interval_leaves_room_for_the_others() -> None:
         warnings.simplefilter("error")
         figure = estimates(analysis)
         style.settle(figure)
-        assert style.as_png(figure)
+        assert style.as_png(style.pixels(figure))
     (axis,) = figure.axes
     assert max(np.abs(axis.get_xlim())) < 100
     assert "arrows" in axis.get_xlabel()
@@ -261,7 +261,7 @@ def test_the_layout_is_found_once(study: Study) -> None:
         figure = _picture(study, "accuracy_by_class").draw()
         style.settle(figure)
         before = [axis.get_position().bounds for axis in figure.axes]
-        style.as_png(figure)
+        style.as_png(style.pixels(figure))
         style.as_svg(figure)
     assert figure.get_layout_engine() is None
     assert [axis.get_position().bounds for axis in figure.axes] == before
@@ -282,7 +282,7 @@ def test_legends_read_row_by_row(study: Study) -> None:
     with style.look():
         figure = _picture(study, "wh_effects").draw()
         style.settle(figure)
-        style.as_png(figure)
+        style.as_png(style.pixels(figure))
         (legend,) = figure.legends
         boxes = {text.get_text(): text.get_window_extent() for text in legend.get_texts()}
     top = max(box.y1 for box in boxes.values())

@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 
 from src.eval.comparison import EXACT
 from src.eval.report import style
@@ -317,8 +316,8 @@ def test_a_crash_leaves_the_earlier_report_whole(
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     drawn = []
 
-    def fail(figure: Figure) -> bytes:
-        drawn.append(figure)
+    def fail(pixels: style.Pixels) -> bytes:
+        drawn.append(pixels)
         if len(drawn) == 2:
             raise RuntimeError("no memory")
         return b"new"
