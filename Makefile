@@ -29,7 +29,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	@touch $@
 
 # What the demo evaluates: narrow beams are enough for small grammars.
-DEMO := suite=demo task.perplexity=true task.perplexity_sentences=15 task.parsed_items=2 \
+DEMO := suite=demo task.perplexity=true task.perplexity_sentences=30 task.parsed_items=2 \
 	search.action_beam=30 search.word_beam=5
 
 demo: $(VENV)/.installed

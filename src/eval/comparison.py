@@ -78,12 +78,20 @@ def as_table(rows: Sequence[Row], *, title: str, caption: str = "") -> Table:
     """The rows of one corpus as a table for the terminal."""
     table = Table(title=title, caption=caption or None)
     table.add_column("model", no_wrap=True)
-    for name in ("seed", "perplexity", "without end", "bits/sentence", "excess bits/word"):
+    for name in (
+        "seed",
+        "sentences",
+        "perplexity",
+        "without end",
+        "bits/ sentence",
+        "excess bits/ word",
+    ):
         table.add_column(name, justify="right")
     for row in rows:
         table.add_row(
             row.model,
             "" if row.seed is None else str(row.seed),
+            f"{row.sentences:,}",
             f"{row.perplexity:.2f}",
             _number(row.perplexity_without_end, 2),
             f"{row.bits_per_sentence:.2f}",
