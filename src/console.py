@@ -51,7 +51,6 @@ def log_to(path: Path) -> Iterator[None]:
     to_terminal.setFormatter(logging.Formatter("  %(message)s"))
     project.addHandler(to_file)
     project.addHandler(to_terminal)
-    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     with warnings.catch_warnings():
         # Advice for other situations than ours, such as more worker processes.
         warnings.filterwarnings("ignore", module="pytorch_lightning")

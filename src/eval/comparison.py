@@ -13,6 +13,8 @@ from src.eval.perplexity import Perplexity
 
 EXACT = "exact grammar"
 
+_COLUMNS = ("seed", "sentences", "perplexity", "without end", "bits/ sent.", "excess bits/ word")
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -78,15 +80,9 @@ def as_table(rows: Sequence[Row], *, title: str, caption: str = "") -> Table:
     """The rows of one corpus as a table for the terminal."""
     table = Table(title=title, caption=caption or None)
     table.add_column("model", no_wrap=True)
-    for name in (
-        "seed",
-        "sentences",
-        "perplexity",
-        "without end",
-        "bits/ sentence",
-        "excess bits/ word",
-    ):
-        table.add_column(name, justify="right")
+    for name in _COLUMNS:
+        # A word of a heading is never cut; on narrow terminals the words stand one below the other.
+        table.add_column(name, justify="right", min_width=max(map(len, name.split())))
     for row in rows:
         table.add_row(
             row.model,

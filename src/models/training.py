@@ -30,6 +30,9 @@ from src.models.trainer_settings import TrainerSettings
 
 log = logging.getLogger(__name__)
 
+# Lightning sets its own level when it is loaded; what it says of hardware and products is no news.
+logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+
 
 def train_network(
     *,
