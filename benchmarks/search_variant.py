@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import tempfile
@@ -50,8 +49,8 @@ _COUNTED = 2
 class Variant:
     """What is searched, and how.
 
-    ``material``: sentences of the corpus, minimal pairs made of them (or a suite, where the corpus
-    is a toy), or texts of exactly ``length`` words. ``count`` of them are searched, chosen from
+    ``material``: sentences of the corpus, minimal pairs of a suite that comes with the project, or
+    texts of exactly ``length`` words. ``count`` of them are searched, chosen from
     ``out_of`` so that their lengths are spread alike. ``baseline``: the usual search, in batches
     of ``batch`` sentences. ``changes``: settings other than the defaults. ``run``: the folder of a
     trained model; without one, weights are random.
@@ -126,7 +125,7 @@ def load_sentences(variant: Variant) -> list[Words]:
     if variant.material == "texts":
         return texts(shuffled, variant.length, variant.count)
     if variant.material == "pairs":
-        return _pairs(variant.corpus, shuffled)[: variant.count]
+        return _pairs(variant.corpus)[: variant.count]
     return spread(shuffled[: variant.out_of], variant.count)
 
 
@@ -144,19 +143,10 @@ def texts(sentences: Sequence[Words], length: int, count: int) -> list[Words]:
     return [words[start : start + length] for start in starts]
 
 
-def _pairs(corpus: Corpus, sentences: Sequence[Words]) -> list[Words]:
-    """Two by two versions of each sentence: a word in the middle and one near the end differ."""
-    if corpus == "toy":
-        return [words for suite in load_suites("reflexives/toy") for words in suite.sentences]
-    found: list[Words] = []
-    chosen = [words for words in sentences if 8 <= len(words) <= 25]
-    for words, other in itertools.pairwise(chosen):
-        middle, late = len(words) // 2, len(words) - 2
-        for changed in ((), (late,), (middle,), (middle, late)):
-            found.append(
-                [other[n % len(other)] if n in changed else w for n, w in enumerate(words)]
-            )
-    return found
+def _pairs(corpus: Corpus) -> list[Words]:
+    """Sentences of a suite, item by item: its variants stand side by side."""
+    name = "reflexives/toy" if corpus == "toy" else "islands"
+    return [words for suite in load_suites(name) for words in suite.sentences]
 
 
 Search = Callable[[Sequence[Words]], list[list[float]]]
