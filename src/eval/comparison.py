@@ -13,7 +13,15 @@ from src.eval.perplexity import Perplexity
 
 EXACT = "exact grammar"
 
-_COLUMNS = ("seed", "sentences", "perplexity", "without end", "bits/ sent.", "excess bits/ word")
+# In lines of their own, words of headings stand side by side on 80 columns without being cut.
+_COLUMNS = (
+    "seed",
+    "sentences",
+    "perplexity",
+    "without\nend",
+    "bits/\nsent.",
+    "excess\nbits/\nword",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +89,7 @@ def as_table(rows: Sequence[Row], *, title: str, caption: str = "") -> Table:
     table = Table(title=title, caption=caption or None)
     table.add_column("model", no_wrap=True)
     for name in _COLUMNS:
-        # A word of a heading is never cut; on narrow terminals the words stand one below the other.
-        table.add_column(name, justify="right", min_width=max(map(len, name.split())))
+        table.add_column(name, justify="right")
     for row in rows:
         table.add_row(
             row.model,

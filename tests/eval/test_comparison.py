@@ -56,6 +56,21 @@ def test_table_shows_every_model_and_the_caption() -> None:
         assert part in text
 
 
+def test_headings_are_whole_on_80_columns() -> None:
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(
+            as_table(compare("toy", [("rnng (marginal)", 1, _perplexity(9.0))], None), title="T")
+        )
+    lines = captured.get().splitlines()
+    assert "…" not in captured.get() and max(map(len, lines)) <= 80
+    assert (
+        "sentences" in lines[4]
+        and "perplexity" in lines[4]
+        and lines[4].rstrip().endswith("word ┃")
+    )
+
+
 def test_a_model_is_compared_with_the_exact_answer_to_the_same_sentences() -> None:
     nats = 3.0 * math.log(2)
     fewer = Perplexity(sentences=2, words=6, word_nats=6 * nats, end_nats=2 * nats)
