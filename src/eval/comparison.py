@@ -12,6 +12,8 @@ from rich.table import Table
 from src.eval.perplexity import Perplexity
 
 EXACT = "exact grammar"
+# Mark models of trees: of words with their gold trees, or summed over the trees that search finds.
+JOINT, MARGINAL = " (joint)", " (marginal)"
 
 # In lines of their own, words of headings stand side by side on 80 columns without being cut.
 _COLUMNS = (

@@ -66,23 +66,13 @@ class NgramModel:
 
     def _score_text(self, text: Rows, is_begin: npt.NDArray[np.bool_]) -> Floats:
         found = find_all(self.tables, text, is_begin)
-        contexts = [np.zeros_like(text)]  # the empty context has row 0
-        for rows in found[:-1]:
-            context = np.concatenate([[ABSENT], rows[:-1]])
-            context[is_begin] = ABSENT
-            contexts.append(context)
-        return self.backed_off(found, contexts)
-
-    def backed_off(self, found: Sequence[Rows], contexts: Sequence[Rows]) -> Floats:
-        """Log probabilities from the rows of n-grams, and of their contexts, for each order.
-
-        The n-grams of all orders at a place end in the same token.
-        """
         scores = self.log_probs[0][found[0]]
         for level in range(1, self.order):
             # Backing off costs the weight of the context; an unlisted context weighs one.
-            weights = _look_up(self.log_backoffs[level - 1], contexts[level], 0.0)
-            scores = _look_up(self.log_probs[level], found[level], scores + weights)
+            context = np.concatenate([[ABSENT], found[level - 1][:-1]])
+            context[is_begin] = ABSENT
+            backed_off = scores + _look_up(self.log_backoffs[level - 1], context, 0.0)
+            scores = _look_up(self.log_probs[level], found[level], backed_off)
         return scores
 
     def save(self, path: Path) -> None:

@@ -16,7 +16,7 @@ from src.data.files import write_text
 from src.data.pcfg.prefix import ExactModel
 from src.data.preparation import PreparedCorpus
 from src.data.readers.toy import ToyTreebank
-from src.eval.comparison import Row, as_csv, as_table, compare
+from src.eval.comparison import JOINT, MARGINAL, Row, as_csv, as_table, compare
 from src.eval.perplexity import Floats, Perplexity, measure
 from src.models.evaluation import is_structured, joint_with_gold_trees
 from src.models.run_folder import RunFolder
@@ -28,8 +28,6 @@ Settings = Mapping[str, Any]
 Words = tuple[str, ...]
 Measured = tuple[str, int | None, Perplexity]
 
-# Mark models of trees: of words with their gold trees, or summed over the trees that search finds.
-JOINT, MARGINAL = " (joint)", " (marginal)"
 _CAPTIONS = {
     JOINT: "joint: of words together with their gold trees",
     MARGINAL: "marginal: of words alone, summed over the trees that search finds",

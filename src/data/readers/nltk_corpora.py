@@ -136,5 +136,5 @@ def _open(
 
 def _from_nltk(tree: Any) -> Tree:
     """Turn an NLTK tree into ours; these trees are shallow, so recursion is safe."""
-    children = tuple(_from_nltk(c) if not isinstance(c, str) else str(c) for c in tree)
+    children = tuple(c if isinstance(c, str) else _from_nltk(c) for c in tree)
     return Tree(tree.label(), children)

@@ -9,15 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from src.eval.comparison import EXACT, Row
+from src.eval.comparison import EXACT, JOINT, MARGINAL, Row
 from src.eval.report import style
 from src.eval.report.order import in_order
 from src.eval.report.panels import CEILING, place_legend
 from src.eval.report.study import Curve
 
 TRAINING = (0, (2, 2))
-# How rows of perplexities mark models of trees: with their gold trees, or summed over trees.
-JOINT, MARGINAL = " (joint)", " (marginal)"
 
 
 def loss_curves(curves: Sequence[Curve]) -> Figure:

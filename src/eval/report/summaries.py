@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from src.eval.comparison import EXACT, Row
-from src.eval.report.course_figures import JOINT
+from src.eval.comparison import EXACT, JOINT, Row
 from src.eval.report.order import arranged
 from src.eval.report.study import RUN_COLUMNS, SENTENCE_COLUMNS, Study, corpus_groups
 from src.eval.report.style import readable
