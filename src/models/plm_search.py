@@ -309,7 +309,10 @@ class PlmSearch:
         arena["slot"][1:] = number % max(beam, 1)
         arena["before"].fill_(-1)
         self._settled, self._steps, self._beam = len(arena), 0, beam
-        return number.view(groups, beam) + 1
+        # Particles may be the same hypothesis, and stay one.
+        same = nodes[1:].unsqueeze(2) == nodes[1:].unsqueeze(1)
+        first = same.to(torch.int8).argmax(2)
+        return number.view(groups, beam)[:, :1] + first + 1
 
 
 def _at_depth(began: Tensor, depth: Tensor) -> Tensor:

@@ -26,9 +26,6 @@ from src.eval.search.settings import WordSync
 # With fixed shapes, how many actions are taken between two looks at whether anything is left.
 _STEPS_BETWEEN_LOOKS = 6
 
-# How many hypotheses of a group get the word's probability before it is asked who else needs it.
-_PROMISING = 4
-
 # More than rounding can make of a log probability, less than matters.
 _ROUNDING = 1e-3
 
@@ -109,7 +106,7 @@ class BeamExpansion:
             completed = best(beside(completed, replace(beam, score=admitted)), settings.word_beam)
             admitted_log_prob = torch.logaddexp(admitted_log_prob, admitted.logsumexp(1))
             admitted_count = admitted_count + (admitted > -torch.inf).sum(1)
-            beam = self._advance(beam, self._still_open(open_beam, completed, admitted_count))
+            beam = self._advance(self._still_open(open_beam, completed, admitted_count))
         survivors = completed.score.logsumexp(1)
         return Found(
             beam=completed,
@@ -169,8 +166,11 @@ class BeamExpansion:
         """The same, computed only where it can matter; the most promising come first.
 
         A hypothesis must reach the word beam, and it must either find a place in the action beam,
-        against the other actions alone, or be among the best that find none (fast-track).
+        against the other actions alone, or be among the best that find none (fast-track). As many
+        as the word beam holds are computed first, and those of them that are sure of a place raise
+        its bar for the rest.
         """
+        width = self._settings.word_beam
         bar = completed.score[:, -1:]
         near = (bound > -torch.inf) & (bound >= bar)
         rows = self._rows(near)
@@ -178,17 +178,21 @@ class BeamExpansion:
         cheap = bound + self._spread(cheap.unsqueeze(1), rows, bound.shape).squeeze(2)
         # A bound that is exact but for rounding must not exclude what stands at the bar itself.
         cheap = (cheap + _ROUNDING).masked_fill(~near, -torch.inf)
-        best_places = cheap.topk(min(_PROMISING, cheap.shape[1]), dim=1).indices
+        best_places = cheap.topk(min(width, cheap.shape[1]), dim=1).indices
         first = torch.zeros_like(near).scatter(1, best_places, True) & near & (cheap >= bar)
         score = self._word_scores(beam, bound, first, words)
-        last_place = self._last_place(successors[..., FIRST_ACTION:].flatten(1))
+        actions = successors[..., FIRST_ACTION:].flatten(1)
+        last_place, last_at_worst = self._last_place(actions), self._last_place(actions, cheap)
+        sure = score.masked_fill(score < last_at_worst, -torch.inf)
+        bar = torch.cat([completed.score, sure], dim=1).topk(width, dim=1).values[:, -1:]
         outside = score.masked_fill(score >= last_place, -torch.inf)
         needed = torch.minimum(last_place, self._fast_track_bar(outside))
         rest = near & ~first & (cheap >= torch.maximum(needed, bar))
         return torch.maximum(score, self._word_scores(beam, bound, rest, words))
 
-    def _last_place(self, scores: Tensor) -> Tensor:
+    def _last_place(self, *competitors: Tensor) -> Tensor:
         """``(groups, 1)``: what the last in the action beam would have, ``-inf`` if not full."""
+        scores = torch.cat(competitors, dim=1)
         width = self._settings.action_beam
         if scores.shape[1] < width:
             return torch.full_like(scores[:, :1], -torch.inf)
@@ -236,18 +240,17 @@ class BeamExpansion:
             score = score.masked_fill(is_full, -torch.inf)
         return replace(beam, score=score)
 
-    def _advance(self, before: Beam, chosen: Beam) -> Beam:
+    def _advance(self, chosen: Beam) -> Beam:
         """Take the actions that were chosen; the network runs for the living alone."""
         if self._is_packed:
             chosen = _trimmed(chosen)
         column = chosen.trail[..., -1].long()
         rows = self._rows(chosen.is_alive)
-        flat = column.flatten()[rows]
+        nodes, columns = chosen.node.flatten()[rows], column.flatten()[rows]
+        advance = advance_distinct if self._is_packed else advance_all
         node = chosen.node.flatten().index_copy(
-            0, rows, self._model.advance(chosen.node.flatten()[rows], flat)
+            0, rows, advance(self._model, nodes, columns, self._work)
         )
-        self._work.expanded += len(rows)
-        self._work.steps += 1
         opens, closes = self._model.is_open[column].long(), self._model.is_close[column].long()
         return replace(
             chosen,
@@ -268,6 +271,33 @@ class BeamExpansion:
             return values.view(*shape, -1)
         result = values.new_full((shape.numel(), values.shape[1]), -torch.inf)
         return result.index_copy(0, rows, values).view(*shape, -1)
+
+
+def advance_all(model: TransitionModel, nodes: Tensor, columns: Tensor, work: Work) -> Tensor:
+    """``(rows,)`` nodes after structural actions, one new node per row."""
+    work.expanded += len(nodes)
+    work.steps += 1
+    return model.advance(nodes, columns)
+
+
+def advance_distinct(model: TransitionModel, nodes: Tensor, columns: Tensor, work: Work) -> Tensor:
+    """The same with one new node for all rows that take the same action at the same node."""
+    nodes, columns, row = distinct(nodes, columns)
+    return advance_all(model, nodes, columns, work)[row]
+
+
+def distinct(nodes: Tensor, events: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Each pair of a node and an action or word once, in order, and where each row has its pair.
+
+    Groups that part at the next token have the same hypotheses before it, and particles that were
+    drawn twice are the same hypothesis.
+    """
+    pair, row = (nodes << 32 | events).unique(return_inverse=True)
+    number = torch.arange(len(row), device=row.device)
+    first = torch.full_like(pair, len(row)).scatter_reduce(0, row, number, "amin")
+    kept, order = first.sort()
+    rank = torch.empty_like(order).index_copy(0, order, number[: len(order)])
+    return nodes[kept], events[kept], rank[row]
 
 
 def _fast_track(admitted: Tensor, done: Tensor, count: int) -> Tensor:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from src.eval.search.beam import Beam
-from src.eval.search.expansion import Found, Prefixes, Work
+from src.eval.search.expansion import Found, Prefixes, Work, advance_all, advance_distinct, distinct
 from src.eval.search.protocol import END, WORD, TransitionModel
 from src.eval.search.settings import Particle
 
@@ -104,17 +104,21 @@ class ParticleExpansion:
         wanted = (arrives & ~is_end.unsqueeze(1)).flatten()
         rows = self._rows(wanted)
         flat_words = words.unsqueeze(1).expand_as(beam.node).flatten()
-        log_prob = self._model.word_log_prob(beam.node.flatten()[rows], flat_words[rows])
-        self._work.word_scores += len(rows)
+        nodes, asked = beam.node.flatten()[rows], flat_words[rows]
+        place = torch.arange(len(rows), device=rows.device)
+        if self._is_packed:
+            nodes, asked, place = distinct(nodes, asked)
+        log_prob = self._model.word_log_prob(nodes, asked)[place]
+        self._work.word_scores += len(nodes)
         result = result.index_copy(0, rows, log_prob.to(result))
         return result.masked_fill(~wanted, 0.0).view_as(beam.score)
 
     def _advance(self, beam: Beam, column: Tensor, goes_on: Tensor) -> Beam:
         rows = self._rows(goes_on.flatten())
         flat = beam.node.flatten()
-        moved = flat.index_copy(0, rows, self._model.advance(flat[rows], column.flatten()[rows]))
-        self._work.expanded += len(rows)
-        self._work.steps += 1
+        advance = advance_distinct if self._is_packed else advance_all
+        new = advance(self._model, flat[rows], column.flatten()[rows], self._work)
+        moved = flat.index_copy(0, rows, new)
         opens = (self._model.is_open[column] & goes_on).long()
         closes = (self._model.is_close[column] & goes_on).long()
         taken = torch.where(goes_on, column, -1).to(torch.int16).unsqueeze(2)

@@ -70,5 +70,5 @@ class TransitionModel(Protocol):
         """``(groups, beam)`` nodes renumbered: only these, and what they need, are kept.
 
         A group is what competes with each other: the hypotheses of one prefix. All of a group come
-        from one group of the last call. :data:`ROOT` stays.
+        from one group of the last call, and those that were equal stay so. :data:`ROOT` stays.
         """

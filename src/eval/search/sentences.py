@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from src.eval.search.beam import Beam, after_word, below, root_beam
-from src.eval.search.expansion import Found, Prefixes, Work
+from src.eval.search.expansion import Found, Prefixes, Work, distinct
 from src.eval.search.history import Step
 from src.eval.search.prefixes import Prefix, Unit, units
 from src.eval.search.protocol import TransitionModel
@@ -127,14 +127,20 @@ class SentenceSearch:
         parents = torch.tensor([n.parent for n in following], device=device)
         tokens = torch.tensor([n.token for n in following], device=device)
         is_end = torch.tensor([n.prefix is None for n in following], device=device)
-        beam = beam.rows(parents)
-        beam = replace(beam, node=self.model.settle(beam.node, beam.is_alive))
+        if self.is_packed:
+            # Groups that part here have the same nodes before the token, which are expanded once.
+            beam = self._settled(beam).rows(parents)
+        else:
+            beam = self._settled(beam.rows(parents))
         prefixes = [groups[n.parent].tokens for n in following]
         found = self.expansion.run(beam, tokens, is_end, prefixes)
         self.work.words += len(following)
         children = self._report(groups, following, found, on_result)
         rows = torch.tensor([row for row, _ in children], dtype=torch.long, device=device)
         return [child for _, child in children], self._shifted(found.beam.rows(rows), tokens[rows])
+
+    def _settled(self, beam: Beam) -> Beam:
+        return replace(beam, node=self.model.settle(beam.node, beam.is_alive))
 
     def _report(
         self,
@@ -211,12 +217,13 @@ class SentenceSearch:
             return self._roots(0)
         is_alive = beam.is_alive
         words = tokens.unsqueeze(1).expand_as(beam.node)
-        if self.is_packed:
-            rows = is_alive.flatten().nonzero().squeeze(1)
-        else:
-            rows = torch.arange(is_alive.numel(), device=is_alive.device)
-        nodes = self.model.shift(beam.node.flatten()[rows], words.flatten()[rows])
-        node = beam.node.flatten().index_copy(0, rows, nodes).view_as(beam.node)
+        if not self.is_packed:
+            node = self.model.shift(beam.node.flatten(), words.flatten())
+            return after_word(beam.score, node.view_as(beam.node), beam.depth)
+        rows = is_alive.flatten().nonzero().squeeze(1)
+        nodes, words, row = distinct(beam.node.flatten()[rows], words.flatten()[rows])
+        after = self.model.shift(nodes, words)[row]
+        node = beam.node.flatten().index_copy(0, rows, after).view_as(beam.node)
         return after_word(beam.score, node, beam.depth)
 
 

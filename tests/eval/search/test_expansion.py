@@ -203,3 +203,5 @@ def test_savings_save_work() -> None:
     assert lazy.expanded == everything.expanded
     assert lazy.word_scores < everything.word_scores
     assert bounded.word_scores < everything.word_scores
+    # A x is computed first and sure of its place; B x 0.024 cannot be better, nor what follows.
+    assert work().word_scores == 1

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from src.eval.search.beam import Beam
+from src.eval.search.expansion import Work
 from src.eval.search.particle import _drawn_anew
 from src.eval.search.settings import Particle, WordSync
 from tests.eval.search.six_states import X, Y, Z, six_states
@@ -45,6 +46,17 @@ def test_many_particles_are_close_to_the_sum() -> None:
     found = search(six_states(), job, Particle(particles=4000, **LIMITS))
     for result, expected in zip(found, exact(job), strict=False):
         np.testing.assert_allclose(result.prefix_log_probs, expected, rtol=0, atol=0.15)
+
+
+def test_particles_that_are_the_same_hypothesis_are_advanced_once() -> None:
+    how = Particle(particles=200, **LIMITS)
+    packed, fixed = Work(), Work()
+    (found,) = search(six_states(), [[X, Y]], how, work=packed)
+    (expected,) = search(six_states(), [[X, Y]], how, work=fixed, is_packed=False)
+    assert found.prefix_log_probs == expected.prefix_log_probs
+    # Some two dozen derivations are there, and all of them are met more than once.
+    assert packed.expanded < 40 < fixed.expanded / 10
+    assert packed.word_scores < 40 < fixed.word_scores / 10
 
 
 def test_random_numbers_belong_to_the_seed_and_the_prefix() -> None:

@@ -55,6 +55,16 @@ def test_each_prefix_is_searched_once() -> None:
     assert shared.expanded < apart.expanded
 
 
+def test_what_sentences_share_before_they_part_is_expanded_once() -> None:
+    everything = replace(HOW, action_beam=100, word_beam=100, bounded=False)
+    one, both = Work(), Work()
+    search(six_states(), [[X, Y]], everything, work=one)
+    search(six_states(), [[X, Y], [X]], everything, work=both)
+    # On the way to the end of the second, all actions are such as are taken on the way to y, too.
+    assert both.words == one.words + 1
+    assert both.expanded == one.expanded
+
+
 @pytest.mark.parametrize("budget, most", [(0, 1), (8, 2), (11.9, 2), (12, 3), (1e9, 6)])
 def test_groups_under_way_fit_the_budget(budget: float, most: int) -> None:
     # A group of a sentence of three words takes four bytes here; at least one is under way.

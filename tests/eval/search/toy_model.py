@@ -100,15 +100,20 @@ class ToyModel:
         """Keep these nodes only; those of a group must come from one group."""
         for row, alive in zip(self._group[nodes], is_alive, strict=True):
             assert len(set(row[alive].tolist())) <= 1
-        groups, beam = nodes.shape
-        self.settled.append(groups)
-        kept = torch.cat([torch.zeros(1, dtype=torch.long), nodes.flatten()])
+        self.settled.append(len(nodes))
+        number = {(-1, ROOT): ROOT}
+        for group, row in enumerate(nodes.tolist()):
+            for node in row:
+                number.setdefault((group, node), len(number))
+        kept = torch.tensor([node for _, node in number])
         self._state, self._depth = self._state[kept], self._depth[kept]
-        number = torch.arange(groups).unsqueeze(1).expand(groups, beam)
-        self._group = torch.cat([torch.full((1,), -1), number.flatten()])
-        is_root = nodes == ROOT
-        renumbered = torch.arange(1, 1 + nodes.numel()).view_as(nodes)
-        return renumbered.masked_fill(is_root, ROOT)
+        self._group = torch.tensor([group for group, _ in number])
+        renumbered = [[number[group, n] for n in row] for group, row in enumerate(nodes.tolist())]
+        return (
+            torch.tensor(renumbered, dtype=torch.long)
+            .view_as(nodes)
+            .masked_fill(nodes == ROOT, ROOT)
+        )
 
 
 def random_model(
@@ -158,7 +163,7 @@ def search(
     expansion = (
         BeamExpansion(model, settings, is_packed=is_packed, work=work)
         if isinstance(settings, WordSync)
-        else ParticleExpansion(model, settings, work=work)
+        else ParticleExpansion(model, settings, work=work, is_packed=is_packed)
     )
     results: dict[int, SentenceResult] = {}
 
