@@ -17,9 +17,9 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor
 
-from src.eval.search.expansion import Work
 from src.eval.search.protocol import END, FIRST_ACTION, WORD
 from src.eval.search.settings import WordSync
+from src.eval.search.work import Work
 
 CLOSE, FIRST_OPEN = FIRST_ACTION, FIRST_ACTION + 1
 

@@ -27,9 +27,9 @@ from src.data.readers.nltk_corpora import PennTreebankSample
 from src.data.readers.toy import ToyTreebank
 from src.data.subwords import Subwords
 from src.data.vocabulary import Vocabulary
-from src.eval.search.expansion import Work
 from src.eval.search.scorer import StructuredScorer
 from src.eval.search.settings import WordSync
+from src.eval.search.work import Work
 from src.eval.suites.collection import load_suites
 from src.models.plm import PlmNetwork
 from src.models.plm_search import PlmSearch

@@ -6,6 +6,7 @@
     vocabulary.json       and subwords.model, where units are pieces
     weights.safetensors   the best weights (neural), or the n-gram tables
     metrics.csv           one row per epoch
+    versions.txt          the software that it was trained with
     result.json           the final numbers; written last, it marks a finished run
     train.log
     checkpoints/last.ckpt  what a killed run resumes from
@@ -35,6 +36,10 @@ from src.data.vocabulary import Vocabulary
 from src.errors import RunError
 from src.models.ngram import NgramModel
 from src.models.registry import FAMILIES
+from src.versions import versions
+
+# What a model's numbers may depend on.
+PACKAGES = ("torch", "pytorch-lightning", "numpy", "sentencepiece")
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,7 @@ class RunFolder:
         if corpus.subwords is not None:
             corpus.subwords.save(self.path / SUBWORD_FILE)
         text = yaml.safe_dump(dict(config), allow_unicode=True, sort_keys=False)
+        write_text(self.path / "versions.txt", versions(*PACKAGES) + "\n")
         write_text(self.path / "config.yaml", text)
 
     def finish(self, result: dict[str, Any]) -> None:

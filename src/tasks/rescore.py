@@ -22,9 +22,9 @@ from src.tasks.study import (
     heading,
     listed,
     modifier_orders,
-    versions,
     write_analyses,
 )
+from src.versions import versions
 
 Settings = Mapping[str, Any]
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.metadata
-import platform
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +24,7 @@ from src.models.evaluation import is_structured
 from src.models.run_folder import RunFolder
 from src.tasks.runs import name_of
 from src.tasks.suite_scores import Scores
+from src.versions import versions
 
 Settings = Mapping[str, Any]
 
@@ -208,18 +206,6 @@ def search_in_words(search: Settings) -> str:
     if "stop" in search:
         said.append(_STOPS.get(search["stop"], str(search["stop"])))
     said += [f"without {name}" for key, name in _SAVINGS.items() if search.get(key) is False]
-    return ", ".join(said)
-
-
-def versions(*packages: str) -> str:
-    """``Gardenpath 0.1.0, Python 3.11.7, …``: those of the packages that are installed."""
-    project = tomllib.loads((CONFIG_DIR.parent / "pyproject.toml").read_text(encoding="utf-8"))
-    said = [f"Gardenpath {project['project']['version']}", f"Python {platform.python_version()}"]
-    for name in packages:
-        try:
-            said.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return ", ".join(said)
 
 

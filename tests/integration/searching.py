@@ -11,11 +11,12 @@ import torch
 from src.data.brackets import parse_tree
 from src.data.stack_plan import Strategy
 from src.data.vocabulary import Vocabulary
-from src.eval.search.expansion import BeamExpansion, Work
+from src.eval.search.expansion import BeamExpansion
 from src.eval.search.particle import ParticleExpansion
 from src.eval.search.result import SentenceResult
 from src.eval.search.sentences import SentenceSearch
 from src.eval.search.settings import Particle, WordSync
+from src.eval.search.work import Work
 from src.models.plm import PlmNetwork
 from src.models.plm_search import PlmSearch
 from src.models.rnng import RnngNetwork

@@ -11,10 +11,11 @@ import torch
 
 from src.errors import GardenpathError
 from src.eval.search.beam import Beam
-from src.eval.search.expansion import BeamExpansion, Found, Work
+from src.eval.search.expansion import BeamExpansion, Found
 from src.eval.search.result import SentenceResult
 from src.eval.search.sentences import SentenceSearch
 from src.eval.search.settings import Particle, SearchSettings, WordSync
+from src.eval.search.work import Work
 from src.models.plm import PlmNetwork
 from src.models.rnng import RnngNetwork
 from tests.integration.launches import Launches

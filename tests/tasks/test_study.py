@@ -17,7 +17,6 @@ from src.tasks.study import (
     listed,
     modifier_orders,
     search_in_words,
-    versions,
     write_analyses,
 )
 from src.tasks.suite_scores import Scores
@@ -100,11 +99,6 @@ def test_searches_read_well() -> None:
     for words in (search_in_words(search), said):
         assert not re.search(r"_|True|None|memory", words)
     assert search_in_words({"kind": "new", "some_width": 3}) == "new, some width 3"
-
-
-def test_versions_are_of_what_is_installed() -> None:
-    said = versions("mixedlm", "no-such-package", "numpy")
-    assert re.fullmatch(r"Gardenpath [\d.]+, Python 3\.11\.\d+, mixedlm [\d.]+, numpy [\d.]+", said)
 
 
 def test_lists_have_each_value_once() -> None:

@@ -22,6 +22,7 @@ from torch import Tensor
 from src.eval.search.beam import Beam, beside, best
 from src.eval.search.protocol import END, FIRST_ACTION, WORD, TransitionModel
 from src.eval.search.settings import WordSync
+from src.eval.search.work import Work, advance_all, advance_distinct
 
 # With fixed shapes, how many actions are taken between two looks at whether anything is left.
 _STEPS_BETWEEN_LOOKS = 6
@@ -32,16 +33,6 @@ _ROUNDING = 1e-3
 
 # The tokens that the groups have read so far; a search that draws at random draws by them.
 Prefixes = Sequence[tuple[int, ...]]
-
-
-@dataclass
-class Work:
-    """What a search had to do."""
-
-    words: int = 0
-    expanded: int = 0
-    word_scores: int = 0
-    steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -271,33 +262,6 @@ class BeamExpansion:
             return values.view(*shape, -1)
         result = values.new_full((shape.numel(), values.shape[1]), -torch.inf)
         return result.index_copy(0, rows, values).view(*shape, -1)
-
-
-def advance_all(model: TransitionModel, nodes: Tensor, columns: Tensor, work: Work) -> Tensor:
-    """``(rows,)`` nodes after structural actions, one new node per row."""
-    work.expanded += len(nodes)
-    work.steps += 1
-    return model.advance(nodes, columns)
-
-
-def advance_distinct(model: TransitionModel, nodes: Tensor, columns: Tensor, work: Work) -> Tensor:
-    """The same with one new node for all rows that take the same action at the same node."""
-    nodes, columns, row = distinct(nodes, columns)
-    return advance_all(model, nodes, columns, work)[row]
-
-
-def distinct(nodes: Tensor, events: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Each pair of a node and an action or word once, in order, and where each row has its pair.
-
-    Groups that part at the next token have the same hypotheses before it, and particles that were
-    drawn twice are the same hypothesis.
-    """
-    pair, row = (nodes << 32 | events).unique(return_inverse=True)
-    number = torch.arange(len(row), device=row.device)
-    first = torch.full_like(pair, len(row)).scatter_reduce(0, row, number, "amin")
-    kept, order = first.sort()
-    rank = torch.empty_like(order).index_copy(0, order, number[: len(order)])
-    return nodes[kept], events[kept], rank[row]
 
 
 def _fast_track(admitted: Tensor, done: Tensor, count: int) -> Tensor:

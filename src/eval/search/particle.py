@@ -18,9 +18,10 @@ import torch
 from torch import Tensor
 
 from src.eval.search.beam import Beam
-from src.eval.search.expansion import Found, Prefixes, Work, advance_all, advance_distinct, distinct
+from src.eval.search.expansion import Found, Prefixes
 from src.eval.search.protocol import END, WORD, TransitionModel
 from src.eval.search.settings import Particle
+from src.eval.search.work import Work, advance_all, advance_distinct, distinct
 
 
 class ParticleExpansion:

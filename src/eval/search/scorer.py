@@ -11,12 +11,13 @@ from src.data.encoded import EncodedSplit, encode_sentences
 from src.data.sharing import Sharing
 from src.data.subwords import Subwords
 from src.data.vocabulary import Vocabulary
-from src.eval.search.expansion import BeamExpansion, Work
+from src.eval.search.expansion import BeamExpansion
 from src.eval.search.particle import ParticleExpansion
 from src.eval.search.protocol import TransitionModel
 from src.eval.search.result import Failure, SentenceResult
 from src.eval.search.sentences import SentenceSearch
 from src.eval.search.settings import SearchSettings, WordSync
+from src.eval.search.work import Work
 
 Floats = npt.NDArray[np.float64]
 OnWords = Callable[[int], None]

@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from src.eval.search.beam import Beam, after_word, below, root_beam
-from src.eval.search.expansion import Found, Prefixes, Work, distinct
+from src.eval.search.expansion import Found, Prefixes
 from src.eval.search.history import Step
 from src.eval.search.prefixes import Prefix, Unit, units
 from src.eval.search.protocol import TransitionModel
 from src.eval.search.result import Failure, SentenceResult
+from src.eval.search.work import Work, distinct
 
 OnResult = Callable[[int, SentenceResult], None]
 
