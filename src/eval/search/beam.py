@@ -53,6 +53,10 @@ class Beam:
             self, **{f.name: getattr(self, f.name).index_select(0, groups) for f in fields(self)}
         )
 
+    def front(self, width: int) -> Beam:
+        """The first places of each group."""
+        return replace(self, **{f.name: getattr(self, f.name)[:, :width] for f in fields(self)})
+
     def padded(self, steps: int) -> Beam:
         """The same with trails of a greater length."""
         missing = steps - self.trail.shape[2]

@@ -50,6 +50,18 @@ class Found:
     too_many_opened: Tensor
 
 
+@dataclass(frozen=True)
+class _Leading:
+    """The best structural successors of each group, as many as the action beam holds, best first.
+
+    ``parent``: their place in the beam; ``column``: what they do there.
+    """
+
+    score: Tensor
+    parent: Tensor
+    column: Tensor
+
+
 class BeamExpansion:
     """Finds the hypotheses that generate the next word, for many groups at once."""
 
@@ -92,8 +104,9 @@ class BeamExpansion:
             hit_open |= over_open.any(2).any(1)
             hit_opened |= over_opened.any(2).any(1)
             successors = successors.masked_fill(over_open | over_opened, -torch.inf)
-            done = self._done(beam, successors, completed, words, is_end)
-            open_beam, admitted = self._compete(beam, successors, done)
+            leading = self._leading(successors)
+            done = self._done(beam, successors, leading, completed, words, is_end)
+            open_beam, admitted = self._compete(beam, leading, done)
             completed = best(beside(completed, replace(beam, score=admitted)), settings.word_beam)
             admitted_log_prob = torch.logaddexp(admitted_log_prob, admitted.logsumexp(1))
             admitted_count = admitted_count + (admitted > -torch.inf).sum(1)
@@ -130,15 +143,28 @@ class BeamExpansion:
         many = (beam.opened >= self._settings.max_consecutive).unsqueeze(2)
         return opens & deep, opens & many
 
+    def _leading(self, successors: Tensor) -> _Leading:
+        actions = successors[..., FIRST_ACTION:]
+        flat = actions.flatten(1)
+        score, place = flat.topk(min(self._settings.action_beam, flat.shape[1]), dim=1)
+        columns = actions.shape[2]
+        return _Leading(score, parent=place // columns, column=place % columns + FIRST_ACTION)
+
     def _done(
-        self, beam: Beam, successors: Tensor, completed: Beam, words: Tensor, is_end: Tensor
+        self,
+        beam: Beam,
+        successors: Tensor,
+        leading: _Leading,
+        completed: Beam,
+        words: Tensor,
+        is_end: Tensor,
     ) -> Tensor:
         """``(groups, width)`` scores of hypotheses that generate the word, or end."""
         bound = successors[..., WORD].masked_fill(is_end.unsqueeze(1), -torch.inf)
         flat_words = words.unsqueeze(1).expand_as(bound).flatten()
         settings = self._settings
         if settings.lazy_words and settings.may_bound and self._is_packed:
-            word = self._lazy_words(beam, successors, bound, completed, flat_words)
+            word = self._lazy_words(beam, bound, leading, completed, flat_words)
         else:
             word = self._word_scores(beam, bound, bound > -torch.inf, flat_words)
         return torch.where(is_end.unsqueeze(1), successors[..., END], word)
@@ -152,7 +178,7 @@ class BeamExpansion:
         return score.masked_fill(~wanted, -torch.inf)
 
     def _lazy_words(
-        self, beam: Beam, successors: Tensor, bound: Tensor, completed: Beam, words: Tensor
+        self, beam: Beam, bound: Tensor, leading: _Leading, completed: Beam, words: Tensor
     ) -> Tensor:
         """The same, computed only where it can matter; the most promising come first.
 
@@ -172,8 +198,8 @@ class BeamExpansion:
         best_places = cheap.topk(min(width, cheap.shape[1]), dim=1).indices
         first = torch.zeros_like(near).scatter(1, best_places, True) & near & (cheap >= bar)
         score = self._word_scores(beam, bound, first, words)
-        actions = successors[..., FIRST_ACTION:].flatten(1)
-        last_place, last_at_worst = self._last_place(actions), self._last_place(actions, cheap)
+        last_place = self._last_place(leading.score)
+        last_at_worst = self._last_place(leading.score, cheap)
         sure = score.masked_fill(score < last_at_worst, -torch.inf)
         bar = torch.cat([completed.score, sure], dim=1).topk(width, dim=1).values[:, -1:]
         outside = score.masked_fill(score >= last_place, -torch.inf)
@@ -198,27 +224,21 @@ class BeamExpansion:
             return torch.full_like(outside[:, :1], -torch.inf)
         return outside.topk(count, dim=1).values[:, -1:]
 
-    def _compete(self, beam: Beam, successors: Tensor, done: Tensor) -> tuple[Beam, Tensor]:
+    def _compete(self, beam: Beam, leading: _Leading, done: Tensor) -> tuple[Beam, Tensor]:
         """The action beam of the next step, still at the parents, and who leaves it.
 
         The last column of its trails says which action is to be taken.
         """
         settings = self._settings
-        columns = successors.shape[2] - FIRST_ACTION
-        actions = successors[..., FIRST_ACTION:].flatten(1)
-        pool = torch.cat([actions, done], dim=1)
-        score, place = pool.topk(min(settings.action_beam, pool.shape[1]), dim=1)
-        last_place = self._last_place(pool)
+        last_place = self._last_place(leading.score, done)
         is_in = (done >= last_place) & (done > -torch.inf)
         admitted = done.masked_fill(~is_in, -torch.inf)
         if settings.fast_track:
             admitted = _fast_track(admitted, done, settings.fast_track)
-        is_action = place < actions.shape[1]
-        score = score.masked_fill(~is_action, -torch.inf)
-        place = place.masked_fill(~is_action, 0)
-        parents = beam.pick(place // columns, score)
-        column = (place % columns + FIRST_ACTION).to(torch.int16)
-        return replace(parents, trail=torch.cat([parents.trail, column.unsqueeze(2)], 2)), admitted
+        score = leading.score.masked_fill(leading.score < last_place, -torch.inf)
+        parents = beam.pick(leading.parent, score)
+        column = leading.column.to(torch.int16).unsqueeze(2)
+        return replace(parents, trail=torch.cat([parents.trail, column], dim=2)), admitted
 
     def _still_open(self, beam: Beam, completed: Beam, admitted_count: Tensor) -> Beam:
         """Without hypotheses that can no longer enter the word beam."""
@@ -238,7 +258,8 @@ class BeamExpansion:
         column = chosen.trail[..., -1].long()
         rows = self._rows(chosen.is_alive)
         nodes, columns = chosen.node.flatten()[rows], column.flatten()[rows]
-        advance = advance_distinct if self._is_packed else advance_all
+        is_shared = self._is_packed and self._settings.share_prefixes
+        advance = advance_distinct if is_shared else advance_all
         node = chosen.node.flatten().index_copy(
             0, rows, advance(self._model, nodes, columns, self._work)
         )
@@ -272,9 +293,8 @@ def _fast_track(admitted: Tensor, done: Tensor, count: int) -> Tensor:
 
 
 def _trimmed(beam: Beam) -> Beam:
-    """Without places that are empty in all groups; the living stand in front of each group."""
-    width = max(int(beam.is_alive.sum(1).max()), 1)
-    return best(beam, width)
+    """Without places that are empty in all groups; the best, hence the living, stand in front."""
+    return beam.front(max(int(beam.is_alive.sum(1).max()), 1))
 
 
 def _empty_like(beam: Beam, width: int) -> Beam:

@@ -31,6 +31,7 @@ class ParticleExpansion:
         self, model: TransitionModel, settings: Particle, *, work: Work, is_packed: bool = True
     ) -> None:
         self._is_packed = is_packed
+        self._is_shared = is_packed and settings.share_prefixes
         self._model = model
         self._settings = settings
         self._work = work
@@ -107,7 +108,7 @@ class ParticleExpansion:
         flat_words = words.unsqueeze(1).expand_as(beam.node).flatten()
         nodes, asked = beam.node.flatten()[rows], flat_words[rows]
         place = torch.arange(len(rows), device=rows.device)
-        if self._is_packed:
+        if self._is_shared:
             nodes, asked, place = distinct(nodes, asked)
         log_prob = self._model.word_log_prob(nodes, asked)[place]
         self._work.word_scores += len(nodes)
@@ -117,7 +118,7 @@ class ParticleExpansion:
     def _advance(self, beam: Beam, column: Tensor, goes_on: Tensor) -> Beam:
         rows = self._rows(goes_on.flatten())
         flat = beam.node.flatten()
-        advance = advance_distinct if self._is_packed else advance_all
+        advance = advance_distinct if self._is_shared else advance_all
         new = advance(self._model, flat[rows], column.flatten()[rows], self._work)
         moved = flat.index_copy(0, rows, new)
         opens = (self._model.is_open[column] & goes_on).long()

@@ -128,7 +128,7 @@ class SentenceSearch:
         parents = torch.tensor([n.parent for n in following], device=device)
         tokens = torch.tensor([n.token for n in following], device=device)
         is_end = torch.tensor([n.prefix is None for n in following], device=device)
-        if self.is_packed:
+        if self.is_packed and self.share_prefixes:
             # Groups that part here have the same nodes before the token, which are expanded once.
             beam = self._settled(beam).rows(parents)
         else:
@@ -222,8 +222,11 @@ class SentenceSearch:
             node = self.model.shift(beam.node.flatten(), words.flatten())
             return after_word(beam.score, node.view_as(beam.node), beam.depth)
         rows = is_alive.flatten().nonzero().squeeze(1)
-        nodes, words, row = distinct(beam.node.flatten()[rows], words.flatten()[rows])
-        after = self.model.shift(nodes, words)[row]
+        nodes, words = beam.node.flatten()[rows], words.flatten()[rows]
+        place = torch.arange(len(rows), device=rows.device)
+        if self.share_prefixes:
+            nodes, words, place = distinct(nodes, words)
+        after = self.model.shift(nodes, words)[place]
         node = beam.node.flatten().index_copy(0, rows, after).view_as(beam.node)
         return after_word(beam.score, node, beam.depth)
 

@@ -50,13 +50,14 @@ def test_many_particles_are_close_to_the_sum() -> None:
 
 def test_particles_that_are_the_same_hypothesis_are_advanced_once() -> None:
     how = Particle(particles=200, **LIMITS)
-    packed, fixed = Work(), Work()
-    (found,) = search(six_states(), [[X, Y]], how, work=packed)
+    shared, apart, fixed = Work(), Work(), Work()
+    (found,) = search(six_states(), [[X, Y]], how, work=shared)
+    (alone,) = search(six_states(), [[X, Y]], replace(how, share_prefixes=False), work=apart)
     (expected,) = search(six_states(), [[X, Y]], how, work=fixed, is_packed=False)
-    assert found.prefix_log_probs == expected.prefix_log_probs
+    assert found.prefix_log_probs == alone.prefix_log_probs == expected.prefix_log_probs
     # Some two dozen derivations are there, and all of them are met more than once.
-    assert packed.expanded < 40 < fixed.expanded / 10
-    assert packed.word_scores < 40 < fixed.word_scores / 10
+    assert shared.expanded < 40 < apart.expanded / 5 <= fixed.expanded / 5
+    assert shared.word_scores < 40 < apart.word_scores / 5 <= fixed.word_scores / 5
 
 
 def test_random_numbers_belong_to_the_seed_and_the_prefix() -> None:

@@ -53,6 +53,10 @@ def test_each_prefix_is_searched_once() -> None:
     assert shared.words == 9
     assert apart.words == sum(len(sentence) + 1 for sentence in job)
     assert shared.expanded < apart.expanded
+    alone = Work()
+    for sentence in job:
+        search(six_states(), [sentence], HOW, work=alone)
+    assert apart.expanded == alone.expanded
 
 
 def test_what_sentences_share_before_they_part_is_expanded_once() -> None:
