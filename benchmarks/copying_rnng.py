@@ -31,7 +31,7 @@ _TENSORS = ("_hidden_and_cell", "_vector", "_label", "_label_place", "_labels", 
 def copied_stacks(network: RnngNetwork) -> Begin:
     """How a search with a top-down RNNG begins."""
     assert network.strategy == "top_down" and network.action_norm == "legal"
-    composer = make_composer(network, is_shared=False)
+    composer = make_composer(network, is_packed=False, is_shared=False)
 
     def begin(groups: int, words: int) -> CopiedStacks:
         room = min(_MOST_ROOM, -(-5 * words // 16) * 8)

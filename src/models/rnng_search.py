@@ -19,6 +19,7 @@ from src.data.actions import Kind
 from src.data.stack_plan import LEGAL_BIT
 from src.models.arena import Arena
 from src.models.lazy_words import LazyWords
+from src.models.lstm_cell import lstm_cell
 from src.models.rnng import RnngNetwork, legal_bias
 from src.models.search_composition import Children, make_composer
 
@@ -41,7 +42,9 @@ class RnngSearch:
         self._network = network
         self._is_packed = is_packed
         self._is_in_order = network.strategy == "in_order"
-        self._composer = make_composer(network, is_shared=is_packed and shared_compositions)
+        self._composer = make_composer(
+            network, is_packed=is_packed, is_shared=is_packed and shared_compositions
+        )
         labels = network.label_embedding.weight
         self._label_input = functional.linear(
             labels, network.stack.input[0], network.stack.bias[0]
@@ -258,18 +261,10 @@ class RnngSearch:
             gates = recurrent.index_select(0, again)
             gates += inputs
             cell.copy_(before[2 * layer + 1].index_select(0, again))
-            self._lstm_cell(gates, hidden, cell)
+            lstm_cell(gates, hidden, cell, few_launches=not self._is_packed)
             if layer + 1 < len(stack.input):
                 inputs = functional.linear(hidden, stack.input[layer + 1], stack.bias[layer + 1])
         return after
-
-    def _lstm_cell(self, gates: Tensor, hidden: Tensor, cell: Tensor) -> None:
-        """Write what follows the cell over it, and the hidden state; the gates are used up."""
-        # On a CPU the sigmoid is several times faster than ``tanh``; elsewhere launches count.
-        tanh = _tanh_by_sigmoid if self._is_packed else torch.tanh
-        into, forget, new, out = gates.chunk(4, dim=1)
-        cell.mul_(forget.sigmoid_()).addcmul_(into.sigmoid_(), tanh(new, out=new))
-        tanh(cell, out=hidden).mul_(out.sigmoid_())
 
     def _distinct(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """Each node once, and where each of the given ones is among them."""
@@ -302,10 +297,6 @@ class RnngSearch:
             arena[pointer].copy_(renumbered[arena[pointer]])
         self._composer.forget()
         return renumbered[tops]
-
-
-def _tanh_by_sigmoid(values: Tensor, *, out: Tensor) -> Tensor:
-    return torch.mul(values, 2, out=out).sigmoid_().mul_(2).sub_(1)
 
 
 class _LegalBits:

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from src.models.attention_composition import AttentionComposition
 from src.models.composition import LstmComposition
+from src.models.lstm_cell import lstm_cell
 from src.models.rnng import RnngNetwork
 
 
@@ -111,35 +112,62 @@ def _mix(values: Tensor) -> Tensor:
     return values ^ (values >> 31)
 
 
-def make_composer(network: RnngNetwork, *, is_shared: bool) -> Composer:
-    """The composition function of a network."""
+def make_composer(network: RnngNetwork, *, is_packed: bool, is_shared: bool) -> Composer:
+    """The composition function of a network.
+
+    ``is_packed``: the numbers of children may be looked at, so that no more than these are read.
+    """
     part = network.composition
     if isinstance(part, AttentionComposition):
         # What is composed depends on the stack below as well.
         return Composer(lambda children: _attend(part, children), is_shared=False)
     assert isinstance(part, LstmComposition)
     ahead, back = part.label_states(network.label_embedding.weight)
-    return Composer(
-        lambda children: _read(part, children, ahead.detach(), back.detach()), is_shared=is_shared
-    )
+    forward = (part.forward_input, part.forward_recurrent, part.forward_bias)
+    backward = (part.backward_input, part.backward_recurrent, part.backward_bias)
+    last_state = _last_state_packed if is_packed else _last_state
+
+    def read(children: Children) -> Tensor:
+        """Both ends of a bidirectional LSTM over label, children, label."""
+        label = children.label
+        ends = [
+            last_state(children, children.in_order, ahead.detach()[label], forward),
+            last_state(children, children.place, back.detach()[label], backward),
+        ]
+        return functional.relu(part.output(torch.cat(ends, dim=1)))
+
+    return Composer(read, is_shared=is_shared)
 
 
-def _read(part: LstmComposition, children: Children, ahead: Tensor, back: Tensor) -> Tensor:
-    """Both ends of a bidirectional LSTM over label, children, label."""
-    forward = _lstm(
-        children.vector[children.in_order], ahead[children.label],
-        (part.forward_input, part.forward_recurrent, part.forward_bias),
-    )  # fmt: skip
-    backward = _lstm(
-        children.vector[children.place], back[children.label],
-        (part.backward_input, part.backward_recurrent, part.backward_bias),
-    )  # fmt: skip
-    last = (children.count - 1).view(-1, 1, 1).expand(-1, 1, part.size)
-    ends = [side.gather(1, last).squeeze(1) for side in (forward, backward)]
-    return functional.relu(part.output(torch.cat(ends, dim=1)))
+LstmWeights = tuple[Tensor, Tensor, Tensor]
 
 
-def _lstm(inputs: Tensor, state: Tensor, weights: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+def _last_state(children: Children, place: Tensor, state: Tensor, weights: LstmWeights) -> Tensor:
+    """``(rows, size)`` hidden states after the children at these places, from a state on."""
+    states = _lstm(children.vector[place], state, weights)
+    last = (children.count - 1).view(-1, 1, 1).expand(-1, 1, states.shape[2])
+    return states.gather(1, last).squeeze(1)
+
+
+def _last_state_packed(
+    children: Children, place: Tensor, state: Tensor, weights: LstmWeights
+) -> Tensor:
+    """The same, row by row no further than to its last child."""
+    inward, recurrent, bias = weights
+    count, order = children.count.sort(descending=True)
+    place = place[order]
+    hidden, cell = (half.contiguous() for half in state[order].chunk(2, dim=1))
+    position = torch.arange(place.shape[1], device=place.device)
+    # Rows with many children come first, so those that are not at their end are the first ones.
+    for step, rows in enumerate((count.unsqueeze(1) > position).sum(0).tolist()):
+        vectors = children.vector.index_select(0, place[:rows, step])
+        gates = functional.linear(vectors, inward, bias)
+        gates.addmm_(hidden[:rows], recurrent.t())
+        lstm_cell(gates, hidden[:rows], cell[:rows])
+    return torch.empty_like(hidden).index_copy(0, order, hidden)
+
+
+def _lstm(inputs: Tensor, state: Tensor, weights: LstmWeights) -> Tensor:
     """``(rows, steps, size)`` hidden states from ``[hidden, cell]``."""
     inward, recurrent, bias = weights
     hidden, cell = (part.contiguous().unsqueeze(0) for part in state.chunk(2, dim=1))

@@ -76,9 +76,14 @@ def test_a_run_loads_without_corpus_and_cache(
 def test_a_run_holds_what_the_documentation_lists(trained: Path, model: str) -> None:
     folder = _folder(trained, model)
     names = {path.name for path in folder.path.iterdir()}
-    always = {"config.yaml", "vocabulary.json", "weights.safetensors", "result.json", "train.log"}
+    always = {
+        "config.yaml", "vocabulary.json", "versions.txt", "weights.safetensors", "result.json",
+        "train.log",
+    }  # fmt: skip
     neural = {"metrics.csv", "checkpoints"} if FAMILIES[model].is_neural else set()
     assert names == always | neural
+    said = (folder.path / "versions.txt").read_text(encoding="utf-8")
+    assert said.startswith("Gardenpath ") and " torch " in said
 
 
 def test_the_configuration_is_whole_and_resolved(trained: Path) -> None:

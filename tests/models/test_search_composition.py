@@ -57,12 +57,15 @@ def one_by_one(network: RnngNetwork, children: Children) -> Tensor:
 
 
 @pytest.mark.parametrize("composition", ["lstm", "attention"])
+@pytest.mark.parametrize("is_packed", [True, False])
 @pytest.mark.parametrize("is_shared", [True, False])
-def test_all_at_once_is_one_by_one(composition: Composition, is_shared: bool) -> None:
+def test_all_at_once_is_one_by_one(
+    composition: Composition, is_packed: bool, is_shared: bool
+) -> None:
     network = make_small(composition)
     children = make_children(network)
     with torch.inference_mode():
-        composer = make_composer(network, is_shared=is_shared)
+        composer = make_composer(network, is_packed=is_packed, is_shared=is_shared)
         for rows in (torch.arange(4), torch.arange(9), torch.tensor([8, 3, 3, 0])):
             some = children.rows(rows)
             vectors, _ = composer(some)
