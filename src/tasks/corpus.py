@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from src.config import CONFIG_DIR, make_preparation, make_reader
-from src.console import console, show_progress
+from src.console import console, say, show_progress
 from src.data.files import write_text
 from src.data.sentence import SPLITS
 from src.errors import InputError
@@ -110,7 +110,7 @@ def _correlated(
     write_table(folder / "licensing_by_frequency.csv", table)
     write_table(folder / "correlations.csv", found)
     for sentence in sentences:
-        console.print(sentence)
+        say(sentence)
     return [
         Analysis(
             title="Does licensing go with frequency?", sentences=sentences, skipped=skipped,

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from src.config import CONFIG_DIR
-from src.console import console
+from src.console import console, say
 from src.eval.comparison import Row
 from src.eval.report.order import Chain, arranged, in_order, modifier_chains
 from src.eval.report.study import Analysis, Curve, Study
@@ -94,13 +94,13 @@ def _print(analysis: Analysis) -> None:
         return
     console.print(f"[bold]{analysis.title}[/bold]")
     if analysis.count:
-        console.print(f"  {analysis.count}", highlight=False)
+        say(analysis.count)
     first, others = analysis.told()
     sentences = [*first, *others]
     for sentence in sentences[:_SHOWN_SENTENCES]:
-        console.print(f"  {sentence}", highlight=False)
+        say(sentence)
     if (more := len(sentences) - _SHOWN_SENTENCES) > 0:
-        console.print(f"  … {more} more in the report", highlight=False)
+        say(f"… {more} more in the report")
 
 
 def build_study(

@@ -1,0 +1,33 @@
+"""Sentences on the terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from src.console import console, say
+
+SENTENCE = (
+    "RNNG is less accurate than LSTM on garden path object [all]: b = −3.06, SE 0.68, "
+    "z = −4.53, p < .001; intervals within items"
+)
+
+
+@pytest.mark.parametrize("width", range(30, 90, 7))
+def test_numbers_stay_with_their_names(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "_width", width)
+    with console.capture() as capture:
+        say(SENTENCE)
+    lines = capture.get().splitlines()
+    assert " ".join(capture.get().split()) == SENTENCE
+    assert all(len(line) <= width and line.startswith("  ") for line in lines)
+    for part in ("b = −3.06,", "SE 0.68,", "z = −4.53,", "p < .001;"):
+        assert sum(part in line for line in lines) == 1
+
+
+@given(st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1), min_size=1))
+def test_nothing_is_lost(words: list[str]) -> None:
+    with console.capture() as capture:
+        say(" ".join(words))
+    assert capture.get().split() == words
