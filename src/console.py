@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
-import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -29,21 +27,6 @@ from src.errors import GardenpathError
 Item = TypeVar("Item")
 
 console = Console()
-
-_NO_BREAK = "\N{NO-BREAK SPACE}"
-
-
-def say(sentence: str) -> None:
-    """Print a sentence, indented; ``b = 0.51``, ``SE 0.20`` and the like stay on one line."""
-    together = re.sub(r" ([=<>]) ", rf"{_NO_BREAK}\1{_NO_BREAK}", sentence)
-    together = re.sub(r"\bSE (?=\S)", f"SE{_NO_BREAK}", together)
-    lines = textwrap.wrap(
-        together, console.width, initial_indent="  ", subsequent_indent="    ",
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-    for line in lines:
-        text = line.replace(_NO_BREAK, " ")
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ States are kept as one matrix ``[hidden, cell]`` so that gathering and scatterin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,19 +26,31 @@ def bounds(sizes: Sizes) -> list[tuple[int, int]]:
     return result
 
 
-def cell_(gates: Tensor, cell_before: Tensor | None, state: Tensor, cell_tanh: Tensor) -> None:
+def cell_(
+    gates: Tensor,
+    cell_before: Tensor | None,
+    state: Tensor,
+    cell_tanh: Tensor,
+    *,
+    tanh: Callable[..., Tensor] = torch.tanh,
+) -> None:
     """One LSTM step in place: activate ``gates``, write ``state`` and the tanh of its cell."""
     hidden = gates.shape[1] // 4
     gates[:, : 2 * hidden].sigmoid_()
-    gates[:, 2 * hidden : 3 * hidden].tanh_()
     gates[:, 3 * hidden :].sigmoid_()
     into, forget, new, out = gates.chunk(4, dim=1)
+    tanh(new, out=new)
     cell = state[:, hidden:]
     torch.mul(into, new, out=cell)
     if cell_before is not None:
         cell.addcmul_(forget, cell_before)
-    torch.tanh(cell, out=cell_tanh)
+    tanh(cell, out=cell_tanh)
     torch.mul(out, cell_tanh, out=state[:, :hidden])
+
+
+def tanh_by_sigmoid(values: Tensor, *, out: Tensor) -> Tensor:
+    """The tanh of values; on a CPU the sigmoid is several times faster."""
+    return torch.mul(values, 2, out=out).sigmoid_().mul_(2).sub_(1)
 
 
 class CellDerivatives:

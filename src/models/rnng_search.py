@@ -19,7 +19,7 @@ from src.data.actions import Kind
 from src.data.stack_plan import LEGAL_BIT
 from src.models.arena import Arena
 from src.models.lazy_words import LazyWords
-from src.models.lstm_cell import lstm_cell
+from src.models.lstm_levels import cell_, tanh_by_sigmoid
 from src.models.rnng import RnngNetwork, legal_bias
 from src.models.search_composition import Children, make_composer
 
@@ -253,16 +253,19 @@ class RnngSearch:
         """States after pushing vectors, given by their input projections, on nodes."""
         stack = self._network.stack
         bottom, again = self._distinct(below)
-        before = self._arena["state"].index_select(0, bottom).chunk(2 * len(stack.input), dim=1)
+        layers = len(stack.input)
+        before = self._arena["state"].index_select(0, bottom).chunk(layers, dim=1)
         after = inputs.new_empty(len(below), stack.state_size)
-        parts = after.chunk(len(before), dim=1)
-        for layer, (hidden, cell) in enumerate(zip(parts[::2], parts[1::2], strict=True)):
-            recurrent = functional.linear(before[2 * layer], stack.recurrent[layer])
+        # Where the shapes are fixed it is launches that count.
+        tanh = tanh_by_sigmoid if self._is_packed else torch.tanh
+        for layer, state in enumerate(after.chunk(layers, dim=1)):
+            hidden_before, cell_before = before[layer].chunk(2, dim=1)
+            recurrent = functional.linear(hidden_before, stack.recurrent[layer])
             gates = recurrent.index_select(0, again)
             gates += inputs
-            cell.copy_(before[2 * layer + 1].index_select(0, again))
-            lstm_cell(gates, hidden, cell, few_launches=not self._is_packed)
-            if layer + 1 < len(stack.input):
+            hidden = state.chunk(2, dim=1)[0]
+            cell_(gates, cell_before.index_select(0, again), state, hidden, tanh=tanh)
+            if layer + 1 < layers:
                 inputs = functional.linear(hidden, stack.input[layer + 1], stack.bias[layer + 1])
         return after
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from src.models.attention_composition import AttentionComposition
 from src.models.composition import LstmComposition
-from src.models.lstm_cell import lstm_cell
+from src.models.lstm_levels import cell_, tanh_by_sigmoid
 from src.models.rnng import RnngNetwork
 
 
@@ -155,15 +155,15 @@ def _last_state_packed(
     """The same, row by row no further than to its last child."""
     inward, recurrent, bias = weights
     count, order = children.count.sort(descending=True)
-    place = place[order]
-    hidden, cell = (half.contiguous() for half in state[order].chunk(2, dim=1))
+    place, state = place[order], state[order]
+    hidden, cell = state.chunk(2, dim=1)
     position = torch.arange(place.shape[1], device=place.device)
     # Rows with many children come first, so those that are not at their end are the first ones.
     for step, rows in enumerate((count.unsqueeze(1) > position).sum(0).tolist()):
         vectors = children.vector.index_select(0, place[:rows, step])
         gates = functional.linear(vectors, inward, bias)
         gates.addmm_(hidden[:rows], recurrent.t())
-        lstm_cell(gates, hidden[:rows], cell[:rows])
+        cell_(gates, cell[:rows].clone(), state[:rows], hidden[:rows], tanh=tanh_by_sigmoid)
     return torch.empty_like(hidden).index_copy(0, order, hidden)
 
 

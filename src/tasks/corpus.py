@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from src.config import CONFIG_DIR, make_preparation, make_reader
-from src.console import console, say, show_progress
+from src.console import console, show_progress
 from src.data.files import write_text
 from src.data.sentence import SPLITS
 from src.errors import InputError
@@ -35,6 +35,7 @@ from src.eval.suites.results import EFFECT_COLUMNS, write_table
 from src.models.run_folder import RunFolder
 from src.tasks.perplexity import rows_of
 from src.tasks.runs import finished_runs
+from src.tasks.saying import say
 
 Settings = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from src.config import CONFIG_DIR
-from src.console import console, say
+from src.console import console
 from src.eval.comparison import Row
 from src.eval.report.order import Chain, arranged, in_order, modifier_chains
 from src.eval.report.study import Analysis, Curve, Study
@@ -23,6 +23,7 @@ from src.eval.suites.suite import Suite
 from src.models.evaluation import is_structured
 from src.models.run_folder import RunFolder
 from src.tasks.runs import name_of
+from src.tasks.saying import say
 from src.tasks.suite_scores import Scores
 from src.versions import versions
 

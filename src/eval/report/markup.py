@@ -56,6 +56,7 @@ def data_block(identifier: str, content: Any) -> Html:
     return element("script", Html(written), type="application/json", id=identifier)
 
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
 _KEPT_TOGETHER = re.compile(
     r"(?<=\S) (?=[=<>] )|(?<=[=<>]) (?=\S)|(?<=\bS[ED]) (?=[\d−])|(?<=\bmean) (?=[\d−])"
     r"|(?<=\d) (?=bits\b|%)"
@@ -64,4 +65,4 @@ _KEPT_TOGETHER = re.compile(
 
 def unbroken(content: str) -> str:
     """The text with blanks that never end a line inside numbers: ``p = .061``, ``95 %``."""
-    return _KEPT_TOGETHER.sub("\N{NO-BREAK SPACE}", content)
+    return _KEPT_TOGETHER.sub(NO_BREAK, content)

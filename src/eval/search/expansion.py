@@ -22,7 +22,7 @@ from torch import Tensor
 from src.eval.search.beam import Beam, beside, best
 from src.eval.search.protocol import END, FIRST_ACTION, WORD, TransitionModel
 from src.eval.search.settings import WordSync
-from src.eval.search.work import Work, advance_all, advance_distinct
+from src.eval.search.work import CountedModel, Work
 
 # With fixed shapes, how many actions are taken between two looks at whether anything is left.
 _STEPS_BETWEEN_LOOKS = 6
@@ -72,7 +72,7 @@ class BeamExpansion:
         self._settings = settings
         # Packed: the network sees living hypotheses only, which needs a look at how many there are.
         self._is_packed = is_packed
-        self._work = work
+        self._counted = CountedModel(model, work, is_shared=is_packed and settings.share_prefixes)
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
 
     width_setting = "action_beam"
@@ -172,8 +172,7 @@ class BeamExpansion:
     def _word_scores(self, beam: Beam, bound: Tensor, wanted: Tensor, words: Tensor) -> Tensor:
         """Scores with the word, ``-inf`` where not wanted."""
         rows = self._rows(wanted)
-        log_prob = self._model.word_log_prob(beam.node.flatten()[rows], words[rows])
-        self._work.word_scores += len(rows)
+        log_prob = self._counted.word_log_prob(beam.node.flatten()[rows], words[rows])
         score = bound + self._spread(log_prob.unsqueeze(1), rows, bound.shape).squeeze(2)
         return score.masked_fill(~wanted, -torch.inf)
 
@@ -257,12 +256,8 @@ class BeamExpansion:
             chosen = _trimmed(chosen)
         column = chosen.trail[..., -1].long()
         rows = self._rows(chosen.is_alive)
-        nodes, columns = chosen.node.flatten()[rows], column.flatten()[rows]
-        is_shared = self._is_packed and self._settings.share_prefixes
-        advance = advance_distinct if is_shared else advance_all
-        node = chosen.node.flatten().index_copy(
-            0, rows, advance(self._model, nodes, columns, self._work)
-        )
+        flat = chosen.node.flatten()
+        node = flat.index_copy(0, rows, self._counted.advance(flat[rows], column.flatten()[rows]))
         opens, closes = self._model.is_open[column].long(), self._model.is_close[column].long()
         return replace(
             chosen,

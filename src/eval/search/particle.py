@@ -21,7 +21,7 @@ from src.eval.search.beam import Beam
 from src.eval.search.expansion import Found, Prefixes
 from src.eval.search.protocol import END, WORD, TransitionModel
 from src.eval.search.settings import Particle
-from src.eval.search.work import Work, advance_all, advance_distinct, distinct
+from src.eval.search.work import CountedModel, Work
 
 
 class ParticleExpansion:
@@ -31,10 +31,9 @@ class ParticleExpansion:
         self, model: TransitionModel, settings: Particle, *, work: Work, is_packed: bool = True
     ) -> None:
         self._is_packed = is_packed
-        self._is_shared = is_packed and settings.share_prefixes
         self._model = model
         self._settings = settings
-        self._work = work
+        self._counted = CountedModel(model, work, is_shared=is_packed and settings.share_prefixes)
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
 
     width_setting = "particles"
@@ -106,20 +105,14 @@ class ParticleExpansion:
         wanted = (arrives & ~is_end.unsqueeze(1)).flatten()
         rows = self._rows(wanted)
         flat_words = words.unsqueeze(1).expand_as(beam.node).flatten()
-        nodes, asked = beam.node.flatten()[rows], flat_words[rows]
-        place = torch.arange(len(rows), device=rows.device)
-        if self._is_shared:
-            nodes, asked, place = distinct(nodes, asked)
-        log_prob = self._model.word_log_prob(nodes, asked)[place]
-        self._work.word_scores += len(nodes)
+        log_prob = self._counted.word_log_prob(beam.node.flatten()[rows], flat_words[rows])
         result = result.index_copy(0, rows, log_prob.to(result))
         return result.masked_fill(~wanted, 0.0).view_as(beam.score)
 
     def _advance(self, beam: Beam, column: Tensor, goes_on: Tensor) -> Beam:
         rows = self._rows(goes_on.flatten())
         flat = beam.node.flatten()
-        advance = advance_distinct if self._is_shared else advance_all
-        new = advance(self._model, flat[rows], column.flatten()[rows], self._work)
+        new = self._counted.advance(flat[rows], column.flatten()[rows])
         moved = flat.index_copy(0, rows, new)
         opens = (self._model.is_open[column] & goes_on).long()
         closes = (self._model.is_close[column] & goes_on).long()

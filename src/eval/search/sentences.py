@@ -21,7 +21,7 @@ from src.eval.search.history import Step
 from src.eval.search.prefixes import Prefix, Unit, units
 from src.eval.search.protocol import TransitionModel
 from src.eval.search.result import Failure, SentenceResult
-from src.eval.search.work import Work, distinct
+from src.eval.search.work import CountedModel, Work
 
 OnResult = Callable[[int, SentenceResult], None]
 
@@ -128,7 +128,7 @@ class SentenceSearch:
         parents = torch.tensor([n.parent for n in following], device=device)
         tokens = torch.tensor([n.token for n in following], device=device)
         is_end = torch.tensor([n.prefix is None for n in following], device=device)
-        if self.is_packed and self.share_prefixes:
+        if self._shares_nodes:
             # Groups that part here have the same nodes before the token, which are expanded once.
             beam = self._settled(beam).rows(parents)
         else:
@@ -139,6 +139,10 @@ class SentenceSearch:
         children = self._report(groups, following, found, on_result)
         rows = torch.tensor([row for row, _ in children], dtype=torch.long, device=device)
         return [child for _, child in children], self._shifted(found.beam.rows(rows), tokens[rows])
+
+    @property
+    def _shares_nodes(self) -> bool:
+        return self.is_packed and self.share_prefixes
 
     def _settled(self, beam: Beam) -> Beam:
         return replace(beam, node=self.model.settle(beam.node, beam.is_alive))
@@ -218,16 +222,13 @@ class SentenceSearch:
             return self._roots(0)
         is_alive = beam.is_alive
         words = tokens.unsqueeze(1).expand_as(beam.node)
-        if not self.is_packed:
-            node = self.model.shift(beam.node.flatten(), words.flatten())
-            return after_word(beam.score, node.view_as(beam.node), beam.depth)
-        rows = is_alive.flatten().nonzero().squeeze(1)
-        nodes, words = beam.node.flatten()[rows], words.flatten()[rows]
-        place = torch.arange(len(rows), device=rows.device)
-        if self.share_prefixes:
-            nodes, words, place = distinct(nodes, words)
-        after = self.model.shift(nodes, words)[place]
-        node = beam.node.flatten().index_copy(0, rows, after).view_as(beam.node)
+        if self.is_packed:
+            rows = is_alive.flatten().nonzero().squeeze(1)
+        else:
+            rows = torch.arange(is_alive.numel(), device=is_alive.device)
+        counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)
+        nodes = counted.shift(beam.node.flatten()[rows], words.flatten()[rows])
+        node = beam.node.flatten().index_copy(0, rows, nodes).view_as(beam.node)
         return after_word(beam.score, node, beam.depth)
 
 

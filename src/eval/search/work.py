@@ -6,6 +6,7 @@ twice are the same hypothesis.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -24,17 +25,46 @@ class Work:
     steps: int = 0
 
 
-def advance_all(model: TransitionModel, nodes: Tensor, columns: Tensor, work: Work) -> Tensor:
-    """``(rows,)`` nodes after structural actions, one new node per row."""
-    work.expanded += len(nodes)
-    work.steps += 1
-    return model.advance(nodes, columns)
+Answer = Callable[[Tensor, Tensor], Tensor]
 
 
-def advance_distinct(model: TransitionModel, nodes: Tensor, columns: Tensor, work: Work) -> Tensor:
-    """The same with one new node for all rows that take the same action at the same node."""
-    nodes, columns, row = distinct(nodes, columns)
-    return advance_all(model, nodes, columns, work)[row]
+class CountedModel:
+    """What a search asks of a model, counted.
+
+    ``is_shared``: what several rows ask is asked once, for which the rows must be looked at.
+    """
+
+    def __init__(self, model: TransitionModel, work: Work, *, is_shared: bool) -> None:
+        self._model = model
+        self._work = work
+        self._is_shared = is_shared
+
+    def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
+        """``(rows,)`` nodes after structural actions."""
+        self._work.steps += 1
+        return self._ask(self._advance, nodes, columns)
+
+    def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """``(rows,)`` log probabilities of words, given that a word comes next."""
+        return self._ask(self._word_log_prob, nodes, words)
+
+    def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """``(rows,)`` nodes after words."""
+        return self._ask(self._model.shift, nodes, words)
+
+    def _ask(self, answer: Answer, nodes: Tensor, events: Tensor) -> Tensor:
+        if not self._is_shared:
+            return answer(nodes, events)
+        nodes, events, row = distinct(nodes, events)
+        return answer(nodes, events)[row]
+
+    def _advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
+        self._work.expanded += len(nodes)
+        return self._model.advance(nodes, columns)
+
+    def _word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
+        self._work.word_scores += len(nodes)
+        return self._model.word_log_prob(nodes, words)
 
 
 def distinct(nodes: Tensor, events: Tensor) -> tuple[Tensor, Tensor, Tensor]:
