@@ -14,9 +14,21 @@ import sys
 import hydra
 from omegaconf import DictConfig
 
-from src.config import check_command_line, plain
-from src.console import exit_on_error
-from src.tasks import corpus, parse, perplexity, rescore, suite, suites, surprisal
+from gardenpath.console import exit_on_error
+from gardenpath.settings.compose import check_command_line, plain
+from gardenpath.tasks import (
+    corpus,
+    parse,
+    perplexity,
+    rescore,
+    surprisal,
+)
+from gardenpath.tasks import (
+    list_suites as suites,
+)
+from gardenpath.tasks import (
+    score_suites as suite,
+)
 
 TASKS = {
     "perplexity": perplexity.run,

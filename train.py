@@ -15,16 +15,16 @@ from pathlib import Path
 import hydra
 from omegaconf import DictConfig
 
-from src.config import Settings, check_command_line, make_preparation, plain
-from src.console import exit_on_error, log_to, show_progress
-from src.data.batches import BatchSettings
-from src.data.preparation import PreparedCorpus
-from src.models.evaluation import score_split
-from src.models.loggers import make_loggers
-from src.models.optimisation import OptimiserSettings
-from src.models.registry import FAMILIES
-from src.models.run_folder import RunFolder, claim
-from src.models.trainer_settings import TrainerSettings
+from gardenpath.console import exit_on_error, log_to, show_progress
+from gardenpath.data.batches.batch_loader import BatchSettings
+from gardenpath.data.preparation import PreparedCorpus
+from gardenpath.models.families import FAMILIES
+from gardenpath.models.training.loggers import make_loggers
+from gardenpath.models.training.optimisation import OptimiserSettings
+from gardenpath.models.training.trainer_settings import TrainerSettings
+from gardenpath.runs.split_scores import score_split
+from gardenpath.settings.compose import Settings, check_command_line, make_preparation, plain
+from gardenpath.store.run_folder import RunFolder, claim
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="train")
@@ -70,9 +70,9 @@ def estimate(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> N
 def train_neural(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> None:
     """Train a neural model."""
     # Lightning takes seconds to load; --help and counting n-grams need not wait for it.
-    from src.data.datamodule import CorpusDataModule
-    from src.models.lightning_module import LanguageModelling
-    from src.models.training import seed_everything, train_network
+    from gardenpath.models.training.data_module import CorpusDataModule
+    from gardenpath.models.training.lightning_module import LanguageModelling
+    from gardenpath.models.training.trainer import seed_everything, train_network
 
     model, seed = settings["model"], settings["seed"]
     family, vocabulary = FAMILIES[model["family"]], corpus.vocabulary

@@ -16,11 +16,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.peer_search import CLOSE, FIRST_OPEN, Begin
-from src.data.actions import Kind
-from src.data.stack_plan import LEGAL_BIT
-from src.eval.search.protocol import WORD
-from src.models.rnng import RnngNetwork
-from src.models.search_composition import Children, Composer, make_composer
+from gardenpath.data.batches.stack_plan import LEGAL_BIT
+from gardenpath.data.trees.actions import Kind
+from gardenpath.eval.search.protocol import WORD
+from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.models.rnng.search_composition import Children, Composer, make_composer
 
 _MOST_ROOM = 104
 

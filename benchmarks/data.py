@@ -19,13 +19,13 @@ import nltk
 from rich.console import Console
 from rich.table import Table
 
-from src.data.batches import BatchLoader, BatchSettings, token_batch
-from src.data.brackets import format_tree, read_trees
-from src.data.cleaning import Cleaning
-from src.data.preparation import Preparation
-from src.data.readers.base import Reader
-from src.data.readers.nltk_corpora import PennTreebankSample
-from src.data.readers.toy import ToyTreebank
+from gardenpath.data.batches.batch_loader import BatchLoader, BatchSettings, token_batch
+from gardenpath.data.preparation import Preparation
+from gardenpath.data.readers.base import Reader
+from gardenpath.data.readers.nltk_corpora import PennTreebankSample
+from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.trees.brackets import format_tree, read_trees
+from gardenpath.data.trees.cleaning import Cleaning
 
 
 def seconds(work: Callable[[], object], repeats: int = 3) -> float:

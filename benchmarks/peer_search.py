@@ -4,7 +4,7 @@ A hypothesis owns all that its model remembers of it: at every step the chosen s
 copies. All entries of the beam are expanded, each with the softmax over all words, until as many
 hypotheses as the action beam holds have generated the word. Batches hold sentences of similar
 length, and those that end leave them. The results are those of
-:class:`src.eval.search.expansion.BeamExpansion` with ``stop=beam_full`` and without ``bounded`` and
+:class:`BeamExpansion` with ``stop=beam_full`` and without ``bounded`` and
 ``lazy_words``: that rule counts hypotheses, so what is left out as hopeless would count as well.
 """
 
@@ -17,9 +17,9 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor
 
-from src.eval.search.protocol import END, FIRST_ACTION, WORD
-from src.eval.search.settings import WordSync
-from src.eval.search.work import Work
+from gardenpath.eval.search.protocol import END, FIRST_ACTION, WORD
+from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.work import Work
 
 CLOSE, FIRST_OPEN = FIRST_ACTION, FIRST_ACTION + 1
 

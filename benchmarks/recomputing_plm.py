@@ -14,9 +14,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.peer_search import CLOSE, FIRST_OPEN, STAY, Begin
-from src.data.vocabulary import BEGIN_ID, PAD_ID
-from src.eval.search.protocol import WORD
-from src.models.plm import PlmNetwork
+from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
+from gardenpath.eval.search.protocol import WORD
+from gardenpath.models.plm.plm import PlmNetwork
 
 # How many symbols pass through the network at a time, so that memory stays within bounds.
 _MOST_SYMBOLS = 1 << 15

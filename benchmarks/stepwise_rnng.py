@@ -11,13 +11,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from src.data.actions import Kind
-from src.data.encoded import EncodedSplit
-from src.data.raw_split import IntArray
-from src.data.stack_plan import StackPlan
-from src.data.vocabulary import PAD_ID
-from src.models.composition import LstmComposition
-from src.models.rnng import RnngNetwork, action_column
+from gardenpath.data.batches.stack_plan import StackPlan
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.raw_split import IntArray
+from gardenpath.data.trees.actions import Kind
+from gardenpath.data.words.vocabulary import PAD_ID
+from gardenpath.models.rnng.composition import LstmComposition
+from gardenpath.models.rnng.rnng import RnngNetwork, action_column
 
 _PADDING = -1
 

@@ -31,16 +31,16 @@ from rich.table import Table
 from benchmarks.memory import in_own_process, peak_gb
 from benchmarks.operators import Loss, flops, launches, matmul_rate, share_in_products
 from benchmarks.stepwise_rnng import StepwiseBatch, StepwiseRnng
-from src.data.cleaning import Cleaning
-from src.data.encoded import EncodedSplit
-from src.data.preparation import Preparation
-from src.data.raw_split import IntArray
-from src.data.readers.base import Reader
-from src.data.readers.nltk_corpora import PennTreebankSample
-from src.data.readers.toy import ToyTreebank
-from src.data.stack_plan import plan_stacks
-from src.data.tree_batches import tree_collate
-from src.models.rnng import RnngNetwork
+from gardenpath.data.batches.stack_plan import plan_stacks
+from gardenpath.data.batches.tree_batches import tree_collate
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.raw_split import IntArray
+from gardenpath.data.preparation import Preparation
+from gardenpath.data.readers.base import Reader
+from gardenpath.data.readers.nltk_corpora import PennTreebankSample
+from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.models.rnng.rnng import RnngNetwork
 
 Schedule = Literal["by level", "action by action"]
 SCHEDULES: tuple[Schedule, Schedule] = ("by level", "action by action")

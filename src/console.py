@@ -21,8 +21,8 @@ from rich.progress import (
     track,
 )
 
-from src.data.sentence import Sentence
-from src.errors import GardenpathError
+from gardenpath.data.sentence import Sentence
+from gardenpath.errors import GardenpathError
 
 Item = TypeVar("Item")
 
@@ -43,7 +43,7 @@ def exit_on_error() -> Iterator[None]:
 def log_to(path: Path) -> Iterator[None]:
     """Send the log of the project to a file and to the terminal, and keep libraries quiet."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    project = logging.getLogger("src")
+    project = logging.getLogger("gardenpath")
     project.setLevel(logging.INFO)
     to_file = logging.FileHandler(path, encoding="utf-8")
     to_file.setFormatter(logging.Formatter("%(asctime)s %(message)s"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import train
-from src.config import Settings, load_settings
-from src.models.run_folder import RunFolder
+from gardenpath.settings.compose import Settings, load_settings
+from gardenpath.store.run_folder import RunFolder
 
 WORDS = ("the", "a", "cat", "dog", "sees", "hears", "that", "old", "sleeps", ".")
 

@@ -10,39 +10,49 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted([*ROOT.glob("src/**/*.py"), ROOT / "train.py", ROOT / "evaluate.py"])
-BOTTOM = ("src.errors", "src.bounds", "src.checks", "src.versions")
+BOTTOM = (
+    "gardenpath.errors",
+    "gardenpath.settings.bounds",
+    "gardenpath.settings.check",
+    "gardenpath.store.versions",
+)
 
 # What the modules under a name may import from the project.
 ALLOWED = {
-    "src.errors": BOTTOM,
-    "src.bounds": BOTTOM,
-    "src.checks": BOTTOM,
-    "src.versions": BOTTOM,
-    "src.data": ("src.errors", "src.bounds", "src.data"),
-    "src.models": (*BOTTOM, "src.data", "src.models"),
-    "src.eval": (*BOTTOM, "src.data", "src.eval"),
-    "src.console": (*BOTTOM, "src.data"),
-    "src.tasks": (
+    "gardenpath.errors": BOTTOM,
+    "gardenpath.settings.bounds": BOTTOM,
+    "gardenpath.settings.check": BOTTOM,
+    "gardenpath.store.versions": BOTTOM,
+    "gardenpath.data": ("gardenpath.errors", "gardenpath.settings.bounds", "gardenpath.data"),
+    "gardenpath.models": (*BOTTOM, "gardenpath.data", "gardenpath.models"),
+    "gardenpath.eval": (*BOTTOM, "gardenpath.data", "gardenpath.eval"),
+    "gardenpath.console": (*BOTTOM, "gardenpath.data"),
+    "gardenpath.tasks": (
         *BOTTOM,
-        "src.console",
-        "src.config",
-        "src.data",
-        "src.models",
-        "src.eval",
-        "src.tasks",
+        "gardenpath.console",
+        "gardenpath.settings.compose",
+        "gardenpath.data",
+        "gardenpath.models",
+        "gardenpath.eval",
+        "gardenpath.tasks",
     ),
-    "src.config": (*BOTTOM, "src.data", "src.models", "src.eval"),
+    "gardenpath.settings.compose": (
+        *BOTTOM,
+        "gardenpath.data",
+        "gardenpath.models",
+        "gardenpath.eval",
+    ),
 }
 
 # Where a library may be imported.
 HOMES = {
-    "hydra": {"train", "evaluate", "src.config"},
-    "omegaconf": {"train", "evaluate", "src.config"},
+    "hydra": {"train", "evaluate", "gardenpath.settings.compose"},
+    "omegaconf": {"train", "evaluate", "gardenpath.settings.compose"},
     "pytorch_lightning": {
-        "src.data.datamodule",
-        "src.models.lightning_module",
-        "src.models.training",
-        "src.models.loggers",
+        "gardenpath.models.training.data_module",
+        "gardenpath.models.training.lightning_module",
+        "gardenpath.models.training.trainer",
+        "gardenpath.models.training.loggers",
     },
     "pickle": set(),
     "dill": set(),
@@ -78,7 +88,13 @@ def _is_under(module: str, package: str) -> bool:
 
 def test_the_files_are_found() -> None:
     modules = {_module(path) for path in FILES}
-    assert {"train", "evaluate", "src.errors", "src.data.tree", "src.models.lstm"} <= modules
+    assert {
+        "train",
+        "evaluate",
+        "gardenpath.errors",
+        "gardenpath.data.trees.tree",
+        "gardenpath.models.sequential.lstm",
+    } <= modules
 
 
 @pytest.mark.parametrize("path", FILES, ids=_module)
@@ -143,7 +159,7 @@ def test_nothing_turns_the_protection_off(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [p for p in FILES if _is_under(_module(p), "src")], ids=_module)
 def test_libraries_do_not_print(path: Path) -> None:
-    if _module(path) != "src.console":
+    if _module(path) != "gardenpath.console":
         assert "print" not in [name for name, _ in _calls(path)]
 
 

@@ -18,9 +18,9 @@ from benchmarks.memory import in_own_process, peak_gb
 from benchmarks.peer_search import PeerSearch
 from benchmarks.recomputing_plm import recomputed_prefixes
 from benchmarks.search_variant import Variant, measure, operations_per_word, spread, texts
-from src.eval.search.settings import WordSync
-from src.models.plm import PlmNetwork
-from src.models.rnng import RnngNetwork
+from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.models.plm.plm import PlmNetwork
+from gardenpath.models.rnng.rnng import RnngNetwork
 from tests.integration.searching import log_probs, make_network, search, tiny_vocabulary
 
 SENTENCES = ("abc", "cabba", "a", "bb", "abcabcabcabc")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from src import errors
-from src.console import exit_on_error
-from src.errors import ConfigError, GardenpathError, InputError, MissingCorpusError
+from gardenpath import errors
+from gardenpath.console import exit_on_error
+from gardenpath.errors import ConfigError, GardenpathError, InputError, MissingCorpusError
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from src.data.actions import Action, in_order, top_down
-from src.data.brackets import parse_tree
-from src.data.encoded import EncodedSplit, encode_words
-from src.data.raw_split import Inventory, collect
-from src.data.sentence import Sentence, Source
-from src.data.stack_plan import Strategy
-from src.data.tree import Tree
-from src.data.vocabulary import Vocabulary, build_vocabulary
+from gardenpath.data.batches.stack_plan import Strategy
+from gardenpath.data.encoding.encoded import EncodedSplit, encode_words
+from gardenpath.data.encoding.raw_split import Inventory, collect
+from gardenpath.data.sentence import Sentence, Source
+from gardenpath.data.trees.actions import Action, in_order, top_down
+from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.trees.tree import Tree
+from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
 
 STRATEGIES: tuple[Strategy, ...] = ("top_down", "in_order")
 

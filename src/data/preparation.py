@@ -13,17 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from src.bounds import PositiveInt
-from src.data.cleaning import Cleaning
-from src.data.encoded import EncodedSplit, encode_pieces, encode_words
-from src.data.files import build_folder, write_json, write_text
-from src.data.raw_split import Inventory, RawSplit, collect
-from src.data.readers.base import Reader
-from src.data.sentence import SPLITS, Sentence
-from src.data.subwords import Subwords, SubwordSettings, subword_vocabulary, train_subwords
-from src.data.unknown_words import Language
-from src.data.vocabulary import Vocabulary, build_vocabulary
-from src.errors import GardenpathError
+from gardenpath.data.encoding.encoded import EncodedSplit, encode_pieces, encode_words
+from gardenpath.data.encoding.raw_split import Inventory, RawSplit, collect
+from gardenpath.data.readers.base import Reader
+from gardenpath.data.sentence import SPLITS, Sentence
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.words.subwords import (
+    Subwords,
+    SubwordSettings,
+    subword_vocabulary,
+    train_subwords,
+)
+from gardenpath.data.words.unknown_words import Language
+from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
+from gardenpath.errors import GardenpathError
+from gardenpath.settings.bounds import PositiveInt
+from gardenpath.store.files import build_folder, write_json, write_text
 
 # To be raised whenever the content of the cache changes its meaning.
 _FORMAT = 1

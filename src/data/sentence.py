@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from src.data.tree import Tree
+from gardenpath.data.trees.tree import Tree
 
 SPLITS = ("train", "valid", "test")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from src.data.files import write_json
+from gardenpath.store.files import write_json
 
 Words = tuple[str, ...]
 # For each word the best partial parses, with their posterior shares.

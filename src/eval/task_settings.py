@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import torch
 
-from src.bounds import NonNegativeInt, PositiveInt, Seed
-from src.checks import check_arguments, nearest, type_problem
-from src.eval.search.settings import Particle, WordSync
-from src.eval.suites.catalogue import Form
-from src.eval.suites.outcome import TieRule
+from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.suites.library.catalogue import Form
+from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.settings.bounds import NonNegativeInt, PositiveInt, Seed
+from gardenpath.settings.check import check_arguments, nearest, type_problem
 
 Settings = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from src.models.scores import Network, Totals
+from gardenpath.models.scores import Network, Totals
 
 
 def joint_totals(network: Network, batches: Iterable[Any]) -> Totals:

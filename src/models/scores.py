@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from src.data.batches import TokenBatch
+from gardenpath.data.batches.batch_loader import TokenBatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,34 +8,38 @@ from typing import Any
 
 import pandas as pd
 
-from src.config import CONFIG_DIR, make_preparation, make_reader
-from src.console import console, show_progress
-from src.data.files import write_text
-from src.data.sentence import SPLITS
-from src.errors import InputError
-from src.eval.comparison import as_csv
-from src.eval.report.report import write_report
-from src.eval.report.study import Analysis, Study
-from src.eval.statistics.corpus import (
+from gardenpath.console import console, show_progress
+from gardenpath.data.sentence import SPLITS
+from gardenpath.errors import InputError
+from gardenpath.eval.perplexity.comparison import as_csv
+from gardenpath.eval.report.study import Analysis, Study
+from gardenpath.eval.report.write import write_report
+from gardenpath.eval.statistics.corpora.corpus_statistics import (
     CorpusStatistics,
     corpus_statistics,
     lengths_frame,
     statistics_frame,
     statistics_table,
 )
-from src.eval.statistics.correlation import frequency_correlations, licensing_by_frequency
-from src.eval.statistics.patterns import (
+from gardenpath.eval.statistics.corpora.patterns import (
     Construction,
     ConstructionCount,
     count_constructions,
     counts_table,
     load_constructions,
 )
-from src.eval.suites.results import EFFECT_COLUMNS, write_table
-from src.models.run_folder import RunFolder
-from src.tasks.perplexity import rows_of
-from src.tasks.runs import finished_runs
-from src.tasks.saying import say
+from gardenpath.eval.statistics.inference.correlation import (
+    frequency_correlations,
+    licensing_by_frequency,
+)
+from gardenpath.eval.suites.scoring.results import EFFECT_COLUMNS, write_table
+from gardenpath.places import CONFIG_DIR
+from gardenpath.runs.run import finished_runs
+from gardenpath.settings.compose import make_preparation, make_reader
+from gardenpath.store.files import write_text
+from gardenpath.store.run_folder import RunFolder
+from gardenpath.tasks.perplexity import rows_of
+from gardenpath.tasks.saying import say
 
 Settings = Mapping[str, Any]
 

@@ -11,29 +11,29 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
-from src.config import make_preparation, make_search
-from src.console import console, words_progress
-from src.data.brackets import format_tree
-from src.data.cleaning import Cleaning
-from src.data.files import write_text
-from src.data.sentence import Sentence
-from src.data.tree import Tree
-from src.errors import RunError
-from src.eval.bracketing import Bracketing, Conventions, bracketing
-from src.eval.inputs import GivenText, InputSentence, read_given
-from src.eval.search.diagnostics import (
+from gardenpath.console import console, words_progress
+from gardenpath.data.sentence import Sentence
+from gardenpath.data.trees.brackets import format_tree
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.tree import Tree
+from gardenpath.errors import RunError
+from gardenpath.eval.parsing.bracketing import Bracketing, Conventions, bracketing
+from gardenpath.eval.parsing.diagnostics import (
     best_parse_mass,
     convergence,
     convergence_table,
     mean_best_share,
 )
-from src.eval.search.parses import k_best, starts_of
-from src.eval.search.scorer import StructuredScorer
-from src.eval.search.settings import WordSync
-from src.eval.suites.results import write_table
-from src.models.evaluation import is_structured
-from src.models.run_folder import RunFolder
-from src.tasks.runs import finished_runs, make_scorer, name_of
+from gardenpath.eval.parsing.parses import k_best, starts_of
+from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.structured_scorer import StructuredScorer
+from gardenpath.eval.suites.scoring.results import write_table
+from gardenpath.eval.surprisal.inputs import GivenText, InputSentence, read_given
+from gardenpath.runs.run import finished_runs, make_scorer, name_of
+from gardenpath.runs.split_scores import is_structured
+from gardenpath.settings.compose import make_preparation, make_search
+from gardenpath.store.files import write_text
+from gardenpath.store.run_folder import RunFolder
 
 Settings = Mapping[str, Any]
 Words = tuple[str, ...]

@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from src.config import make_preparation, make_reader
-from src.console import console, show_progress, track_runs, words_progress
-from src.data.files import write_text
-from src.data.pcfg.prefix import ExactModel
-from src.data.preparation import PreparedCorpus
-from src.data.readers.toy import ToyTreebank
-from src.eval.comparison import JOINT, MARGINAL, Row, as_csv, as_table, compare
-from src.eval.perplexity import Floats, Perplexity, measure
-from src.models.evaluation import is_structured, joint_with_gold_trees
-from src.models.run_folder import RunFolder
-from src.models.scores import Totals
-from src.tasks.runs import finished_runs
-from src.tasks.suite_scores import BITS_PER_NAT, ScoredRun, score_run
+from gardenpath.console import console, show_progress, track_runs, words_progress
+from gardenpath.data.pcfg.prefix import ExactModel
+from gardenpath.data.preparation import PreparedCorpus
+from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.eval.perplexity.comparison import JOINT, MARGINAL, Row, as_csv, as_table, compare
+from gardenpath.eval.perplexity.measure import Floats, Perplexity, measure
+from gardenpath.models.scores import Totals
+from gardenpath.runs.run import finished_runs
+from gardenpath.runs.split_scores import is_structured, joint_with_gold_trees
+from gardenpath.runs.suite_scores import BITS_PER_NAT, ScoredRun, score_run
+from gardenpath.settings.compose import make_preparation, make_reader
+from gardenpath.store.files import write_text
+from gardenpath.store.run_folder import RunFolder
 
 Settings = Mapping[str, Any]
 Words = tuple[str, ...]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from src.console import console
-from src.errors import ConfigError
+from gardenpath.console import console
+from gardenpath.errors import ConfigError
 
 Settings = Mapping[str, Any]
 

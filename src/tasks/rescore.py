@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from src.console import console
-from src.errors import ConfigError
-from src.eval.report.order import in_order
-from src.eval.report.report import write_report
-from src.eval.report.study import Study
-from src.eval.rescoring import Rescored, rescore_mandarin, rescore_reflexives, rescore_suites
-from src.eval.statistics.analysis import AnalysisResult
-from src.eval.suites.collection import load_suites
-from src.tasks.publish import publish
-from src.tasks.study import (
+from gardenpath.console import console
+from gardenpath.errors import ConfigError
+from gardenpath.eval.published.rescoring import (
+    Rescored,
+    rescore_mandarin,
+    rescore_reflexives,
+    rescore_suites,
+)
+from gardenpath.eval.report.order import in_order
+from gardenpath.eval.report.study import Study
+from gardenpath.eval.report.study_builder import (
     CHANCE,
     PACKAGES,
     as_shown,
@@ -24,7 +25,11 @@ from src.tasks.study import (
     modifier_orders,
     write_analyses,
 )
-from src.versions import versions
+from gardenpath.eval.report.write import write_report
+from gardenpath.eval.statistics.questions.analysis import AnalysisResult
+from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.store.versions import versions
+from gardenpath.tasks.publish import publish
 
 Settings = Mapping[str, Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-from src.console import console
-from src.eval.report.markup import NO_BREAK, unbroken
+from gardenpath.console import console
+from gardenpath.eval.report.page.markup import NO_BREAK, unbroken
 
 
 def say(sentence: str) -> None:

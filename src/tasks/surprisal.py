@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from src.console import console, words_progress
-from src.data.cleaning import Cleaning
-from src.eval.inputs import InputSentence, check_alignment, read_given
-from src.eval.journal import Journal, job_key, journal_path
-from src.eval.search.scorer import StructuredScorer
-from src.eval.surprisal import (
+from gardenpath.console import console, words_progress
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.eval.journal import Journal, job_key, journal_path
+from gardenpath.eval.search.structured_scorer import StructuredScorer
+from gardenpath.eval.surprisal.inputs import InputSentence, check_alignment, read_given
+from gardenpath.eval.surprisal.surprisal_rows import (
     EndPolicy,
     RunHeader,
     SurprisalRow,
@@ -21,9 +21,9 @@ from src.eval.surprisal import (
     score_in_chunks,
     seen_as,
 )
-from src.eval.surprisal_table import check_extension, write_surprisals
-from src.models.run_folder import RunFolder
-from src.tasks.runs import content_hash, finished_runs, make_scorer, name_of
+from gardenpath.eval.surprisal.surprisal_table import check_extension, write_surprisals
+from gardenpath.runs.run import content_hash, finished_runs, make_scorer, name_of
+from gardenpath.store.run_folder import RunFolder
 
 Settings = Mapping[str, Any]
 

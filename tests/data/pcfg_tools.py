@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from src.data.pcfg.grammar import Grammar, Rule
-from src.data.pcfg.grammar_file import parse_grammar
-from src.data.pcfg.prefix import ExactModel
-from src.data.tree import Tree
+from gardenpath.data.pcfg.grammar import Grammar, Rule
+from gardenpath.data.pcfg.grammar_file import parse_grammar
+from gardenpath.data.pcfg.prefix import ExactModel
+from gardenpath.data.trees.tree import Tree
 
 SHIPPED = Path(__file__).parents[2] / "src" / "data" / "grammars"
 

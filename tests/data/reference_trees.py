@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from src.data.readers.lines import BracketFiles
-from src.data.readers.nltk_corpora import PennTreebankSample, SinicaTreebank
-from src.data.sentence import SPLITS, Sentence
+from gardenpath.data.readers.lines import BracketFiles
+from gardenpath.data.readers.nltk_corpora import PennTreebankSample, SinicaTreebank
+from gardenpath.data.sentence import SPLITS, Sentence
 
 # NLTK's two treebanks and the parsed novel, with the number of trees in each.
 TREEBANKS = {"ptb_sample": 3_914, "sinica": 10_000, "dickens": 7_543}

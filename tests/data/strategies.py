@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from src.data.tree import Tree
+from gardenpath.data.trees.tree import Tree
 
 # The tree that every docstring of the package uses.
 EXAMPLE = Tree(

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from src.data.actions import Kind, kind_of, top_down
-from src.data.cleaning import Cleaning
-from src.data.preparation import Preparation, PreparedCorpus
-from src.data.readers.lines import BracketFiles, TextFiles
-from src.data.readers.toy import ToyTreebank
-from src.data.sentence import SPLITS, Sentence
-from src.data.subwords import SubwordSettings
-from src.data.tree import Open, Tree
-from src.errors import ConfigError, GardenpathError, MissingCorpusError
+from gardenpath.data.preparation import Preparation, PreparedCorpus
+from gardenpath.data.readers.lines import BracketFiles, TextFiles
+from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.sentence import SPLITS, Sentence
+from gardenpath.data.trees.actions import Kind, kind_of, top_down
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.tree import Open, Tree
+from gardenpath.data.words.subwords import SubwordSettings
+from gardenpath.errors import ConfigError, GardenpathError, MissingCorpusError
 
 PIECES = SubwordSettings(algorithm="bpe", pieces=90)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from src.data.sharing import Sharing
+from gardenpath.data.sharing import Sharing
 
 
 def test_what_was_not_computed_was_saved() -> None:

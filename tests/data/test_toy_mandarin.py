@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from src.data.pcfg.grammar import Grammar
-from src.data.pcfg.grammar_file import read_grammar
-from src.data.pcfg.prefix import ExactModel
-from src.data.pcfg.sampler import Sampler
-from src.data.tree import Tree
+from gardenpath.data.pcfg.grammar import Grammar
+from gardenpath.data.pcfg.grammar_file import read_grammar
+from gardenpath.data.pcfg.prefix import ExactModel
+from gardenpath.data.pcfg.sampler import Sampler
+from gardenpath.data.trees.tree import Tree
 from tests.data.pcfg_tools import (
     SHIPPED,
     assert_one_tree_each,

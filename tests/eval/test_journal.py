@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.eval.journal import Journal, job_key, journal_path
+from gardenpath.eval.journal import Journal, job_key, journal_path
 
 
 def _filled(path: Path, key: str = "k") -> Journal:

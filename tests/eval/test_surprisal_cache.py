@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.eval.surprisal_cache import ScoredSentences, Words, cache_path, load, save
+from gardenpath.eval.surprisal_cache import ScoredSentences, Words, cache_path, load, save
 
 A, B, C = ("the", "cat"), ("the", "dog"), ("a", '"')
 

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from src.data.brackets import parse_tree
-from src.data.stack_plan import Strategy
-from src.data.vocabulary import Vocabulary
-from src.eval.search.expansion import BeamExpansion
-from src.eval.search.particle import ParticleExpansion
-from src.eval.search.result import SentenceResult
-from src.eval.search.sentences import SentenceSearch
-from src.eval.search.settings import Particle, WordSync
-from src.eval.search.work import Work
-from src.models.plm import PlmNetwork
-from src.models.plm_search import PlmSearch
-from src.models.rnng import RnngNetwork
-from src.models.rnng_search import RnngSearch
+from gardenpath.data.batches.stack_plan import Strategy
+from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.eval.search.expansion import BeamExpansion
+from gardenpath.eval.search.particle import ParticleExpansion
+from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.work import Work
+from gardenpath.models.plm.plm import PlmNetwork
+from gardenpath.models.plm.plm_search import PlmSearch
+from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.models.rnng.rnng_search import RnngSearch
 from tests.eval.search.exhaustive import prefix_log_probs
+from tests.models.plm.test_plm import make_network as make_plm
+from tests.models.rnng.test_rnng import make_network as make_rnng
 from tests.models.slow_plm import SlowPlm
 from tests.models.stepwise_rnng import StepwiseRnng
-from tests.models.test_plm import make_network as make_plm
-from tests.models.test_rnng import make_network as make_rnng
 from tests.tree_samples import encode_trees
 
 # One of each: name of the model and the settings of its network.

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import train
-from src.config import load_settings
-from src.eval.comparison import EXACT
+from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.settings.compose import load_settings
 from tests import small_runs
 from tests.integration.commands import call, start, toy
 from tests.tasks import toy_runs

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import train
-from src.config import load_settings
-from src.models.run_folder import RunFolder
+from gardenpath.settings.compose import load_settings
+from gardenpath.store.run_folder import RunFolder
 
 # With a small vocabulary two epochs are enough to see that a network learns.
 FEW_WORDS = "data.min_count=10"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.eval.test_rescoring import CLASSES, MANDARIN, REFLEXIVES
+from tests.eval.published.test_rescoring import CLASSES, MANDARIN, REFLEXIVES
 from tests.integration.commands import call
 
 

@@ -15,9 +15,9 @@ import pytest
 import torch
 
 import train
-from src.errors import RunError
-from src.models.lightning_module import LanguageModelling
-from src.models.run_folder import RunFolder
+from gardenpath.errors import RunError
+from gardenpath.models.training.lightning_module import LanguageModelling
+from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
 from tests.small_runs import NEURAL
 
@@ -139,8 +139,8 @@ def test_what_was_trained_before_the_kill_is_not_trained_again(tmp_path: Path) -
 SCRIPT = """
 import os, signal, sys
 import train
-from src.config import load_settings
-from src.models.lightning_module import LanguageModelling
+from gardenpath.settings.compose import load_settings
+from gardenpath.models.training.lightning_module import LanguageModelling
 
 original = LanguageModelling.training_step
 def step_or_die(self, batch, batch_idx):

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from src.errors import GardenpathError
-from src.eval.search.beam import Beam
-from src.eval.search.expansion import BeamExpansion, Found
-from src.eval.search.result import SentenceResult
-from src.eval.search.sentences import SentenceSearch
-from src.eval.search.settings import Particle, SearchSettings, WordSync
-from src.eval.search.work import Work
-from src.models.plm import PlmNetwork
-from src.models.rnng import RnngNetwork
+from gardenpath.errors import GardenpathError
+from gardenpath.eval.search.beam import Beam
+from gardenpath.eval.search.expansion import BeamExpansion, Found
+from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.search_settings import Particle, SearchSettings, WordSync
+from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.work import Work
+from gardenpath.models.plm.plm import PlmNetwork
+from gardenpath.models.rnng.rnng import RnngNetwork
 from tests.integration.launches import Launches
 from tests.integration.searching import (
     MODELS,

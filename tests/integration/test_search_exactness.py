@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from src.eval.search.settings import Particle, WordSync
+from gardenpath.eval.search.search_settings import Particle, WordSync
 from tests.integration.searching import (
     MODELS,
     enumerated,

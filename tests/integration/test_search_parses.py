@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 import torch
 
-from src.data.actions import Action, from_in_order, from_top_down
-from src.data.brackets import escape, parse_tree
-from src.data.stack_plan import Strategy
-from src.data.subwords import SubwordSettings, subword_vocabulary, train_subwords
-from src.data.tree import Open, Tree, Word
-from src.data.vocabulary import Vocabulary
-from src.eval.bracketing import Conventions, bracketing
-from src.eval.search.diagnostics import Floats, best_parse_mass, best_shares_of, convergence
-from src.eval.search.parses import k_best, partial_parses, starts_of
-from src.eval.search.result import SentenceResult
-from src.eval.search.scorer import StructuredScorer
-from src.eval.search.settings import Particle, WordSync
-from src.models.rnng import RnngNetwork
+from gardenpath.data.batches.stack_plan import Strategy
+from gardenpath.data.trees.actions import Action, from_in_order, from_top_down
+from gardenpath.data.trees.brackets import escape, parse_tree
+from gardenpath.data.trees.tree import Open, Tree, Word
+from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, train_subwords
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.eval.parsing.bracketing import Conventions, bracketing
+from gardenpath.eval.parsing.diagnostics import Floats, best_parse_mass, best_shares_of, convergence
+from gardenpath.eval.parsing.parses import k_best, partial_parses, starts_of
+from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.structured_scorer import StructuredScorer
+from gardenpath.models.rnng.rnng import RnngNetwork
 from tests.eval.search.exhaustive import derivations
 from tests.integration.searching import (
     as_searched,

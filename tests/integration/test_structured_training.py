@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import train
-from src.config import check_command_line, load_settings
-from src.errors import ConfigError
-from src.models.lightning_module import LanguageModelling
-from src.models.run_folder import RunFolder
+from gardenpath.errors import ConfigError
+from gardenpath.models.training.lightning_module import LanguageModelling
+from gardenpath.settings.compose import check_command_line, load_settings
+from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
 
 VARIANTS = {

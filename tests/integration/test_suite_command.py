@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from src.eval.comparison import EXACT
+from gardenpath.eval.perplexity.comparison import EXACT
 from tests.integration.commands import call
 from tests.tasks import toy_runs
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from src.eval.surprisal_table import read_surprisals
+from gardenpath.eval.surprisal.surprisal_table import read_surprisals
 from tests.integration.commands import ROOT, call
 from tests.tasks import toy_runs
 

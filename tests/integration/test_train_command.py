@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from src.models.arpa import write_arpa
-from src.models.ngram import NgramModel
-from src.models.run_folder import RunFolder, find_runs
+from gardenpath.models.ngram.arpa import write_arpa
+from gardenpath.models.ngram.ngram import NgramModel
+from gardenpath.store.run_folder import RunFolder, find_runs
 from tests import small_runs
 from tests.integration.commands import TINY, call, start, toy
 

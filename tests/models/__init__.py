@@ -1,1 +1,1 @@
-"""Tests of src.models."""
+"""Tests of gardenpath.models."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from src.data.batches import TokenBatch, token_batch
-from src.data.encoded import EncodedSplit
-from src.data.vocabulary import SPECIALS, Vocabulary
+from gardenpath.data.batches.batch_loader import TokenBatch, token_batch
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
 
 SPECIAL_COUNT = len(SPECIALS)
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from src.data.actions import Action, Kind, ParserState, kind_of, legal_top_down
-from src.data.tree import Close, Open, Word
-from src.data.vocabulary import BEGIN_ID, Vocabulary
-from src.models.plm import PlmNetwork
-from src.models.transformer import Block
+from gardenpath.data.trees.actions import Action, Kind, ParserState, kind_of, legal_top_down
+from gardenpath.data.trees.tree import Close, Open, Word
+from gardenpath.data.words.vocabulary import BEGIN_ID, Vocabulary
+from gardenpath.models.plm.plm import PlmNetwork
+from gardenpath.models.sequential.transformer import Block
 
 
 class SlowPlm:

@@ -9,12 +9,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from src.data.actions import Action, Kind, ParserState, kind_of, legal_in_order, legal_top_down
-from src.data.tree import Close, Open, Word
-from src.data.vocabulary import Vocabulary
-from src.models.attention_composition import AttentionComposition
-from src.models.composition import LstmComposition
-from src.models.rnng import RnngNetwork
+from gardenpath.data.trees.actions import (
+    Action,
+    Kind,
+    ParserState,
+    kind_of,
+    legal_in_order,
+    legal_top_down,
+)
+from gardenpath.data.trees.tree import Close, Open, Word
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.models.rnng.attention_composition import AttentionComposition
+from gardenpath.models.rnng.composition import LstmComposition
+from gardenpath.models.rnng.rnng import RnngNetwork
 
 State = tuple[Tensor, Tensor]
 

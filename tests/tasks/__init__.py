@@ -1,1 +1,1 @@
-"""Tests of src.eval."""
+"""Tests of gardenpath.eval."""

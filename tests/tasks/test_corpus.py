@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from src.config import make_reader
-from src.errors import InputError
-from src.tasks import corpus
+from gardenpath.errors import InputError
+from gardenpath.settings.compose import make_reader
+from gardenpath.tasks import corpus
 from tests.tasks.toy_runs import TEST_SENTENCES, run_of, settings
 
 

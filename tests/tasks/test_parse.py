@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from src.config import make_preparation
-from src.data.brackets import parse_tree
-from src.errors import RunError
-from src.tasks import parse
+from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.errors import RunError
+from gardenpath.settings.compose import make_preparation
+from gardenpath.tasks import parse
 from tests.tasks.toy_runs import copied, run_of, settings
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from src.eval.comparison import EXACT, Row
-from src.models.scores import Totals
-from src.tasks import perplexity
-from src.tasks.perplexity import as_perplexity, rows_of
+from gardenpath.eval.perplexity.comparison import EXACT, Row
+from gardenpath.models.scores import Totals
+from gardenpath.tasks import perplexity
+from gardenpath.tasks.perplexity import as_perplexity, rows_of
 from tests.tasks.toy_runs import TEST_SENTENCES, run_of, settings
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from src.config import load_settings
-from src.errors import ConfigError, InputError
-from src.tasks import rescore, suite, suites, surprisal
+from gardenpath.errors import ConfigError, InputError
+from gardenpath.settings.compose import load_settings
+from gardenpath.tasks import list_suites as suites
+from gardenpath.tasks import rescore, surprisal
+from gardenpath.tasks import score_suites as suite
 from tests.tasks.toy_runs import run_of, settings
 
 OWN = ("suite=toy_english", "suite.suites=[islands/toy]", "task.report=false")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.console import console
-from src.tasks.saying import say
+from gardenpath.console import console
+from gardenpath.tasks.saying import say
 
 SENTENCE = (
     "RNNG is less accurate than LSTM on garden path object [all]: b = −3.06, SE 0.68, "

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from src.config import Settings
-from src.data.vocabulary import END
-from src.errors import InputError
-from src.eval.search.result import Failure
-from src.eval.surprisal import SurprisalRow
-from src.eval.surprisal_table import read_surprisals, side_car
-from src.tasks import surprisal
-from src.tasks.runs import Scorer, make_scorer
+from gardenpath.data.words.vocabulary import END
+from gardenpath.errors import InputError
+from gardenpath.eval.search.result import Failure
+from gardenpath.eval.surprisal.surprisal_rows import SurprisalRow
+from gardenpath.eval.surprisal.surprisal_table import read_surprisals, side_car
+from gardenpath.runs.run import Scorer, make_scorer
+from gardenpath.settings.compose import Settings
+from gardenpath.tasks import surprisal
 from tests.tasks.toy_runs import copied, run_of, settings
 
 SENTENCES = (

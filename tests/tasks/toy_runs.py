@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 import train
-from src.config import Settings, load_settings
-from src.models.run_folder import RunFolder
+from gardenpath.settings.compose import Settings, load_settings
+from gardenpath.store.run_folder import RunFolder
 from tests.integration.commands import toy
 
 _SMALL = (

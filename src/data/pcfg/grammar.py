@@ -1,6 +1,6 @@
 """Probabilistic grammars with features, and what follows from their rules in closed form.
 
-A grammar file is expanded (:mod:`src.data.pcfg.grammar_file`) into plain rules over categories
+A grammar file is expanded (:mod:`grammar_file`) into plain rules over categories
 such as ``NP[sg,f]``. In a tree a category shows only its name, ``NP``; a category whose name
 begins with ``_`` is a writing aid and does not show at all: its children take its place.
 """
@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from src.errors import GrammarError
+from gardenpath.errors import GrammarError
 
 NATS_PER_BIT = math.log(2.0)
 

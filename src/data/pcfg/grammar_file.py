@@ -28,9 +28,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from src.data.brackets import open_text
-from src.data.pcfg.grammar import Grammar, Rule
-from src.errors import GrammarError
+from gardenpath.data.pcfg.grammar import Grammar, Rule
+from gardenpath.data.trees.brackets import open_text
+from gardenpath.errors import GrammarError
 
 _CATEGORY = re.compile(r"(?P<name>[^\W\d][\w'$]*)(?:\[(?P<features>[^\]]*)\])?")
 _WEIGHT = re.compile(r"\{\s*(?P<weight>[0-9.]+)\s*\}\s*$")

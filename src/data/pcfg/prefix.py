@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from src.data.pcfg.grammar import NATS_PER_BIT, Grammar
+from gardenpath.data.pcfg.grammar import NATS_PER_BIT, Grammar
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

@@ -6,8 +6,8 @@ import bisect
 import itertools
 import random
 
-from src.data.pcfg.grammar import Grammar, Rule, tree_label
-from src.data.tree import CLOSE, Event, Open, Tree, Word, from_events
+from gardenpath.data.pcfg.grammar import Grammar, Rule, tree_label
+from gardenpath.data.trees.tree import CLOSE, Event, Open, Tree, Word, from_events
 
 
 class Sampler:

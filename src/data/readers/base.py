@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from src.data.sentence import SPLITS, Sentence
-from src.errors import ConfigError
+from gardenpath.data.sentence import SPLITS, Sentence
+from gardenpath.errors import ConfigError
 
 
 class Reader(Protocol):

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from src.data.brackets import read_trees
-from src.data.readers.base import hash_files, id_mistakes, split_ids
-from src.data.sentence import SPLITS, Sentence, Source
-from src.errors import InputError, MissingCorpusError
+from gardenpath.data.readers.base import hash_files, id_mistakes, split_ids
+from gardenpath.data.sentence import SPLITS, Sentence, Source
+from gardenpath.data.trees.brackets import read_trees
+from gardenpath.errors import InputError, MissingCorpusError
 
 Genre = Literal["nw", "mz", "bn", "bc", "wb", "df", "sc", "cs"]
 

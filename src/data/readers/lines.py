@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from src.data.brackets import open_text, read_tree_file
-from src.data.readers.base import hash_files
-from src.data.sentence import SPLITS, Sentence, Source
-from src.errors import MissingCorpusError
+from gardenpath.data.readers.base import hash_files
+from gardenpath.data.sentence import SPLITS, Sentence, Source
+from gardenpath.data.trees.brackets import open_text, read_tree_file
+from gardenpath.errors import MissingCorpusError
 
 
 class _ThreeFiles:

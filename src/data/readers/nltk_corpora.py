@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from src.data.brackets import read_trees
-from src.data.readers.base import id_mistakes, split_ids
-from src.data.sentence import SPLITS, Sentence, Source
-from src.data.tree import Tree
-from src.errors import MissingCorpusError
+from gardenpath.data.readers.base import id_mistakes, split_ids
+from gardenpath.data.sentence import SPLITS, Sentence, Source
+from gardenpath.data.trees.brackets import read_trees
+from gardenpath.data.trees.tree import Tree
+from gardenpath.errors import MissingCorpusError
 
 
 class PennTreebankSample:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from src.data.brackets import read_tree_file
-from src.data.readers.base import hash_files, id_mistakes, split_ids
-from src.data.sentence import SPLITS, Sentence, Source
-from src.errors import MissingCorpusError
+from gardenpath.data.readers.base import hash_files, id_mistakes, split_ids
+from gardenpath.data.sentence import SPLITS, Sentence, Source
+from gardenpath.data.trees.brackets import read_tree_file
+from gardenpath.errors import MissingCorpusError
 
 _FILE_NAME = re.compile(r"wsj_(?P<section>\d\d)(?P<number>\d\d)\.mrg", re.IGNORECASE)
 

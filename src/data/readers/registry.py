@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from src.data.readers.ctb import ChineseTreebank
-from src.data.readers.lines import BracketFiles, TextFiles
-from src.data.readers.nltk_corpora import PennTreebankSample, SinicaTreebank
-from src.data.readers.ptb import PennTreebank
-from src.data.readers.toy import ToyTreebank
+from gardenpath.data.readers.ctb import ChineseTreebank
+from gardenpath.data.readers.lines import BracketFiles, TextFiles
+from gardenpath.data.readers.nltk_corpora import PennTreebankSample, SinicaTreebank
+from gardenpath.data.readers.ptb import PennTreebank
+from gardenpath.data.readers.toy import ToyTreebank
 
 READERS: Mapping[str, Any] = {
     "toy": ToyTreebank,

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from src.bounds import NonNegativeInt, PositiveInt
-from src.data.pcfg.grammar import Grammar
-from src.data.pcfg.grammar_file import read_grammar
-from src.data.pcfg.sampler import Sampler
-from src.data.sentence import SPLITS, Sentence, Source
-from src.errors import InputError
+from gardenpath.data.pcfg.grammar import Grammar
+from gardenpath.data.pcfg.grammar_file import read_grammar
+from gardenpath.data.pcfg.sampler import Sampler
+from gardenpath.data.sentence import SPLITS, Sentence, Source
+from gardenpath.errors import InputError
+from gardenpath.settings.bounds import NonNegativeInt, PositiveInt
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 

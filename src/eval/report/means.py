@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from src.eval.suites.aggregation import LEVELS, Stratum, bootstrap_interval, item_outcomes
+from gardenpath.eval.suites.scoring.aggregation import (
+    LEVELS,
+    Stratum,
+    bootstrap_interval,
+    item_outcomes,
+)
 
 
 def accuracies(items: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from src.eval.comparison import EXACT
-from src.eval.statistics.analysis import Analysis
-from src.eval.statistics.tidy import key
+from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.statistics.questions.analysis import Analysis
+from gardenpath.eval.statistics.questions.tidy import key
 
 # Model families from plain to structured; models of other names come after them.
 FAMILIES = ("unigram", "ngram", "lstm", "rnng", "transformer", "plm", "plm_mask")

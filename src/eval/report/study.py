@@ -12,10 +12,10 @@ from functools import cached_property
 
 import pandas as pd
 
-from src.eval.comparison import Row
-from src.eval.report.means import accuracies
-from src.eval.report.order import MODIFIERS, Chain, arranged, in_order, ranked
-from src.eval.statistics.tidy import key
+from gardenpath.eval.perplexity.comparison import Row
+from gardenpath.eval.report.means import accuracies
+from gardenpath.eval.report.order import MODIFIERS, Chain, arranged, in_order, ranked
+from gardenpath.eval.statistics.questions.tidy import key
 
 RUN_COLUMNS = ("run", "model", "corpus", "seed")
 ITEM_COLUMNS = (

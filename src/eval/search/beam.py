@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from src.eval.search.protocol import ROOT
+from gardenpath.eval.search.protocol import ROOT
 
 # Fills the places of a trail behind its end.
 NO_ACTION = -1

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from src.eval.search.beam import Beam, beside, best
-from src.eval.search.protocol import END, FIRST_ACTION, WORD, TransitionModel
-from src.eval.search.settings import WordSync
-from src.eval.search.work import CountedModel, Work
+from gardenpath.eval.search.beam import Beam, beside, best
+from gardenpath.eval.search.protocol import END, FIRST_ACTION, WORD, TransitionModel
+from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.work import CountedModel, Work
 
 # With fixed shapes, how many actions are taken between two looks at whether anything is left.
 _STEPS_BETWEEN_LOOKS = 6

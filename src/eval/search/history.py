@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from src.eval.search.beam import NO_ACTION
+from gardenpath.eval.search.beam import NO_ACTION
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from src.eval.search.beam import Beam
-from src.eval.search.expansion import Found, Prefixes
-from src.eval.search.protocol import END, WORD, TransitionModel
-from src.eval.search.settings import Particle
-from src.eval.search.work import CountedModel, Work
+from gardenpath.eval.search.beam import Beam
+from gardenpath.eval.search.expansion import Found, Prefixes
+from gardenpath.eval.search.protocol import END, WORD, TransitionModel
+from gardenpath.eval.search.search_settings import Particle
+from gardenpath.eval.search.work import CountedModel, Work
 
 
 class ParticleExpansion:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from src.eval.search.history import Step
+from gardenpath.eval.search.history import Step
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from src.eval.search.beam import Beam, after_word, below, root_beam
-from src.eval.search.expansion import Found, Prefixes
-from src.eval.search.history import Step
-from src.eval.search.prefixes import Prefix, Unit, units
-from src.eval.search.protocol import TransitionModel
-from src.eval.search.result import Failure, SentenceResult
-from src.eval.search.work import CountedModel, Work
+from gardenpath.eval.search.beam import Beam, after_word, below, root_beam
+from gardenpath.eval.search.expansion import Found, Prefixes
+from gardenpath.eval.search.history import Step
+from gardenpath.eval.search.prefixes import Prefix, Unit, units
+from gardenpath.eval.search.protocol import TransitionModel
+from gardenpath.eval.search.result import Failure, SentenceResult
+from gardenpath.eval.search.work import CountedModel, Work
 
 OnResult = Callable[[int, SentenceResult], None]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from src.eval.search.protocol import TransitionModel
+from gardenpath.eval.search.protocol import TransitionModel
 
 
 @dataclass

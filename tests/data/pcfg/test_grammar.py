@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from src.data.pcfg.grammar import tree_label
+from gardenpath.data.pcfg.grammar import tree_label
 from tests.data.pcfg_tools import derivations, draw_with_log_prob, grammar_of
 
 FINITE = [

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from src.data.pcfg.grammar import Grammar
-from src.data.pcfg.grammar_file import read_grammar
-from src.errors import GrammarError, InputError
+from gardenpath.data.pcfg.grammar import Grammar
+from gardenpath.data.pcfg.grammar_file import read_grammar
+from gardenpath.errors import GrammarError, InputError
 from tests.data.pcfg_tools import SHIPPED, grammar_of
 
 EXAMPLE = """\

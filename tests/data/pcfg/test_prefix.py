@@ -11,10 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from src.data.pcfg import prefix as prefix_module
-from src.data.pcfg.grammar import Grammar, Rule
-from src.data.pcfg.prefix import ExactModel
-from src.errors import GrammarError
+from gardenpath.data.pcfg import prefix as prefix_module
+from gardenpath.data.pcfg.grammar import Grammar, Rule
+from gardenpath.data.pcfg.prefix import ExactModel
+from gardenpath.errors import GrammarError
 from tests.data.pcfg_tools import (
     SlowModel,
     Words,

@@ -7,14 +7,9 @@ from collections import Counter
 
 import pytest
 
-from src.data.pcfg.grammar_file import read_grammar
-from src.data.pcfg.sampler import Sampler
-from tests.data.pcfg_tools import (
-    SHIPPED,
-    expected_word_counts,
-    grammar_of,
-    sentence_probabilities,
-)
+from gardenpath.data.pcfg.grammar_file import read_grammar
+from gardenpath.data.pcfg.sampler import Sampler
+from tests.data.pcfg_tools import SHIPPED, expected_word_counts, grammar_of, sentence_probabilities
 
 DRAWS = 20_000
 

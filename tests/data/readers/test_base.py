@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from src.data.readers.base import hash_files, parse_ids
-from src.data.readers.registry import READERS
-from src.errors import ConfigError
+from gardenpath.data.readers.base import hash_files, parse_ids
+from gardenpath.data.readers.registry import READERS
+from gardenpath.errors import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from src.data.readers.ctb import ChineseTreebank, genre_of, without_markup
-from src.errors import InputError, MissingCorpusError, TreeError
+from gardenpath.data.readers.ctb import ChineseTreebank, genre_of, without_markup
+from gardenpath.errors import InputError, MissingCorpusError, TreeError
 
 FILE = """\
 <DOC>

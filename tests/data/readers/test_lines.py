@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from src.data.cleaning import Cleaning
-from src.data.readers.lines import BracketFiles, TextFiles
-from src.errors import InputError, MissingCorpusError, TreeError
+from gardenpath.data.readers.lines import BracketFiles, TextFiles
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.errors import InputError, MissingCorpusError, TreeError
 
 WITH_POS = "(S (NP (DT the) (JJ hungry) (NN cat)) (VP (VBZ meows)))\n(NP (NN cat))\n"
 WITHOUT_POS = "(S (NP the hungry cat) (VP meows))\n(NP cat)\n"

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from src.data.readers.nltk_corpora import PennTreebankSample, SinicaTreebank
+from gardenpath.data.readers.nltk_corpora import PennTreebankSample, SinicaTreebank
 
 REPOSITORY = Path(__file__).parents[3]
 
 READ_WITHOUT_DATA = """
 import nltk
 nltk.data.path.clear()
-from src.data.readers.nltk_corpora import {reader}
-from src.errors import MissingCorpusError
+from gardenpath.data.readers.nltk_corpora import {reader}
+from gardenpath.errors import MissingCorpusError
 try:
     list({reader}(root={root!r}).read("train"))
 except MissingCorpusError as error:

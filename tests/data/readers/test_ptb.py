@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from src.data.readers.ptb import PennTreebank
-from src.errors import MissingCorpusError, TreeError
+from gardenpath.data.readers.ptb import PennTreebank
+from gardenpath.errors import MissingCorpusError, TreeError
 
 
 @pytest.fixture

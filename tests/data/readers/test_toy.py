@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from src.data.readers.toy import ToyTreebank
-from src.data.sentence import SPLITS, Sentence
-from src.errors import InputError
+from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.sentence import SPLITS, Sentence
+from gardenpath.errors import InputError
 
 LANGUAGES = pytest.mark.parametrize("grammar", ["english", "mandarin"])
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from src.eval.report.report import write_report
-from src.eval.report.study import Study
+from gardenpath.eval.report.study import Study
+from gardenpath.eval.report.write import write_report
 from tests.eval.report.samples import sample_study
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from src.eval.comparison import EXACT, Row
-from src.eval.report.study import (
+from gardenpath.eval.perplexity.comparison import EXACT, Row
+from gardenpath.eval.report.study import (
     EFFECT_COLUMNS,
     ITEM_COLUMNS,
     SURPRISAL_COLUMNS,
@@ -20,7 +20,7 @@ from src.eval.report.study import (
     ParseKey,
     Study,
 )
-from src.eval.suites.aggregation import summarise
+from gardenpath.eval.suites.scoring.aggregation import summarise
 
 MODELS = ("unigram", "ngram", "lstm", "transformer", "rnng", "plm")
 SKILL = {"unigram": 0.0, "ngram": 0.3, "lstm": 0.9, "transformer": 1.1, "rnng": 1.6, "plm": 1.3}

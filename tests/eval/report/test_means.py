@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from src.eval.report.means import accuracies, bit_means
-from src.eval.suites.aggregation import summarise
+from gardenpath.eval.report.means import accuracies, bit_means
+from gardenpath.eval.suites.scoring.aggregation import summarise
 
 ROWS = [
     ("m", 1, "s", 1, 2.0),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.eval.report.order import arranged, modifier_chains, ranked
-from src.eval.statistics.analysis import Analysis, load_analyses
+from gardenpath.eval.report.order import arranged, modifier_chains, ranked
+from gardenpath.eval.statistics.questions.analysis import Analysis, load_analyses
 
 ROOT = Path(__file__).parents[3]
 NAMES = st.sampled_from(["none", "adjective", "subject_rc", "object_rc", "toy", "pp"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from src.eval.comparison import EXACT
-from src.eval.report.order import family, in_order
-from src.eval.report.study import ITEM_COLUMNS, Analysis, Study, corpus_groups
+from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.report.order import family, in_order
+from gardenpath.eval.report.study import ITEM_COLUMNS, Analysis, Study, corpus_groups
 from tests.eval.report.samples import ISLANDS
 
 

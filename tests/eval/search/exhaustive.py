@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from src.data.actions import (
+from gardenpath.data.batches.stack_plan import Strategy
+from gardenpath.data.trees.actions import (
     FINISH,
     Action,
     Kind,
@@ -13,8 +14,7 @@ from src.data.actions import (
     legal_in_order,
     legal_top_down,
 )
-from src.data.stack_plan import Strategy
-from src.data.tree import CLOSE, Open, Word
+from gardenpath.data.trees.tree import CLOSE, Open, Word
 
 LogProb = Callable[[list[Action]], float]
 

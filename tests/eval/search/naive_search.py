@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from src.eval.search.protocol import END, FIRST_ACTION, ROOT, WORD, TransitionModel
-from src.eval.search.settings import WordSync
+from gardenpath.eval.search.protocol import END, FIRST_ACTION, ROOT, WORD, TransitionModel
+from gardenpath.eval.search.search_settings import WordSync
 
 
 @dataclass(frozen=True)

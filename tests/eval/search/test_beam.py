@@ -6,8 +6,8 @@ import math
 
 import torch
 
-from src.eval.search.beam import NO_ACTION, Beam, after_word, below, beside, best, root_beam
-from src.eval.search.protocol import ROOT
+from gardenpath.eval.search.beam import NO_ACTION, Beam, after_word, below, beside, best, root_beam
+from gardenpath.eval.search.protocol import ROOT
 
 NONE = -math.inf
 

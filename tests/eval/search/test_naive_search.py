@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from src.eval.search.result import SentenceResult
-from src.eval.search.settings import WordSync
+from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.search_settings import WordSync
 from tests.eval.search.naive_search import NaiveSearch, Word
 from tests.eval.search.toy_model import ToyModel, random_model, search
 

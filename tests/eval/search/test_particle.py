@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from src.eval.search.beam import Beam
-from src.eval.search.particle import _drawn_anew
-from src.eval.search.settings import Particle, WordSync
-from src.eval.search.work import Work
+from gardenpath.eval.search.beam import Beam
+from gardenpath.eval.search.particle import _drawn_anew
+from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.work import Work
 from tests.eval.search.six_states import X, Y, Z, six_states
 from tests.eval.search.toy_model import random_model, search
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from src.eval.search.prefixes import Prefix, Unit, units
+from gardenpath.eval.search.prefixes import Prefix, Unit, units
 
 SENTENCES = st.lists(st.lists(st.integers(0, 2), max_size=4), max_size=12)
 

@@ -10,9 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from src.eval.search.history import Step
-from src.eval.search.result import SentenceResult
-from src.eval.search.settings import WordSync
+from gardenpath.eval.search.history import Step
+from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.search_settings import WordSync
 from tests.eval.search.toy_model import FIRST_OPEN, ToyModel, random_model, search
 
 W = 0

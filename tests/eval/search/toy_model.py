@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from src.eval.search.expansion import BeamExpansion
-from src.eval.search.particle import ParticleExpansion
-from src.eval.search.protocol import ROOT
-from src.eval.search.result import SentenceResult
-from src.eval.search.sentences import SentenceSearch
-from src.eval.search.settings import Particle, WordSync
-from src.eval.search.work import Work
+from gardenpath.eval.search.expansion import BeamExpansion
+from gardenpath.eval.search.particle import ParticleExpansion
+from gardenpath.eval.search.protocol import ROOT
+from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.work import Work
 
 CLOSE, FIRST_OPEN = 2, 3
 

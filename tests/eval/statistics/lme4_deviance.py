@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from src.eval.statistics.coding import Floats
-from src.eval.statistics.design import Design
+from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.eval.statistics.mixed.design_matrix import Design
 
 DEFAULT_TOLERANCE = 1e-7
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from src.eval.statistics.coding import Floats
+from gardenpath.eval.statistics.mixed.coding import Floats
 
 MANDARIN_MODELS = {"lstm": "lstm", "rnng": "rnng", "transformer": "trans", "plm": "plm"}
 # How many last tokens are the target, and whether the ill-formed variant comes first.

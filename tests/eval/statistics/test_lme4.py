@@ -16,14 +16,14 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from src.eval.statistics.coding import Coding, Floats
-from src.eval.statistics.design import Design, build_design
-from src.eval.statistics.laplace import LaplaceLikelihood
-from src.eval.statistics.mixed import fit_mixed
-from src.eval.statistics.mixed_fit import MixedFit
-from src.eval.statistics.optimum import search
-from src.eval.statistics.rscript import TOLERANCE
-from src.eval.statistics.second_opinion import second_opinion
+from gardenpath.eval.statistics.mixed.coding import Coding, Floats
+from gardenpath.eval.statistics.mixed.design_matrix import Design, build_design
+from gardenpath.eval.statistics.mixed.laplace import LaplaceLikelihood
+from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
+from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
+from gardenpath.eval.statistics.mixed.optimum import search
+from gardenpath.eval.statistics.mixed.second_opinion import second_opinion
+from gardenpath.eval.statistics.questions.rscript import TOLERANCE
 from tests.eval.statistics.lme4_deviance import DEFAULT_TOLERANCE, Lme4Deviance
 from tests.eval.statistics.tables import mandarin_outcomes
 

@@ -1,0 +1,1 @@
+"""Batches for each kind of model."""

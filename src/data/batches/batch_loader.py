@@ -1,0 +1,205 @@
+"""Cutting an encoded split into batches of sentences of similar length."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from gardenpath.data.batches.tensor_batch import TensorBatch
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.raw_split import IntArray
+from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
+from gardenpath.settings.bounds import NonNegativeInt, PositiveInt
+
+# Sentences are shuffled, and then sorted by length within pools of this many batches: lengths in
+# a batch are close, yet batches differ from epoch to epoch.
+_POOL_BATCHES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSettings:
+    """How large batches are: at most so many tokens, padding included, and sentences."""
+
+    max_tokens: PositiveInt = 4096
+    max_sentences: PositiveInt = 64
+    workers: NonNegativeInt = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBatch(TensorBatch):
+    """Sentences for models that read tokens from left to right; all ``(sentences, length)``.
+
+    ``inputs`` begin with the begin symbol, ``targets`` end with the end symbol, so that
+    ``targets[:, t]`` is to be predicted from ``inputs[:, : t + 1]``. ``is_token`` is False on
+    padding. ``starts_word`` marks targets that begin a word (the end symbol does not).
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    is_token: Tensor
+    starts_word: Tensor
+    is_end: Tensor
+
+
+def token_batch(split: EncodedSplit, sentences: IntArray) -> TokenBatch:
+    """Collate sentences, given by number; without a loop over them."""
+    lengths = split.lengths[sentences]
+    columns = np.arange(int(lengths.max()) + 1)
+    is_word = columns < lengths[:, None]
+    is_end = columns == lengths[:, None]
+    places = (split.offsets[sentences][:, None] + columns)[is_word]
+
+    targets = np.full(is_word.shape, PAD_ID, dtype=np.int64)
+    targets[is_word] = split.tokens[places]
+    targets[is_end] = END_ID
+    starts_word = np.zeros(is_word.shape, dtype=bool)
+    starts_word[is_word] = split.starts_word[places]
+    inputs = np.full(is_word.shape, PAD_ID, dtype=np.int64)
+    inputs[:, 0] = BEGIN_ID
+    inputs[:, 1:][is_word[:, :-1]] = targets[is_word]
+    return TokenBatch(
+        inputs=torch.from_numpy(inputs),
+        targets=torch.from_numpy(targets),
+        is_token=torch.from_numpy(is_word | is_end),
+        starts_word=torch.from_numpy(starts_word),
+        is_end=torch.from_numpy(is_end),
+    )
+
+
+def plan_batches(
+    lengths: IntArray, settings: BatchSettings, *, shuffle_seed: tuple[int, int] | None
+) -> list[IntArray]:
+    """Group sentences, by number, into batches.
+
+    With a ``shuffle_seed`` (seed and epoch) sentences are drawn in random order; without one the
+    batches run from short to long sentences.
+    """
+    if shuffle_seed is None:
+        order = np.argsort(lengths, kind="stable")
+        return _pack(order, lengths, settings)
+    generator = np.random.default_rng(shuffle_seed)
+    order = generator.permutation(len(lengths))
+    pool = settings.max_sentences * _POOL_BATCHES
+    batches: list[IntArray] = []
+    for begin in range(0, len(order), pool):
+        members = order[begin : begin + pool]
+        by_length = members[np.argsort(lengths[members], kind="stable")]
+        batches.extend(_pack(by_length, lengths, settings))
+    return [batches[number] for number in generator.permutation(len(batches))]
+
+
+def _pack(order: IntArray, lengths: IntArray, settings: BatchSettings) -> list[IntArray]:
+    """Fill batches in the given order of rising lengths until one budget is reached."""
+    batches = []
+    begin = 0
+    # One more position than words: the begin or end symbol.
+    widths = (lengths[order] + 1).tolist()
+    for position, width in enumerate(widths):
+        count = position - begin + 1
+        if count > 1 and (count > settings.max_sentences or count * width > settings.max_tokens):
+            batches.append(order[begin:position])
+            begin = position
+    batches.append(order[begin:])
+    return batches
+
+
+Batch = TypeVar("Batch")
+Collate = Callable[[IntArray], Batch]
+
+
+class BatchLoader(Generic[Batch]):
+    """The batches of an epoch, in an order that follows from seed and epoch alone.
+
+    ``collate`` makes a batch of sentences, given by number. The loader counts the batches it has
+    given out (``state_dict``), so that a training run that was killed in the middle of an epoch
+    goes on with the very next one. With ``shards`` processes, each takes every n-th batch.
+    """
+
+    def __init__(
+        self,
+        lengths: IntArray,
+        *,
+        collate: Collate[Batch],
+        settings: BatchSettings,
+        shuffle_seed: int | None = None,
+        epoch: Callable[[], int] = lambda: 0,
+        shard: int = 0,
+        shards: int = 1,
+    ) -> None:
+        self._lengths = lengths
+        self._collate = collate
+        self._settings = settings
+        self._shuffle_seed = shuffle_seed
+        self._epoch = epoch
+        self._shard = shard
+        self._shards = shards
+        self._given = 0
+        self._given_in_epoch = 0
+        self._resume_after: tuple[int, int] | None = None
+        self._length: int | None = None
+
+    def __len__(self) -> int:
+        if self._length is None:
+            self._length = len(self._plan(self._epoch()))
+        return self._length
+
+    def __iter__(self) -> Iterator[Batch]:
+        epoch = self._epoch()
+        plan = self._plan(epoch)
+        self._length = len(plan)
+        resume, self._resume_after = self._resume_after, None
+        self._given_in_epoch = epoch
+        self._given = resume[1] if resume is not None and resume[0] == epoch else 0
+        for batch in self._load(plan[self._given :]):
+            self._given += 1
+            yield batch
+
+    def state_dict(self) -> dict[str, int]:
+        """How far the epoch has come."""
+        return {"epoch": self._given_in_epoch, "batches": self._given}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on after the batches that were given out before."""
+        self._resume_after = (state["epoch"], state["batches"])
+
+    def _plan(self, epoch: int) -> list[IntArray]:
+        seed = None if self._shuffle_seed is None else (self._shuffle_seed, epoch)
+        batches = plan_batches(self._lengths, self._settings, shuffle_seed=seed)
+        if seed is not None:
+            # In training all processes must take the same number of steps, so a few batches may
+            # repeat; in evaluation nothing may count twice.
+            missing = -len(batches) % self._shards
+            batches = batches + list(itertools.islice(itertools.cycle(batches), missing))
+        return batches[self._shard :: self._shards]
+
+    def _load(self, plan: list[IntArray]) -> Iterator[Batch]:
+        if self._settings.workers == 0:
+            yield from map(self._collate, plan)
+            return
+        yield from DataLoader(
+            _Collated(self._collate, plan),
+            batch_size=None,
+            shuffle=False,
+            num_workers=self._settings.workers,
+        )
+
+
+class _Collated(Dataset[Batch]):
+    """A plan of batches as a map-style data set, for worker processes."""
+
+    def __init__(self, collate: Collate[Batch], plan: list[IntArray]) -> None:
+        self._collate = collate
+        self._plan = plan
+
+    def __len__(self) -> int:
+        return len(self._plan)
+
+    def __getitem__(self, number: int) -> Batch:
+        return self._collate(self._plan[number])

@@ -1,0 +1,117 @@
+"""Batches of linearised trees, for models that read brackets and words as one sequence.
+
+Symbols share one numbering: words as in the vocabulary, then the closing bracket, then an opening
+bracket for each label. The running example becomes ``<s> (S (NP the hungry cat ) (VP meows ) )``;
+the closing bracket of the root ends the sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gardenpath.data.batches.tensor_batch import TensorBatch
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.raw_split import IntArray
+from gardenpath.data.trees.actions import Kind
+from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
+
+
+@dataclass(frozen=True, slots=True)
+class BracketBatch(TensorBatch):
+    """Linearised trees; all ``(sentences, length)`` but the two counts.
+
+    ``targets[:, t]`` is to be predicted from ``inputs[:, : t + 1]``. ``may_close`` says whether a
+    closing bracket may come next; at the first position only an opening one may. ``open_at`` is
+    the position, among the inputs, of the innermost open bracket; zero where none is open.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    is_symbol: Tensor
+    is_word: Tensor
+    may_close: Tensor
+    open_at: Tensor
+    words: Tensor
+    sentences: Tensor
+
+
+def bracket_collate(
+    split: EncodedSplit, *, vocabulary_size: int
+) -> Callable[[IntArray], BracketBatch]:
+    """Linearise a split once; the result makes batches of its sentences, given by number."""
+    actions = np.asarray(split.actions, dtype=np.int64)
+    offsets = np.asarray(split.action_offsets)
+    symbols = symbols_of(split, vocabulary_size)
+    innermost = innermost_open(actions)
+    words = np.add.reduceat(split.starts_word, split.offsets[:-1], dtype=np.int64)
+
+    def collate(sentences: IntArray) -> BracketBatch:
+        lengths = offsets[sentences + 1] - offsets[sentences]
+        columns = np.arange(int(lengths.max()))
+        is_symbol = columns < lengths[:, None]
+        places = (offsets[sentences][:, None] + columns)[is_symbol]
+        starts = np.repeat(offsets[sentences], lengths)
+
+        def padded(values: IntArray, padding: int) -> IntArray:
+            result = np.full(is_symbol.shape, padding, dtype=np.int64)
+            result[is_symbol] = values
+            return result
+
+        targets = padded(symbols[places], PAD_ID)
+        # Position t + 1 of the inputs holds symbol t.
+        relative = np.where(innermost[places] >= 0, innermost[places] - starts + 1, 0)
+        last = padded(actions[places], int(Kind.SHIFT))
+        return BracketBatch(
+            inputs=_shifted(targets, BEGIN_ID),
+            targets=torch.from_numpy(targets),
+            is_symbol=torch.from_numpy(is_symbol),
+            is_word=torch.from_numpy(is_symbol & (targets < vocabulary_size)),
+            may_close=_shifted(last, int(Kind.OPEN)) < Kind.OPEN,
+            open_at=_shifted(padded(relative, 0), 0),
+            words=torch.tensor(words[sentences].sum()),
+            sentences=torch.tensor(len(sentences)),
+        )
+
+    return collate
+
+
+def symbols_of(split: EncodedSplit, vocabulary_size: int) -> IntArray:
+    """The symbols of all sentences, one for each action."""
+    actions = np.asarray(split.actions, dtype=np.int64)
+    symbols = vocabulary_size + actions - int(Kind.OPEN) + 1
+    symbols[actions == Kind.REDUCE] = vocabulary_size
+    symbols[actions == Kind.SHIFT] = split.tokens
+    return symbols
+
+
+def innermost_open(actions: IntArray) -> IntArray:
+    """For each top-down action, the place of the innermost NT that is open after it; else -1.
+
+    It is the last NT so far that led to the same depth.
+    """
+    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
+    depth = np.cumsum(change)
+    place = np.arange(len(actions))
+    order = np.lexsort((place, depth))
+    opened = np.where(actions >= Kind.OPEN, place, -1)[order]
+    # NTs of a smaller depth must not leak into a group: places only count from its first NT on,
+    # and every group but that of depth zero begins with an NT.
+    group_start = np.flatnonzero(np.diff(depth[order], prepend=-1))
+    group = np.repeat(np.arange(len(group_start)), np.diff(group_start, append=len(order)))
+    latest = np.maximum.accumulate(np.where(opened >= 0, group * len(order) + opened, -1))
+    result = np.empty(len(actions), dtype=np.int64)
+    result[order] = np.where(depth[order] > 0, latest - group * len(order), -1)
+    return result
+
+
+def _shifted(values: IntArray, first: int) -> Tensor:
+    """What stands one position earlier."""
+    result = np.empty_like(values)
+    result[:, 0] = first
+    result[:, 1:] = values[:, :-1]
+    return torch.from_numpy(result)

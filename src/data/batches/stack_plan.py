@@ -1,0 +1,356 @@
+"""What a stack parser does with gold trees, worked out before any network runs.
+
+With the tree known, nothing has to be computed in the order of time. Every action leaves one new
+element on top of the stack, and the state of a stack LSTM after an element depends only on that
+element and on the state below it. So all elements at one *depth* of the stack can be computed at
+once. A constituent's vector depends on its children's vectors only, through two chains of LSTM
+cells, one from the first child to the last, one back; each cell is given the *level* at which all
+that it needs is there.
+
+This module plays the actions of a split on stacks, all sentences in step, and records for each
+element what it is and what lies below it, and for each child of a constituent its place and its
+levels. It is done once per split; batches only gather from it
+(:mod:`tree_batches`).
+
+In-order parsing puts a label below its first child as soon as the label is known: the child is
+popped, the label pushed, and the child pushed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.raw_split import IntArray
+from gardenpath.data.trees.actions import Kind
+
+Strategy = Literal["top_down", "in_order"]
+
+# Kinds of stack elements.
+START, WORD, LABEL, CONSTITUENT = range(4)
+
+# Bits of ``legal``, one for each kind of action.
+LEGAL_BIT = {kind: 1 << int(kind) for kind in Kind}
+
+# Bounds the size of the stacks that are simulated in step.
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class StackPlan:
+    """Flat arrays over all sentences; numbers within a sentence start from zero.
+
+    Elements (things pushed): ``kind``, ``item`` (word position, label id or constituent number),
+    ``below`` (the element below, -1 for the start) and ``depth``.
+    Actions: ``action`` ids, ``top`` (the element on top before it) and ``legal`` bits.
+    Constituents, in the order they are opened: ``label``, ``size`` (children), ``level`` at which
+    the vector is complete, and ``back_level`` of the backward chain's last cell.
+    Children, by constituent and position: ``child_kind``, ``child_item``, ``child_level`` of the
+    forward chain's cell.
+    """
+
+    element_offsets: IntArray
+    kind: IntArray
+    item: IntArray
+    below: IntArray
+    depth: IntArray
+    action_offsets: IntArray
+    action: IntArray
+    top: IntArray
+    legal: IntArray
+    constituent_offsets: IntArray
+    label: IntArray
+    size: IntArray
+    level: IntArray
+    back_level: IntArray
+    child_offsets: IntArray
+    child_kind: IntArray
+    child_item: IntArray
+    child_level: IntArray
+
+
+def plan_stacks(split: EncodedSplit, strategy: Strategy) -> StackPlan:
+    """Play the actions of all sentences; those of similar length in step with each other."""
+    actions, offsets = actions_for(split, strategy)
+    recorder = _Recorder(actions, offsets, strategy)
+    by_length = np.argsort(np.diff(offsets), kind="stable")
+    for begin in range(0, len(by_length), _CHUNK):
+        _Simulation(recorder, by_length[begin : begin + _CHUNK], strategy).run()
+    return recorder.finish()
+
+
+def actions_for(split: EncodedSplit, strategy: Strategy) -> tuple[IntArray, IntArray]:
+    """The action ids of all sentences in the order of a strategy, and the sentence offsets."""
+    actions = np.asarray(split.actions, dtype=np.int64)
+    offsets = np.asarray(split.action_offsets)
+    if strategy == "top_down":
+        return actions, offsets
+    return _to_in_order(actions, offsets)
+
+
+def _to_in_order(actions: IntArray, offsets: IntArray) -> tuple[IntArray, IntArray]:
+    """Move each NT behind its first child, and end each sentence with FINISH.
+
+    A constituent ends where the running count of NT minus REDUCE falls below its own; so one sort
+    by (sentence, place behind which an action goes) puts everything into order at once.
+    """
+    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
+    depth_after = np.cumsum(change)
+    is_open = actions >= Kind.OPEN
+    closes = _matching_close(is_open, actions == Kind.REDUCE, depth_after)
+    opens = np.flatnonzero(is_open)
+    first = opens + 1  # where the first child begins
+    place = np.arange(len(actions))
+    place[opens] = np.where(is_open[first], closes[first], first)
+    # Behind the end of its first child; of several NTs there, the innermost (latest) comes first.
+    rank = np.zeros(len(actions), dtype=np.int64)
+    rank[opens] = len(actions) - opens
+    count = len(offsets) - 1
+    sentence = np.repeat(np.arange(count), np.diff(offsets))
+    order = np.lexsort(
+        (
+            np.concatenate([rank, np.zeros(count, dtype=np.int64)]),
+            np.concatenate([place, offsets[1:]]),
+            np.concatenate([sentence, np.arange(count)]),
+        )
+    )
+    everything = np.concatenate([actions, np.full(count, int(Kind.FINISH))])
+    return everything[order], offsets + np.arange(count + 1)
+
+
+def _matching_close(
+    is_open: npt.NDArray[np.bool_], is_close: npt.NDArray[np.bool_], depth_after: IntArray
+) -> IntArray:
+    """For each NT the place of its REDUCE: the next place at which the depth falls below it."""
+    opens, closes = np.flatnonzero(is_open), np.flatnonzero(is_close)
+    # Sorted by depth, and by place within a depth, NTs and REDUCEs alternate in pairs.
+    open_order = np.lexsort((opens, depth_after[opens]))
+    close_order = np.lexsort((closes, depth_after[closes] + 1))
+    result = np.full(len(is_open), -1)
+    result[opens[open_order]] = closes[close_order]
+    return result
+
+
+class _Recorder:
+    """Arrays that simulations write into, sized from the actions alone."""
+
+    def __init__(self, actions: IntArray, offsets: IntArray, strategy: Strategy) -> None:
+        def per_sentence(marks: npt.NDArray[np.bool_]) -> IntArray:
+            total = np.concatenate([[0], np.cumsum(marks)])
+            counts: IntArray = total[offsets[1:]] - total[offsets[:-1]]
+            return counts
+
+        words = per_sentence(actions == Kind.SHIFT)
+        opened = per_sentence(actions >= Kind.OPEN)
+        pushes_per_label = 1 if strategy == "top_down" else 2
+        elements = 1 + words + opened * pushes_per_label + opened
+        self.actions, self.action_offsets = actions, offsets
+        self.element_offsets = _offsets(elements)
+        self.constituent_offsets = _offsets(opened)
+        self.child_offsets = _offsets(words + opened - 1)
+        self.kind, self.item, self.below, self.depth = _zeros(self.element_offsets, 4)
+        self.top, self.legal = _zeros(offsets, 2)
+        self.label, self.size, self.level, self.back_level = _zeros(self.constituent_offsets, 4)
+        # Children in the order they are attached, with their constituent (a global number).
+        self.child_of, self.child_kind, self.child_item, self.child_level = _zeros(
+            self.child_offsets, 4
+        )
+
+    def finish(self) -> StackPlan:
+        # Constituents are numbered sentence by sentence, so this also sorts by sentence; within a
+        # constituent children were attached from left to right, and the sort is stable.
+        order = np.argsort(self.child_of, kind="stable")
+        return StackPlan(
+            element_offsets=self.element_offsets,
+            kind=self.kind,
+            item=self.item,
+            below=self.below,
+            depth=self.depth,
+            action_offsets=self.action_offsets,
+            action=self.actions,
+            top=self.top,
+            legal=self.legal,
+            constituent_offsets=self.constituent_offsets,
+            label=self.label,
+            size=self.size,
+            level=self.level,
+            back_level=self.back_level,
+            child_offsets=self.child_offsets,
+            child_kind=self.child_kind[order],
+            child_item=self.child_item[order],
+            child_level=self.child_level[order],
+        )
+
+
+def _offsets(counts: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def _zeros(offsets: IntArray, count: int) -> list[IntArray]:
+    return [np.zeros(int(offsets[-1]), dtype=np.int64) for _ in range(count)]
+
+
+class _Simulation:
+    """The stacks of several sentences, advanced together, one action at a time."""
+
+    def __init__(self, recorder: _Recorder, sentences: IntArray, strategy: Strategy) -> None:
+        self._out = recorder
+        self._sentences = sentences
+        self._in_order = strategy == "in_order"
+        count = len(sentences)
+        lengths = np.diff(recorder.action_offsets)[sentences]
+        self._lengths = lengths
+        room = int(lengths.max(initial=0)) + 2
+        self._stack = np.zeros((count, room), dtype=np.int32)  # elements
+        self._height = np.zeros(count, dtype=np.int64)
+        self._open_at = np.zeros((count, room), dtype=np.int32)  # stack places of open labels
+        self._open_id = np.zeros((count, room), dtype=np.int32)
+        self._forward = np.zeros((count, room), dtype=np.int32)  # level of the last forward cell
+        self._back = np.zeros((count, room), dtype=np.int32)
+        self._children = np.zeros((count, room), dtype=np.int32)
+        self._opened = np.zeros(count, dtype=np.int64)  # how many are open now
+        self._elements = np.zeros(count, dtype=np.int64)
+        self._constituents = np.zeros(count, dtype=np.int64)
+        self._words = np.zeros(count, dtype=np.int64)
+        self._attached = np.zeros(count, dtype=np.int64)
+        self._last = np.full(count, -1)
+        # In-order: the complete element on top that has no parent yet, as (kind, item, level).
+        self._pending = np.zeros((3, count), dtype=np.int64)
+        self._has_pending = np.zeros(count, dtype=bool)
+
+    def run(self) -> None:
+        everyone = np.arange(len(self._sentences))
+        self._push(everyone, START, np.zeros_like(everyone))
+        for time in range(int(self._lengths.max(initial=0))):
+            rows = np.flatnonzero(self._lengths > time)
+            where = self._out.action_offsets[self._sentences[rows]] + time
+            actions = self._out.actions[where]
+            self._out.top[where] = self._elements[rows] - 1
+            self._out.legal[where] = self._legal(rows)
+            self._shift(rows[actions == Kind.SHIFT])
+            self._reduce(rows[actions == Kind.REDUCE])
+            is_open = actions >= Kind.OPEN
+            self._open(rows[is_open], actions[is_open] - Kind.OPEN)
+            self._last[rows] = np.minimum(actions, Kind.OPEN)
+
+    def _legal(self, rows: IntArray) -> IntArray:
+        """The rules of :func:`legal_top_down` and ``legal_in_order``."""
+        last, opened = self._last[rows], self._opened[rows]
+        begins, after_open = last == -1, last == Kind.OPEN
+        if self._in_order:
+            shift = begins | (opened > 0)
+            reduce = opened > 0
+            opening = ~begins & ~after_open
+            finish = (opened == 0) & (last == Kind.REDUCE)
+        else:
+            shift = ~begins
+            reduce = ~begins & ~after_open
+            opening = np.ones_like(begins)
+            finish = np.zeros_like(begins)
+        bits: IntArray = (
+            shift * LEGAL_BIT[Kind.SHIFT]
+            + reduce * LEGAL_BIT[Kind.REDUCE]
+            + finish * LEGAL_BIT[Kind.FINISH]
+            + opening * LEGAL_BIT[Kind.OPEN]
+        )
+        return bits
+
+    def _shift(self, rows: IntArray) -> None:
+        word = self._words[rows]
+        self._words[rows] += 1
+        self._complete(rows, WORD, word, np.zeros_like(word))
+
+    def _reduce(self, rows: IntArray) -> None:
+        if self._in_order:
+            self._settle(rows)
+        self._opened[rows] -= 1
+        innermost = self._opened[rows]
+        number = self._open_id[rows, innermost].astype(np.int64)
+        forward, back = self._forward[rows, innermost], self._back[rows, innermost]
+        level = np.maximum(forward, back).astype(np.int64)
+        where = self._out.constituent_offsets[self._sentences[rows]] + number
+        self._out.size[where] = self._children[rows, innermost]
+        self._out.level[where] = level
+        self._out.back_level[where] = back
+        self._height[rows] = self._open_at[rows, innermost]
+        self._complete(rows, CONSTITUENT, number, level)
+
+    def _complete(self, rows: IntArray, kind: int, item: IntArray, level: IntArray) -> None:
+        """Push a complete element, and see to it that it gets its parent."""
+        if not self._in_order:
+            self._push(rows, kind, item)
+            has_parent = self._opened[rows] > 0
+            self._attach(rows[has_parent], kind, item[has_parent], level[has_parent])
+            return
+        self._settle(rows)
+        self._push(rows, kind, item)
+        self._has_pending[rows] = True
+        self._pending[:, rows] = np.stack([np.full_like(item, kind), item, level])
+
+    def _settle(self, rows: IntArray) -> None:
+        """In-order: no label came on top of the pending element, so it belongs to the open one."""
+        chosen = rows[self._has_pending[rows] & (self._opened[rows] > 0)]
+        kind, item, level = self._pending[:, chosen]
+        self._attach(chosen, kind, item, level)
+        self._has_pending[chosen] = False
+
+    def _open(self, rows: IntArray, label: IntArray) -> None:
+        number = self._constituents[rows]
+        self._constituents[rows] += 1
+        self._out.label[self._out.constituent_offsets[self._sentences[rows]] + number] = label
+        if self._in_order:
+            self._height[rows] -= 1  # the first child comes off, and back on top of the label
+        innermost = self._opened[rows]
+        self._open_at[rows, innermost] = self._height[rows]
+        self._open_id[rows, innermost] = number
+        self._forward[rows, innermost] = 0
+        self._back[rows, innermost] = 0
+        self._children[rows, innermost] = 0
+        self._opened[rows] += 1
+        self._push(rows, LABEL, label)
+        if self._in_order:
+            kind, item, level = self._pending[:, rows]
+            self._push(rows, kind, item)
+            self._attach(rows, kind, item, level)
+            self._has_pending[rows] = False
+
+    def _push(self, rows: IntArray, kind: int | IntArray, item: IntArray) -> None:
+        height, element = self._height[rows], self._elements[rows]
+        below = np.where(height > 0, self._stack[rows, np.maximum(height - 1, 0)], -1)
+        where = self._out.element_offsets[self._sentences[rows]] + element
+        self._out.kind[where] = kind
+        self._out.item[where] = item
+        self._out.below[where] = below
+        self._out.depth[where] = height
+        self._stack[rows, height] = element
+        self._height[rows] += 1
+        self._elements[rows] += 1
+
+    def _attach(
+        self, rows: IntArray, kind: int | IntArray, item: IntArray, level: IntArray
+    ) -> None:
+        """Make an element, complete at ``level``, the next child of the innermost constituent.
+
+        Its forward cell needs the element and the cell before. The backward chain runs from the
+        last child, so the cell of child j is followed by j - 1 more until the first child is read:
+        the chain can end at the largest of (level of child j) + j, and its cells are timed back
+        from there.
+        """
+        innermost = self._opened[rows] - 1
+        position = self._children[rows, innermost] + 1
+        forward = np.maximum(self._forward[rows, innermost], level) + 1
+        self._children[rows, innermost] = position
+        self._forward[rows, innermost] = forward
+        self._back[rows, innermost] = np.maximum(self._back[rows, innermost], level + position)
+        sentences = self._sentences[rows]
+        where = self._out.child_offsets[sentences] + self._attached[rows]
+        self._attached[rows] += 1
+        number = self._open_id[rows, innermost]
+        self._out.child_of[where] = self._out.constituent_offsets[sentences] + number
+        self._out.child_kind[where] = kind
+        self._out.child_item[where] = item
+        self._out.child_level[where] = forward

@@ -1,0 +1,271 @@
+"""Batches of gold trees for stack models: what to compute at once, as index arrays.
+
+Everything here follows from :mod:`stack_plan` by gathering and sorting. Rows are dense:
+there is one row for each thing that has to be computed and none for padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from gardenpath.data.batches.stack_plan import (
+    CONSTITUENT,
+    LABEL,
+    START,
+    WORD,
+    StackPlan,
+    Strategy,
+    plan_stacks,
+)
+from gardenpath.data.batches.tensor_batch import TensorBatch
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.raw_split import IntArray
+from gardenpath.data.trees.actions import Kind
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StackBatch(TensorBatch):
+    """What every schedule has: the elements of all stacks, and the actions to predict.
+
+    *Vectors* are numbered: distinct words of the batch (``word_types``), then labels (all of the
+    vocabulary), then constituents, then the start vector. Sorting is by level everywhere, and
+    ``*_sizes`` say how many rows each level has.
+
+    Stack rows: ``stack_vector`` is pushed on top of row ``stack_below``; level 0 are the starts.
+    Actions: each is predicted from stack row ``top``; ``legal`` holds a bit for each kind;
+    ``shift_top`` are the actions that shift, ``shift_word`` what they shift.
+    """
+
+    word_types: Tensor
+    stack_vector: Tensor
+    stack_below: Tensor
+    constituent_label: Tensor
+    top: Tensor
+    action: Tensor
+    legal: Tensor
+    shift_top: Tensor
+    shift_word: Tensor
+    words: Tensor
+    sentences: Tensor
+    stack_sizes: Sizes
+    constituent_sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class TreeBatch(StackBatch):
+    """Trees whose constituents depend on their children alone.
+
+    Chain cells (forward and backward): each reads ``*_vector`` (a word type or, counted from the
+    number of word types, a constituent) after cell ``*_previous`` (a label's initial state or,
+    counted from the number of labels, a cell). Constituent k is ready when ``last_forward[k]`` and
+    ``last_backward[k]`` are.
+    """
+
+    forward_vector: Tensor
+    forward_previous: Tensor
+    backward_vector: Tensor
+    backward_previous: Tensor
+    last_forward: Tensor
+    last_backward: Tensor
+    forward_sizes: Sizes
+    backward_sizes: Sizes
+
+
+def tree_collate(
+    split: EncodedSplit, *, strategy: Strategy, label_count: int
+) -> Callable[[IntArray], TreeBatch]:
+    """Plan a split once; the result makes batches of its sentences, given by number."""
+    plan = plan_stacks(split, strategy)
+
+    def collate(sentences: IntArray) -> TreeBatch:
+        return _LevelAssembly(split, plan, sentences, label_count).batch()
+
+    return collate
+
+
+class Gathered:
+    """The rows of some sentences in a flat array, and the number of the sentence of each."""
+
+    def __init__(self, offsets: IntArray, sentences: IntArray) -> None:
+        counts = offsets[sentences + 1] - offsets[sentences]
+        self.starts = np.concatenate([[0], np.cumsum(counts)])
+        self.owner = np.repeat(np.arange(len(sentences)), counts)
+        within = np.arange(self.starts[-1]) - self.starts[self.owner]
+        self.rows = np.repeat(offsets[sentences], counts) + within
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def base(self) -> IntArray:
+        """For each row, where its sentence begins in the batch."""
+        starts: IntArray = self.starts[self.owner]
+        return starts
+
+
+class Assembly:
+    """Gathers and sorts the plans of the sentences of one batch."""
+
+    def __init__(
+        self, split: EncodedSplit, plan: StackPlan, sentences: IntArray, label_count: int
+    ) -> None:
+        self.plan = plan
+        self.labels = label_count
+        self.words = Gathered(np.asarray(split.offsets), sentences)
+        self.elements = Gathered(plan.element_offsets, sentences)
+        self.actions = Gathered(plan.action_offsets, sentences)
+        self.constituents = Gathered(plan.constituent_offsets, sentences)
+        self.children = Gathered(plan.child_offsets, sentences)
+        self.tokens = np.asarray(split.tokens[self.words.rows], dtype=np.int64)
+        self.types, self.type_of_word = np.unique(self.tokens, return_inverse=True)
+        self.counts = {
+            "words": torch.tensor(int(split.starts_word[self.words.rows].sum())),
+            "sentences": torch.tensor(len(sentences)),
+        }
+        depth = plan.depth[self.elements.rows]
+        self.element_order = np.argsort(depth, kind="stable")
+        self.element_row = inverse(self.element_order)
+        self.stack_sizes = level_sizes(depth)
+        self.level = plan.level[self.constituents.rows]
+        self.size = plan.size[self.constituents.rows]
+        # Within a level large constituents come first, as packed sequences want it.
+        self.constituent_order = np.lexsort((-self.size, self.level))
+        self.constituent_row = inverse(self.constituent_order)
+
+    def common(self) -> dict[str, Any]:
+        """The fields of :class:`StackBatch`, but for the sizes of constituent levels."""
+        arrays = {**self._stack(), **self._outputs(), "word_types": self.types}
+        arrays["constituent_label"] = self.plan.label[self.constituents.rows][
+            self.constituent_order
+        ]
+        return {**as_tensors(arrays), **self.counts, "stack_sizes": self.stack_sizes}
+
+    def child_vectors(self, first_constituent: int) -> IntArray:
+        """The numbers of the children's vectors: word types, and constituents from a number on."""
+        rows, owner = self.children.rows, self.children.owner
+        kind, item = self.plan.child_kind[rows], self.plan.child_item[rows]
+        result = np.empty(len(rows), dtype=np.int64)
+        is_word = kind == WORD
+        result[is_word] = self._word_type(item, owner, is_word)
+        result[~is_word] = first_constituent + self._constituent(item, owner, ~is_word)
+        return result
+
+    def _stack(self) -> dict[str, IntArray]:
+        plan, rows, order = self.plan, self.elements.rows, self.element_order
+        below = np.maximum(plan.below[rows], 0) + self.elements.base
+        vector = self._vectors(plan.kind[rows], plan.item[rows], self.elements.owner)
+        return {"stack_vector": vector[order], "stack_below": self.element_row[below[order]]}
+
+    def _vectors(self, kind: IntArray, item: IntArray, owner: IntArray) -> IntArray:
+        """The numbers of vectors: words, labels, constituents, start."""
+        result = np.empty(len(kind), dtype=np.int64)
+        labels = len(self.types)
+        constituents = labels + self.labels
+        is_word, is_constituent = kind == WORD, kind == CONSTITUENT
+        result[is_word] = self._word_type(item, owner, is_word)
+        result[kind == LABEL] = labels + item[kind == LABEL]
+        result[is_constituent] = constituents + self._constituent(item, owner, is_constituent)
+        result[kind == START] = constituents + len(self.constituents)
+        return result
+
+    def _word_type(
+        self, item: IntArray, owner: IntArray, chosen: npt.NDArray[np.bool_]
+    ) -> IntArray:
+        types: IntArray = self.type_of_word[item[chosen] + self.words.starts[owner[chosen]]]
+        return types
+
+    def _constituent(
+        self, item: IntArray, owner: IntArray, chosen: npt.NDArray[np.bool_]
+    ) -> IntArray:
+        numbers = item[chosen] + self.constituents.starts[owner[chosen]]
+        rows: IntArray = self.constituent_row[numbers]
+        return rows
+
+    def _outputs(self) -> dict[str, IntArray]:
+        plan, rows = self.plan, self.actions.rows
+        action = plan.action[rows]
+        top = plan.top[rows] + self.elements.starts[self.actions.owner]
+        return {
+            "top": self.element_row[top],
+            "action": action,
+            "legal": plan.legal[rows],
+            "shift_top": np.flatnonzero(action == Kind.SHIFT),
+            "shift_word": self.tokens,
+        }
+
+
+class _LevelAssembly(Assembly):
+    """The schedule of :class:`TreeBatch`: two chains of cells for each constituent."""
+
+    def batch(self) -> TreeBatch:
+        return TreeBatch(**self.common(), **self._chains())
+
+    def _chains(self) -> dict[str, Any]:
+        plan, size = self.plan, self.size
+        label = plan.label[self.constituents.rows]
+        first_child = np.concatenate([[0], np.cumsum(size)])[:-1]
+        parent = np.repeat(np.arange(len(size)), size)  # children are stored by constituent
+        position = np.arange(len(self.children)) - first_child[parent]
+        forward_level = plan.child_level[self.children.rows]
+        backward_level = plan.back_level[self.constituents.rows][parent] - position
+        vector, begin = self.child_vectors(len(self.types)), label[parent]
+        forward = self._chain(forward_level, vector, begin, position == 0, step=-1)
+        is_last = position == size[parent] - 1
+        backward = self._chain(backward_level, vector, begin, is_last, step=+1)
+        order, levels = self.constituent_order, int(self.level.max(initial=0))
+        arrays = {
+            "forward_vector": forward[0],
+            "forward_previous": forward[1],
+            "backward_vector": backward[0],
+            "backward_previous": backward[1],
+            "last_forward": self.labels + forward[2][first_child + size - 1][order],
+            "last_backward": self.labels + backward[2][first_child][order],
+        }
+        return {
+            **as_tensors(arrays),
+            "constituent_sizes": level_sizes(self.level - 1, levels),
+            "forward_sizes": level_sizes(forward_level - 1, levels),
+            "backward_sizes": level_sizes(backward_level - 1, levels),
+        }
+
+    def _chain(
+        self,
+        level: IntArray,
+        vector: IntArray,
+        label: IntArray,
+        is_begin: npt.NDArray[np.bool_],
+        *,
+        step: int,
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Vectors and previous cells of a chain, sorted by level, and the row of each child."""
+        order = np.argsort(level, kind="stable")
+        row = inverse(order)
+        neighbour = np.clip(np.arange(len(level)) + step, 0, max(len(level) - 1, 0))
+        previous = np.where(is_begin, label, self.labels + row[neighbour])
+        return vector[order], previous[order], row
+
+
+def as_tensors(arrays: dict[str, IntArray]) -> dict[str, Any]:
+    """The same arrays for torch, sharing memory."""
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def inverse(order: IntArray) -> IntArray:
+    """The inverse of a permutation."""
+    result = np.empty_like(order)
+    result[order] = np.arange(len(order))
+    return result
+
+
+def level_sizes(level: IntArray, count: int = 0) -> Sizes:
+    """How many rows each level has."""
+    return tuple(np.bincount(level, minlength=count).tolist())

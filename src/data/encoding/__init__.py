@@ -1,0 +1,1 @@
+"""Splits of a corpus as arrays of ids."""

@@ -1,0 +1,142 @@
+"""Splits of a corpus as ids of the vocabulary: what batches are cut from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gardenpath.data.encoding.raw_split import IntArray, RawSplit
+from gardenpath.data.trees.actions import Kind
+from gardenpath.data.words.subwords import Subwords
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.errors import InputError
+
+_ARRAYS = ("tokens", "starts_word", "offsets", "actions", "action_offsets")
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedSplit:
+    """All sentences of a split, one after the other.
+
+    ``tokens`` are words or pieces; ``starts_word`` marks those that begin a word; sentence i is
+    ``tokens[offsets[i]:offsets[i + 1]]``. ``actions`` are top-down (:class:`Kind`), one SHIFT for
+    each token, and empty where the corpus has no trees.
+    """
+
+    tokens: npt.NDArray[np.int32]
+    starts_word: npt.NDArray[np.bool_]
+    offsets: IntArray
+    actions: npt.NDArray[np.int32]
+    action_offsets: IntArray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> IntArray:
+        """Tokens per sentence."""
+        return np.diff(self.offsets)
+
+    @property
+    def word_count(self) -> int:
+        """Words in all sentences; fewer than tokens where these are pieces."""
+        return int(self.starts_word.sum())
+
+    def sentence(self, number: int) -> npt.NDArray[np.int32]:
+        """The tokens of one sentence."""
+        return self.tokens[self.offsets[number] : self.offsets[number + 1]]
+
+    def save(self, folder: Path) -> None:
+        """Write one ``.npy`` file per array."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in _ARRAYS:
+            np.save(folder / f"{name}.npy", getattr(self, name))
+
+    @staticmethod
+    def load(folder: Path) -> EncodedSplit:
+        """Map the arrays of a folder into memory."""
+        try:
+            return EncodedSplit(
+                **{
+                    name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+                    for name in _ARRAYS
+                }
+            )
+        except (OSError, EOFError, ValueError) as error:
+            raise InputError(
+                f"is not a prepared split: {error}", path=folder, remedy="delete the cached corpus"
+            ) from error
+
+
+def encode_words(
+    raw: RawSplit, *, elsewhere: IntArray, first: IntArray, label_ids: IntArray
+) -> EncodedSplit:
+    """Renumber a split: word n becomes ``first[n]`` where it begins a sentence."""
+    tokens = np.where(raw.is_first, first[raw.words], elsewhere[raw.words])
+    return EncodedSplit(
+        tokens=tokens.astype(np.int32),
+        starts_word=np.ones(len(tokens), dtype=bool),
+        offsets=raw.offsets,
+        actions=_renumber_labels(raw.actions, label_ids),
+        action_offsets=raw.action_offsets,
+    )
+
+
+def encode_pieces(
+    raw: RawSplit, *, pieces: Mapping[int, list[int]], label_ids: IntArray
+) -> EncodedSplit:
+    """Renumber a split: word n becomes the sequence ``pieces[n]``, each piece a SHIFT."""
+    lengths = np.array([len(pieces[number]) for number in range(len(pieces))], dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    flat = np.array([piece for number in range(len(pieces)) for piece in pieces[number]])
+    per_word = lengths[raw.words]
+    ends = np.concatenate([[0], np.cumsum(per_word)])
+    within = np.arange(ends[-1]) - np.repeat(ends[:-1], per_word)
+    tokens = flat[np.repeat(starts[raw.words], per_word) + within]
+
+    repeats = np.ones(len(raw.actions), dtype=np.int64)
+    repeats[raw.actions == Kind.SHIFT] = per_word if len(raw.actions) else 1
+    action_ends = np.concatenate([[0], np.cumsum(repeats)])
+    return EncodedSplit(
+        tokens=tokens.astype(np.int32),
+        starts_word=within == 0,
+        offsets=ends[raw.offsets],
+        actions=np.repeat(_renumber_labels(raw.actions, label_ids), repeats),
+        action_offsets=action_ends[raw.action_offsets],
+    )
+
+
+def _renumber_labels(actions: IntArray, label_ids: IntArray) -> npt.NDArray[np.int32]:
+    result = actions.astype(np.int32)
+    is_open = actions >= Kind.OPEN
+    result[is_open] = Kind.OPEN + label_ids[actions[is_open] - Kind.OPEN]
+    return result
+
+
+def encode_sentences(
+    sentences: Sequence[Sequence[str]], vocabulary: Vocabulary, subwords: Subwords | None
+) -> EncodedSplit:
+    """Encode sentences that are not part of a prepared corpus; they carry no actions."""
+    tokens: list[int] = []
+    starts_word: list[bool] = []
+    offsets = [0]
+    for words in sentences:
+        if subwords is None:
+            pieces = [[token] for token in vocabulary.encode(words)]
+        else:
+            pieces = [subwords.encode(word, vocabulary) for word in words]
+        for piece in pieces:
+            tokens.extend(piece)
+            starts_word.extend([True] + [False] * (len(piece) - 1))
+        offsets.append(len(tokens))
+    return EncodedSplit(
+        tokens=np.array(tokens, dtype=np.int32),
+        starts_word=np.array(starts_word, dtype=bool),
+        offsets=np.array(offsets, dtype=np.int64),
+        actions=np.zeros(0, dtype=np.int32),
+        action_offsets=np.zeros(len(offsets), dtype=np.int64),
+    )

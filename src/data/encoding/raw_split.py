@@ -1,0 +1,96 @@
+"""A split of a corpus as compact arrays, before the vocabulary is known.
+
+Trees are large objects; a news corpus has millions of them. So sentences are turned into numbers
+as they are read, words and labels numbered in the order they appear, and are renumbered, all at
+once, when the vocabulary has been counted.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from gardenpath.data.sentence import Sentence
+from gardenpath.data.trees.actions import Kind
+from gardenpath.data.trees.tree import Open, Word
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Inventory:
+    """Numbers for strings, in the order of their first appearance."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, item: str) -> int:
+        """The number of an item; a new one where it has none."""
+        return self.numbers.setdefault(item, len(self.numbers))
+
+    @property
+    def items(self) -> list[str]:
+        """All items, by number."""
+        return list(self.numbers)
+
+
+@dataclass(slots=True)
+class RawSplit:
+    """All sentences of a split: words, sentence ends, and actions (top-down) if it has trees."""
+
+    words: IntArray
+    offsets: IntArray
+    actions: IntArray
+    action_offsets: IntArray
+    sources: list[str]
+
+    @property
+    def is_first(self) -> npt.NDArray[np.bool_]:
+        """Marks the words that begin a sentence."""
+        marks = np.zeros(len(self.words), dtype=bool)
+        marks[self.offsets[:-1]] = True
+        return marks
+
+    def word_counts(self, inventory: Inventory) -> Counter[tuple[str, bool]]:
+        """How often each word occurs at the beginning of a sentence (True) and elsewhere."""
+        items = inventory.items
+        counts: Counter[tuple[str, bool]] = Counter()
+        for is_first in (True, False):
+            chosen = self.words[self.is_first == is_first]
+            for number, count in enumerate(np.bincount(chosen, minlength=len(items)).tolist()):
+                if count:
+                    counts[items[number], is_first] = count
+        return counts
+
+
+def collect(sentences: Iterable[Sentence], words: Inventory, labels: Inventory) -> RawSplit:
+    """Read a split into arrays, numbering new words and labels on the way."""
+    word_numbers, actions = array("q"), array("q")
+    offsets, action_offsets = array("q", [0]), array("q", [0])
+    sources = []
+    for sentence in sentences:
+        word_numbers.extend(words.number(word) for word in sentence.words)
+        offsets.append(len(word_numbers))
+        if sentence.tree is not None:
+            for event in sentence.tree.events():
+                if isinstance(event, Open):
+                    actions.append(Kind.OPEN + labels.number(event.label))
+                else:
+                    actions.append(Kind.SHIFT if isinstance(event, Word) else Kind.REDUCE)
+        action_offsets.append(len(actions))
+        sources.append(str(sentence.source))
+    return RawSplit(
+        words=_int_array(word_numbers),
+        offsets=_int_array(offsets),
+        actions=_int_array(actions),
+        action_offsets=_int_array(action_offsets),
+        sources=sources,
+    )
+
+
+def _int_array(values: array[int]) -> IntArray:
+    return np.frombuffer(values, dtype=np.int64) if values else np.zeros(0, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Trees, bracketed files, transforms, and the actions that build trees."""

@@ -1,0 +1,205 @@
+"""Reading and writing bracketed trees, as in the Penn Treebank.
+
+Words that contain round brackets are written with the treebank's escapes ``-LRB-`` and ``-RRB-``
+and come back as brackets. Labels are left as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from gardenpath.data.trees.tree import Close, Open, Tree
+from gardenpath.errors import InputError, TreeError
+
+TOKEN = re.compile(r"[()]|[^\s()]+")
+
+# Given to an unlabelled outer bracket that holds more than one constituent.
+TOP_LABEL = "TOP"
+
+
+def unescape(word: str) -> str:
+    """Turn the treebank's bracket escapes into brackets."""
+    return word.replace("-LRB-", "(").replace("-RRB-", ")")
+
+
+def escape(word: str) -> str:
+    """Turn brackets into the treebank's escapes."""
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+def read_trees(lines: Iterable[str], *, path: str | Path) -> Iterator[tuple[int, Tree]]:
+    """Yield the trees of a text, each with the number of the line on which it begins.
+
+    A tree may run over several lines and a line may hold several trees. An outer bracket without
+    a label, as in ``( (S …) )``, is dropped. ``path`` is only used in error messages.
+    """
+    return _Reader(path).read(lines)
+
+
+def parse_tree(text: str) -> Tree:
+    """Read exactly one tree from a string."""
+    trees = list(read_trees(text.splitlines(), path="<string>"))
+    if len(trees) != 1:
+        raise TreeError(f"expected one tree, found {len(trees)}", path="<string>", line=1)
+    return trees[0][1]
+
+
+def read_tree_file(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int, Tree]]:
+    """Yield the trees of a file, each with its line number."""
+    with open_text(path, encoding=encoding) as lines:
+        yield from read_trees(lines, path=path)
+
+
+class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as lines``)
+    """Open a text file; undecodable bytes become an error that names file, line and remedy."""
+
+    def __init__(self, path: Path, *, encoding: str = "utf-8") -> None:
+        self._path = path
+        self._encoding = encoding
+
+    def __enter__(self) -> Iterator[str]:
+        try:
+            self._handle = self._path.open(encoding=self._encoding)
+        except (OSError, LookupError) as error:  # a LookupError: no such encoding
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(
+                f"cannot be opened: {reason}",
+                path=self._path,
+                remedy="check the path and the encoding",
+            ) from error
+        return self._lines()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._handle.close()
+
+    def _lines(self) -> Iterator[str]:
+        try:
+            yield from self._handle
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"is not {self._encoding} text: {error.reason}",
+                path=self._path,
+                line=self._first_bad_line(),
+                remedy="convert the file, or set the reader's encoding",
+            ) from error
+
+    def _first_bad_line(self) -> int | None:
+        """Lines are decoded in blocks, so the error itself does not tell."""
+        content = self._path.read_bytes()
+        try:
+            content.decode(self._encoding)
+        except UnicodeDecodeError as error:
+            return content[: error.start].count(b"\n") + 1
+        return None
+
+
+class _Bracket:
+    """A bracket that is still open."""
+
+    __slots__ = ("children", "label", "line")
+
+    def __init__(self, line: int) -> None:
+        self.label: str | None = None
+        self.children: list[Tree | str] = []
+        self.line = line
+
+
+class _Reader:
+    """The state of reading one text."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        self._open: list[_Bracket] = []
+
+    def read(self, lines: Iterable[str]) -> Iterator[tuple[int, Tree]]:
+        for number, line in enumerate(lines, start=1):
+            after_open = False
+            for token in TOKEN.findall(line):
+                if token == "(":
+                    self._open.append(_Bracket(number))
+                elif token == ")":
+                    begin, tree = self._close(number)
+                    if tree is not None:
+                        yield begin, tree
+                elif after_open:
+                    self._open[-1].label = token
+                else:
+                    self._add_word(token, number)
+                after_open = token == "("
+        if self._open:
+            raise TreeError(
+                f"this bracket is never closed ({len(self._open)} open at the end of the file)",
+                path=self._path,
+                line=self._open[0].line,
+                remedy="add the missing ')'",
+            )
+
+    def _add_word(self, token: str, line: int) -> None:
+        if self._open and self._open[-1].label is None and not self._open[-1].children:
+            # A label may stand on the line after its bracket.
+            self._open[-1].label = token
+        elif not self._open or self._open[-1].label is None:
+            raise TreeError(
+                f"the leaf {token!r} has no label around it",
+                path=self._path,
+                line=line,
+                remedy="put it into a labelled bracket, as in (NN word)",
+            )
+        else:
+            self._open[-1].children.append(unescape(token))
+
+    def _close(self, line: int) -> tuple[int, Tree | None]:
+        """Close the innermost bracket; return a tree where that completes one."""
+        if not self._open:
+            raise TreeError(
+                "unexpected ')'", path=self._path, line=line, remedy="no bracket is open here"
+            )
+        bracket = self._open.pop()
+        if not bracket.children:
+            raise TreeError(
+                f"empty constituent ({bracket.label or ''})",
+                path=self._path,
+                line=bracket.line,
+                remedy="a constituent needs at least one child",
+            )
+        tree = self._make_tree(bracket)
+        if self._open:
+            self._open[-1].children.append(tree)
+            return bracket.line, None
+        return bracket.line, tree
+
+    def _make_tree(self, bracket: _Bracket) -> Tree:
+        if bracket.label is not None:
+            return Tree(bracket.label, tuple(bracket.children))
+        if self._open:
+            raise TreeError(
+                "a bracket inside a tree has no label",
+                path=self._path,
+                line=bracket.line,
+                remedy="only the outermost bracket of a tree may go without",
+            )
+        only = bracket.children[0]
+        if len(bracket.children) == 1 and isinstance(only, Tree):
+            return only
+        return Tree(TOP_LABEL, tuple(bracket.children))
+
+
+def format_tree(tree: Tree) -> str:
+    """Write a tree on one line, brackets in words escaped."""
+    pieces: list[str] = []
+    for event in tree.events():
+        if isinstance(event, Open):
+            pieces.append(f" ({_writable(event.label, 'label')}")
+        elif isinstance(event, Close):
+            pieces.append(")")
+        else:
+            pieces.append(f" {_writable(escape(event.form), 'word')}")
+    return "".join(pieces).lstrip()
+
+
+def _writable(token: str, kind: str) -> str:
+    if not TOKEN.fullmatch(token) or token in "()":
+        raise ValueError(f"the {kind} {token!r} cannot be written in brackets: blank or bracket")
+    return token

@@ -1,0 +1,71 @@
+"""From the trees of a corpus, as annotated, to the trees that models are trained on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from gardenpath.data.sentence import Sentence
+from gardenpath.data.trees import transforms
+from gardenpath.settings.bounds import PositiveInt
+
+# Enough trees to tell whether a corpus has part-of-speech tags.
+_PEEK = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaning:
+    """Which transforms to apply, in a fixed order.
+
+    ``pos_in_source`` says whether words carry part-of-speech brackets; ``auto`` looks. With
+    ``keep_pos`` these brackets stay and count as constituents. ``max_tokens`` drops longer
+    sentences, after traces are gone.
+    """
+
+    strip_function_tags: bool = True
+    drop_traces: bool = True
+    keep_pos: bool = False
+    pos_in_source: Literal["auto", "present", "absent"] = "auto"
+    collapse_unary: bool = True
+    lowercase: bool = False
+    max_tokens: PositiveInt | None = None
+
+    def apply(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Clean each sentence; those of which nothing is left, or too long, are left out."""
+        stream = iter(sentences)
+        head = list(itertools.islice(stream, _PEEK))
+        clean = transforms.compose(self._transforms(head))
+        for sentence in itertools.chain(head, stream):
+            cleaned = self._clean(sentence, clean)
+            if cleaned is not None and self._short_enough(cleaned):
+                yield cleaned
+
+    def _transforms(self, sample: list[Sentence]) -> list[transforms.Transform]:
+        trees = [sentence.tree for sentence in sample if sentence.tree is not None]
+        has_pos = (
+            transforms.has_pos_tags(trees)
+            if self.pos_in_source == "auto"
+            else self.pos_in_source == "present"
+        )
+        # Traces are found by their part of speech, so that goes last.
+        wanted: list[tuple[bool, transforms.Transform]] = [
+            (self.strip_function_tags, transforms.strip_function_tags),
+            (self.drop_traces, transforms.drop_traces),
+            (self.collapse_unary, transforms.collapse_unary),
+            (self.lowercase, transforms.lowercase),
+            (has_pos and not self.keep_pos, transforms.drop_pos),
+        ]
+        return [transform for switch, transform in wanted if switch]
+
+    def _clean(self, sentence: Sentence, clean: transforms.Transform) -> Sentence | None:
+        if sentence.tree is None:
+            words = sentence.words
+            lowered = tuple(word.lower() for word in words) if self.lowercase else words
+            return Sentence(lowered, sentence.source)
+        tree = clean(sentence.tree)
+        return None if tree is None else Sentence(tree.words(), sentence.source, tree)
+
+    def _short_enough(self, sentence: Sentence) -> bool:
+        return self.max_tokens is None or len(sentence.words) <= self.max_tokens

@@ -1,0 +1,1 @@
+"""Vocabularies, classes of unknown words, and subwords."""

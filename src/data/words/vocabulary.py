@@ -1,0 +1,144 @@
+"""One vocabulary per corpus, shared by all models that are trained on it.
+
+Ids: the special symbols first, then the unknown-word classes, then the words. Words seen fewer
+than ``min_count`` times in the training split are replaced by their class
+(:mod:`unknown_words`). On disk it is JSON; its hash identifies it in runs and tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gardenpath.data.words.unknown_words import UNKNOWN, Language, coarser, unknown_class
+from gardenpath.errors import InputError
+from gardenpath.store.files import write_json
+
+PAD, BEGIN, END = "<pad>", "<s>", "</s>"
+SPECIALS = (PAD, BEGIN, END, UNKNOWN)
+PAD_ID, BEGIN_ID, END_ID, UNKNOWN_ID = range(4)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The units that models predict (words or subword pieces) and the labels of constituents."""
+
+    tokens: tuple[str, ...]
+    counts: tuple[int, ...]
+    labels: tuple[str, ...]
+    language: Language
+    min_count: int
+    subword_hash: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def ids(self) -> Mapping[str, int]:
+        """Token to id."""
+        return {token: number for number, token in enumerate(self.tokens)}
+
+    @cached_property
+    def label_ids(self) -> Mapping[str, int]:
+        """Label of a constituent to its id."""
+        return {label: number for number, label in enumerate(self.labels)}
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Identifies the vocabulary: equal hashes, equal ids."""
+        canonical = json.dumps(self._as_json(), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def knows(self, word: str) -> bool:
+        """Whether a word has an id of its own."""
+        return word in self.ids and not _is_reserved(word)
+
+    def seen_as(self, word: str, *, is_first: bool) -> str:
+        """What a model sees in the place of a word: the word, or an unknown-word class."""
+        if self.knows(word):
+            return word
+        name = unknown_class(word, language=self.language, is_first=is_first, is_known=self.knows)
+        return next(candidate for candidate in coarser(name) if candidate in self.ids)
+
+    def encode(self, words: Sequence[str]) -> list[int]:
+        """The ids of the words of a sentence."""
+        return [
+            self.ids[self.seen_as(word, is_first=position == 0)]
+            for position, word in enumerate(words)
+        ]
+
+    def save(self, path: Path) -> None:
+        """Write the vocabulary as JSON."""
+        write_json(path, self._as_json())
+
+    @staticmethod
+    def load(path: Path) -> Vocabulary:
+        """Read what :meth:`save` wrote."""
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return Vocabulary(
+                tokens=tuple(content["tokens"]),
+                counts=tuple(content["counts"]),
+                labels=tuple(content["labels"]),
+                language=content["language"],
+                min_count=content["min_count"],
+                subword_hash=content["subword_hash"],
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"is not a vocabulary: {error}", path=path, remedy="prepare the corpus again"
+            ) from error
+
+    def _as_json(self) -> dict[str, Any]:
+        return {
+            "language": self.language,
+            "min_count": self.min_count,
+            "subword_hash": self.subword_hash,
+            "labels": list(self.labels),
+            "tokens": list(self.tokens),
+            "counts": list(self.counts),
+        }
+
+
+def _is_reserved(word: str) -> bool:
+    """Whether a word of a corpus looks like a symbol of ours: a special one or a class."""
+    return word in SPECIALS or word.startswith("<unk-")
+
+
+def build_vocabulary(
+    counts: Mapping[tuple[str, bool], int],
+    *,
+    labels: Iterable[str],
+    language: Language,
+    min_count: int,
+) -> Vocabulary:
+    """Build a vocabulary from the training split.
+
+    ``counts`` gives how often each word occurs first in a sentence (``True``) and elsewhere.
+    """
+    totals: Counter[str] = Counter()
+    for (word, _), count in counts.items():
+        totals[word] += count
+    frequent = {w for w, n in totals.items() if n >= min_count and not _is_reserved(w)}
+    classes: Counter[str] = Counter()
+    for (word, is_first), count in counts.items():
+        if word not in frequent:
+            name = unknown_class(
+                word, language=language, is_first=is_first, is_known=frequent.__contains__
+            )
+            classes[name] += count
+    words = sorted(frequent, key=lambda word: (-totals[word], word))
+    tokens = (*SPECIALS, *sorted(classes.keys() - {UNKNOWN}), *words)
+    return Vocabulary(
+        tokens=tokens,
+        counts=tuple(classes[t] if _is_reserved(t) else totals[t] for t in tokens),
+        labels=tuple(sorted(set(labels))),
+        language=language,
+        min_count=min_count,
+    )

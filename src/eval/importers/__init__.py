@@ -1,1 +1,0 @@
-"""Test materials and results in the layouts of other collections."""

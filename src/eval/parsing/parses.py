@@ -1,0 +1,249 @@
+"""Parses and partial parses, read off the beams that a search kept.
+
+A search remembers for each survivor of a beam which structural columns it took before the token
+and which survivor of the beam before it goes on from. Played forward, beam by beam, every survivor
+is a stack of open constituents, and what survivors have in common is built once.
+
+Where tokens are pieces of words, a word stands where its first piece is; the other pieces leave
+nothing behind, nor do constituents that hold nothing else. Derivations that come to the same tree
+then are one parse, and so are equal particles: their shares add up.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gardenpath.data.batches.stack_plan import Strategy
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.trees.brackets import escape, format_tree
+from gardenpath.data.trees.tree import Tree
+from gardenpath.eval.search.beam import NO_ACTION
+from gardenpath.eval.search.history import Step
+from gardenpath.eval.search.protocol import FIRST_ACTION
+from gardenpath.eval.search.result import SentenceResult
+
+# The column that closes a constituent; columns behind it open one each, in the order of labels.
+CLOSE = FIRST_ACTION
+FIRST_OPEN = CLOSE + 1
+
+Parsed = TypeVar("Parsed", bound=Hashable)
+Starts = Sequence[bool] | npt.NDArray[np.bool_]
+
+
+class _Nothing:
+    """What a piece leaves that does not begin a word; an in-order label may still go below it."""
+
+
+_NOTHING = _Nothing()
+_Child = Tree | str | _Nothing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partial:
+    """A parse under way: the innermost open constituent, its children so far, what is around it.
+
+    The outermost has no label: it holds what belongs to no constituent yet.
+    """
+
+    label: str = ""
+    children: tuple[_Child, ...] = ()
+    outer: Partial | None = None
+
+    def add(self, child: _Child) -> Partial:
+        """With one more child."""
+        return Partial(self.label, (*self.children, child), self.outer)
+
+    def open(self, label: str, strategy: Strategy) -> Partial:
+        """With another constituent open; in-order, it begins with the child that is there."""
+        if strategy == "top_down":
+            return Partial(label, (), self)
+        if not self.children:
+            raise ValueError(f"{label!r} has no first child")
+        below = Partial(self.label, self.children[:-1], self.outer)
+        return Partial(label, self.children[-1:], below)
+
+    def close(self) -> Partial:
+        """With the innermost constituent complete."""
+        if self.outer is None:
+            raise ValueError("a constituent closes that was never opened")
+        children = tuple(child for child in self.children if not isinstance(child, _Nothing))
+        return self.outer.add(Tree(self.label, children) if children else _NOTHING)
+
+    def tree(self) -> Tree:
+        """The tree, where everything is closed."""
+        if self.outer is not None or len(self.children) != 1:
+            raise ValueError("the derivation does not make exactly one tree")
+        (tree,) = self.children
+        if not isinstance(tree, Tree):
+            raise ValueError("the derivation does not make exactly one tree")
+        return tree
+
+    def __str__(self) -> str:
+        """In brackets, open constituents left open: ``(S (NP the hungry cat) (VP meows``."""
+        levels = []
+        level: Partial | None = self
+        while level is not None:
+            label = [f"({level.label}"] if level.outer is not None else []
+            levels.append([*label, *_written(level.children)])
+            level = level.outer
+        return " ".join(piece for pieces in reversed(levels) for piece in pieces)
+
+
+def _written(children: Iterable[_Child]) -> list[str]:
+    return [
+        format_tree(child) if isinstance(child, Tree) else escape(child)
+        for child in children
+        if not isinstance(child, _Nothing)
+    ]
+
+
+def starts_of(split: EncodedSplit, number: int) -> npt.NDArray[np.bool_]:
+    """Which tokens of a sentence begin a word."""
+    starts: npt.NDArray[np.bool_] = split.starts_word[
+        split.offsets[number] : split.offsets[number + 1]
+    ]
+    return starts
+
+
+def k_best(
+    result: SentenceResult,
+    words: Sequence[str],
+    *,
+    labels: Sequence[str],
+    strategy: Strategy,
+    k: int,
+    starts_word: Starts | None = None,
+) -> list[tuple[float, Tree]]:
+    """The best parses of a sentence, best first, each with its share among the survivors.
+
+    ``labels`` are those of the vocabulary. ``starts_word`` says which tokens begin a word; all do
+    where it is not given. Where the search failed there are none.
+    """
+    if result.failure is not None:
+        return []
+    beams = _beams(result, _leaves(words, starts_word), labels, strategy)
+    parses = _with_shares(_steps(result)[-1], beams[-1])
+    # Top-down, the end of the sentence is the closing of the root.
+    complete = ((share, p if strategy == "in_order" else p.close()) for share, p in parses)
+    return _best(((share, p.tree()) for share, p in complete), k)
+
+
+def partial_parses(
+    result: SentenceResult,
+    words: Sequence[str],
+    *,
+    labels: Sequence[str],
+    strategy: Strategy,
+    k: int,
+    starts_word: Starts | None = None,
+) -> list[list[tuple[float, str]]]:
+    """For each word, the best partial parses after it, in brackets, with their shares.
+
+    Where the search failed, the words from there on have none.
+    """
+    leaves = _leaves(words, starts_word)
+    beams = _beams(result, leaves, labels, strategy)
+    steps = _steps(result)
+    found: list[list[tuple[float, str]]] = []
+    for token in range(len(leaves)):
+        is_last_piece = token + 1 == len(leaves) or leaves[token + 1] is not _NOTHING
+        if not is_last_piece:
+            continue
+        if token < len(beams):
+            parses = _with_shares(steps[token], beams[token])
+            found.append(_best(((share, str(p)) for share, p in parses), k))
+        else:
+            found.append([])
+    return found
+
+
+def _leaves(words: Sequence[str], starts_word: Starts | None) -> list[str | _Nothing]:
+    """What each token brings into the tree."""
+    starts = [True] * len(words) if starts_word is None else [bool(s) for s in starts_word]
+    if sum(starts) != len(words) or not all(starts[:1]):
+        raise ValueError(f"{len(words)} words, but tokens for {sum(starts)}")
+    remaining = iter(words)
+    return [next(remaining) if is_start else _NOTHING for is_start in starts]
+
+
+def _steps(result: SentenceResult) -> list[Step]:
+    """The beams of a sentence from the first token on; the last is that of the end."""
+    steps = []
+    step = result.last
+    while step is not None:
+        steps.append(step)
+        step = step.before
+    if len(steps) != len(result.prefix_log_probs):
+        raise ValueError("the search kept no history: search with keeps_history=True")
+    return steps[::-1]
+
+
+def _beams(
+    result: SentenceResult,
+    leaves: Sequence[str | _Nothing],
+    labels: Sequence[str],
+    strategy: Strategy,
+) -> list[list[Partial]]:
+    """All living survivors after each token and, last, before the end of the sentence."""
+    steps = _steps(result)
+    expected = len(leaves) + 1 if result.failure is None else result.failure.token
+    if len(steps) != expected:
+        raise ValueError(f"{len(leaves)} tokens do not belong to a search of {len(steps) - 1}")
+    before, beams = [Partial()], []
+    for step, leaf in zip(steps, [*leaves, None][: len(steps)], strict=True):
+        # Equal particles come from one and the same parse and remain one.
+        known: dict[tuple[int, tuple[int, ...]], Partial] = {}
+        after = []  # by place: the living stand in front
+        for place in np.flatnonzero(np.isfinite(step.score)):
+            origin = before[int(step.origin[place])]
+            trail = tuple(int(c) for c in step.trail[place] if c != NO_ACTION)
+            key = (id(origin), trail)
+            if key not in known:
+                known[key] = _played(origin, trail, leaf, labels, strategy)
+            after.append(known[key])
+        beams.append(after)
+        before = after
+    return beams
+
+
+def _played(
+    parse: Partial,
+    trail: Iterable[int],
+    leaf: str | _Nothing | None,
+    labels: Sequence[str],
+    strategy: Strategy,
+) -> Partial:
+    """A parse after structural columns and the token behind them, if there is one."""
+    for column in trail:
+        if column == CLOSE:
+            parse = parse.close()
+        else:
+            parse = parse.open(labels[column - FIRST_OPEN], strategy)
+    return parse if leaf is None else parse.add(leaf)
+
+
+def _with_shares(step: Step, parses: Sequence[Partial]) -> list[tuple[float, Partial]]:
+    """Parses with their shares, equal particles together."""
+    by_identity: dict[int, Partial] = {}
+    shares: dict[int, float] = defaultdict(float)
+    for share, parse in zip(step.shares().tolist(), parses, strict=False):
+        by_identity[id(parse)] = parse
+        shares[id(parse)] += share
+    return [(shares[key], parse) for key, parse in by_identity.items()]
+
+
+def _best(parses: Iterable[tuple[float, Parsed]], k: int) -> list[tuple[float, Parsed]]:
+    """The best of all that differ; equals keep the order of the beam."""
+    if k < 1:
+        raise ValueError(f"at least one parse must be asked for, not {k}")
+    shares: dict[Parsed, float] = defaultdict(float)
+    for share, parse in parses:
+        shares[parse] += share
+    ranked = sorted(shares.items(), key=lambda item: -item[1])
+    return [(share, parse) for parse, share in ranked[:k]]

@@ -1,0 +1,1 @@
+"""Perplexity and comparisons of models."""

@@ -1,0 +1,110 @@
+"""Perplexities of several models on one corpus, beside the exact answer where it is known."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+
+from rich.table import Table
+
+from gardenpath.eval.perplexity.measure import Perplexity
+
+EXACT = "exact grammar"
+# Mark models of trees: of words with their gold trees, or summed over the trees that search finds.
+JOINT, MARGINAL = " (joint)", " (marginal)"
+
+# In lines of their own, words of headings stand side by side on 80 columns without being cut.
+_COLUMNS = (
+    "seed",
+    "sentences",
+    "perplexity",
+    "without\nend",
+    "bits/\nsent.",
+    "excess\nbits/\nword",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model on one corpus. Excess is over the exact grammar, in bits per word."""
+
+    corpus: str
+    model: str
+    seed: int | None
+    sentences: int
+    words: int
+    perplexity: float
+    perplexity_without_end: float | None
+    bits_per_sentence: float
+    excess_bits_per_word: float | None
+
+
+def compare(
+    corpus: str,
+    models: Iterable[tuple[str, int | None, Perplexity]],
+    exact: Mapping[int, Perplexity] | None,
+) -> list[Row]:
+    """Rows of one corpus: models in the order given, the exact grammar last.
+
+    ``exact`` is that of the first so many sentences, for all numbers of sentences that models were
+    measured on; a model is compared with the exact answer to the same sentences.
+    """
+    measured = list(models)
+    if exact:
+        measured.append((EXACT, None, exact[max(exact)]))
+    return [
+        Row(
+            corpus=corpus,
+            model=model,
+            seed=seed,
+            sentences=result.sentences,
+            words=result.words,
+            perplexity=result.with_end,
+            perplexity_without_end=result.without_end,
+            bits_per_sentence=result.bits_per_sentence,
+            excess_bits_per_word=_excess(result, exact or {}),
+        )
+        for model, seed, result in measured
+    ]
+
+
+def _excess(result: Perplexity, exact: Mapping[int, Perplexity]) -> float | None:
+    """Where sentences failed, there is no exact answer to just the others."""
+    same = None if result.failed else exact.get(result.sentences)
+    return None if same is None else result.bits_per_word - same.bits_per_word
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """The rows as a table for other programs."""
+    text = io.StringIO()
+    names = [field.name for field in fields(Row)]
+    writer = csv.DictWriter(text, fieldnames=names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    return text.getvalue()
+
+
+def as_table(rows: Sequence[Row], *, title: str, caption: str = "") -> Table:
+    """The rows of one corpus as a table for the terminal."""
+    table = Table(title=title, caption=caption or None)
+    table.add_column("model", no_wrap=True)
+    for name in _COLUMNS:
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            row.model,
+            "" if row.seed is None else str(row.seed),
+            f"{row.sentences:,}",
+            f"{row.perplexity:.2f}",
+            _number(row.perplexity_without_end, 2),
+            f"{row.bits_per_sentence:.2f}",
+            _number(row.excess_bits_per_word, 3),
+            style="bold" if row.model == EXACT else "",
+        )
+    return table
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,1 @@
+"""Materials and surprisals of published studies."""

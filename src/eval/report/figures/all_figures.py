@@ -1,0 +1,235 @@
+"""All figures that a study has something to show for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.figures.accuracy_figures import (
+    accuracy_by_class,
+    accuracy_by_modifier,
+    differences_by_condition,
+    mean_accuracy,
+)
+from gardenpath.eval.report.figures.course_figures import excess, loss_curves, sentence_lengths
+from gardenpath.eval.report.figures.effect_figures import effects_by_condition
+from gardenpath.eval.report.figures.estimate_figure import estimate_rows, estimates
+from gardenpath.eval.report.figures.sentence_figure import sentence
+from gardenpath.eval.report.study import Study, corpus_groups
+from gardenpath.store.files import whole_file, write_text
+
+Section = Literal["accuracy", "effects", "sentences", "statistics", "corpora", "training"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A figure that can be drawn: the name of its file, its title, and what it shows.
+
+    ``subject`` is what a statistics figure belongs to: the number of its analysis.
+    """
+
+    name: str
+    section: Section
+    title: str
+    caption: str
+    draw: Callable[[], Figure]
+    subject: int | None = None
+
+
+def pictures(study: Study) -> list[Picture]:
+    """The figures of a study, in the order of the report."""
+    return [
+        *_accuracy(study),
+        *_effects(study),
+        *_sentences(study),
+        *_statistics(study),
+        *_corpora(study),
+    ]
+
+
+def write_pictures(study: Study, folder: Path) -> dict[str, str]:
+    """Write every figure as ``<name>.svg`` and ``<name>.png``; the SVG texts by name."""
+    texts = {}
+    # Pictures are compressed while the next ones are drawn.
+    with style.look(), ThreadPoolExecutor(max_workers=1) as compressing:
+        written = []
+        for picture in pictures(study):
+            figure = picture.draw()
+            style.settle(figure)
+            path = folder / f"{picture.name}.png"
+            written.append(compressing.submit(_write_png, path, style.pixels(figure)))
+            texts[picture.name] = style.as_svg(figure)
+            write_text(folder / f"{picture.name}.svg", texts[picture.name])
+        for one in written:
+            one.result()
+    return texts
+
+
+def _write_png(path: Path, drawn: style.Pixels) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_bytes(style.as_png(drawn))
+
+
+def slug(text: str) -> str:
+    """A text as part of a file name."""
+    return re.sub(r"[^\w]+", "_", text.lower()).strip("_")[:80]
+
+
+def _with(title: str, corpus: str) -> str:
+    """A title that names the corpus, where it has a name."""
+    return f"{title}, {corpus}" if corpus else title
+
+
+def _accuracy(study: Study) -> Iterator[Picture]:
+    groups = corpus_groups(study.items)
+    lines = "The dotted line is chance."
+    if (study.items["model"] == EXACT).any():
+        lines = (
+            "The dotted line is chance, the dash-dotted line what the exact grammar reaches: no "
+            "model can be expected to do better."
+        )
+    for corpora in groups:
+        tail = "" if len(groups) == 1 else f"_{slug(' '.join(corpora))}"
+        place = "" if len(groups) == 1 else f", {' and '.join(corpora)}"
+        yield Picture(
+            name=f"accuracy_by_class{tail}",
+            section="accuracy",
+            title=f"Accuracy by class and model{place}",
+            caption="Marks are means over seeds and suites, bars 95 % bootstrap intervals over "
+            f"items. {lines}",
+            draw=partial(accuracy_by_class, study, corpora),
+        )
+        if study.items[study.items["corpus"].isin(corpora)]["class"].nunique() < 2:
+            continue
+        yield Picture(
+            name=f"mean_accuracy{tail}",
+            section="accuracy",
+            title=f"Mean accuracy by model{place}",
+            caption="Mean over all classes, each class counting once.",
+            draw=partial(mean_accuracy, study, corpora),
+        )
+    corpora = list(dict.fromkeys(study.items["corpus"]))
+    for corpus in corpora:
+        yield from _by_modifier(study, corpus, alone=len(corpora) == 1)
+
+
+def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]:
+    items = study.items[study.items["corpus"] == corpus]
+    tail, place = ("", "") if alone else (f"_{slug(corpus)}", f", {corpus}")
+    if items["modifier"].nunique() > 1:
+        is_ranked = study.ranks(items["modifier"])
+        order = "From plain to complex, left to right. " if is_ranked else ""
+        yield Picture(
+            name=f"accuracy_by_modifier{tail}",
+            section="accuracy",
+            title=f"Accuracy by {'complexity of the ' if is_ranked else ''}modifier{place}",
+            caption=f"{order}Marks are means over seeds, bars 95 % bootstrap intervals over items.",
+            draw=partial(accuracy_by_modifier, study, corpus),
+        )
+    if items["difference_bits"].notna().any():
+        is_exact = (items["model"] == EXACT).any()
+        infinite = " Infinite differences of the exact grammar are left out." if is_exact else ""
+        yield Picture(
+            name=f"differences_by_condition{tail}",
+            section="effects",
+            title=f"Surprisal differences by condition{place}",
+            caption="How much more surprising the critical region is where the prediction says it "
+            "should be (bits; above zero is as predicted), with 95 % bootstrap intervals over "
+            f"items.{infinite}",
+            draw=partial(differences_by_condition, study, corpus),
+        )
+
+
+def _effects(study: Study) -> Iterator[Picture]:
+    table = study.effects
+    for corpus in dict.fromkeys(table["corpus"]):
+        names = list(dict.fromkeys(table[table["corpus"] == corpus]["effect"]))
+        wh = [name for name in names if "wh" in name.lower()]
+        rest = [name for name in names if name not in wh]
+        for stem, title, chosen in (("wh_effects", "Wh-effects", wh), ("effects", "Effects", rest)):
+            if chosen:
+                yield Picture(
+                    name=slug(f"{stem} {corpus}"),
+                    section="effects",
+                    title=_with(f"{title} by condition", corpus),
+                    caption="Means over seeds and items in bits, with 95 % bootstrap intervals "
+                    "over items.",
+                    draw=partial(effects_by_condition, study, corpus, chosen),
+                )
+
+
+def _sentences(study: Study) -> Iterator[Picture]:
+    """One item of every class and corpus that a model, not only the grammar, has read.
+
+    The explorer of the report shows the others.
+    """
+    classes = study.items.drop_duplicates("suite").set_index("suite")["class"]
+    table = study.surprisals[study.surprisals["model"] != EXACT]
+    firsts = table.drop_duplicates(["suite", "corpus"])[["suite", "item", "corpus"]]
+    places = {suite: place for place, suite in enumerate(study.suites())}
+    firsts = firsts.sort_values("suite", key=lambda suites: suites.map(places), kind="stable")
+    kinds = firsts["suite"].map(classes).fillna(firsts["suite"])
+    firsts = firsts[~pd.DataFrame({"kind": kinds, "corpus": firsts["corpus"]}).duplicated()]
+    for suite, item, corpus in firsts.itertuples(index=False, name=None):
+        yield Picture(
+            name=slug(f"sentence {suite} {corpus}"),
+            section="sentences",
+            title=f"Surprisal along item {item} of {_with(style.readable(suite), corpus)}",
+            caption="The variants of the item word by word, lined up by region, mean over seeds. "
+            "The shaded region is the critical one.",
+            draw=partial(sentence, study, suite=suite, item=item, corpus=corpus),
+        )
+
+
+def _statistics(study: Study) -> Iterator[Picture]:
+    for number, analysis in enumerate(study.analyses):
+        if estimate_rows(analysis):
+            yield Picture(
+                name=f"estimates_{number + 1}_{slug(analysis.title)}",
+                section="statistics",
+                title=f"Estimates: {analysis.title}",
+                caption="One row per comparison, with 95 % intervals; hollow where the interval "
+                "includes zero.",
+                draw=partial(estimates, analysis),
+                subject=number,
+            )
+
+
+def _corpora(study: Study) -> Iterator[Picture]:
+    if any(row.excess_bits_per_word is not None for row in study.perplexity):
+        yield Picture(
+            name="excess_surprisal",
+            section="corpora",
+            title="Excess surprisal over the exact grammar",
+            caption="How many bits per word each run pays above the grammar that the test "
+            "sentences were drawn from; zero is perfect. Marks are means over seeds, bars "
+            "their range.",
+            draw=partial(excess, study.perplexity),
+        )
+    if study.lengths:
+        yield Picture(
+            name="sentence_lengths",
+            section="corpora",
+            title="Lengths of sentences",
+            caption="Share of the sentences of each corpus that have so many words.",
+            draw=partial(sentence_lengths, study.lengths),
+        )
+    if study.curves:
+        yield Picture(
+            name="loss_curves",
+            section="training",
+            title="Loss along training",
+            caption="Validation and training loss of each run after each epoch. Losses with trees "
+            "pay for the tree too and are not comparable to the others.",
+            draw=partial(loss_curves, study.curves),
+        )

@@ -1,0 +1,122 @@
+"""What runs along something: loss along training, sentences along corpora, excess along models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from gardenpath.eval.perplexity.comparison import EXACT, JOINT, MARGINAL, Row
+from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.figures.panels import CEILING, place_legend
+from gardenpath.eval.report.order import in_order
+from gardenpath.eval.report.study import Curve
+
+TRAINING = (0, (2, 2))
+
+
+def loss_curves(curves: Sequence[Curve]) -> Figure:
+    """A panel per corpus: the loss of each epoch, one thin line per seed."""
+    corpora = list(dict.fromkeys(curve.corpus for curve in curves))
+    models = in_order([curve.model for curve in curves])
+    styles = style.model_styles(models)
+    figure, axes = style.panels(len(corpora), columns=2, width=3.7, height=2.9, sharey=False)
+    for axis, corpus in zip(axes, corpora, strict=True):
+        for curve in (curve for curve in curves if curve.corpus == corpus):
+            _draw_loss(axis, curve, *styles[curve.model])
+        axis.set_title(style.readable(corpus))
+        axis.set_xlabel("epoch")
+        axis.set_ylabel("loss, nats per event")
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    joint = {curve.model for curve in curves if curve.is_joint}
+    handles = [
+        Line2D([], [], color=colour, marker=mark, label=_with_trees(model, joint))
+        for model, (colour, mark) in styles.items()
+    ]
+    handles += [
+        Line2D([], [], color=style.MUTED, label="validation"),
+        Line2D([], [], color=style.MUTED, linestyle=TRAINING, label="training"),
+    ]
+    place_legend(figure, handles)
+    return figure
+
+
+def _draw_loss(axis: Axes, curve: Curve, colour: str, mark: str) -> None:
+    """Validation and training loss of a run; the mark stands at the end, where lines part."""
+    table = curve.metrics
+    if "train/loss" in table.columns:
+        points = table[["epoch", "train/loss"]].dropna()
+        axis.plot(
+            points["epoch"] + 1, points["train/loss"], color=colour, linestyle=TRAINING,
+            linewidth=0.9, alpha=0.7,
+        )  # fmt: skip
+    if "valid/loss" in table.columns:
+        points = table[["epoch", "valid/loss"]].dropna()
+        axis.plot(
+            points["epoch"] + 1, points["valid/loss"], color=colour, marker=mark,
+            markevery=[len(points) - 1] if len(points) else None, linewidth=1.2,
+        )  # fmt: skip
+
+
+def _with_trees(model: str, joint: set[str]) -> str:
+    return style.readable(model) + (" (with trees)" if model in joint else "")
+
+
+def sentence_lengths(lengths: Mapping[str, Mapping[int, int]]) -> Figure:
+    """How long the sentences of each corpus are, as shares, one line per corpus."""
+    figure, (axis,) = style.panels(1, columns=1, width=6.4, height=2.8)
+    for place, (corpus, counts) in enumerate(lengths.items()):
+        total = sum(counts.values())
+        span = range(min(counts, default=0), max(counts, default=0) + 1)
+        shares = [100 * counts.get(length, 0) / max(total, 1) for length in span]
+        mean = sum(length * count for length, count in counts.items()) / max(total, 1)
+        colour = style.SERIES[place % len(style.SERIES)]
+        dash = style.DASHES[place % len(style.DASHES)]
+        label = f"{style.readable(corpus)}: {total:,} sentences, mean {mean:.1f} words"
+        axis.plot(list(span), shares, color=colour, linestyle=dash, label=label)
+        axis.fill_between(list(span), shares, color=colour, alpha=0.12, linewidth=0)
+    axis.set_xlabel("words in the sentence")
+    axis.set_ylabel("% of sentences")
+    axis.set_ylim(bottom=0)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.legend(loc="outside lower center", ncols=1)
+    return figure
+
+
+def excess(rows: Sequence[Row]) -> Figure:
+    """Bits per word above the exact grammar, a panel per toy corpus, seeds averaged."""
+    known = [row for row in rows if row.excess_bits_per_word is not None and row.model != EXACT]
+    corpora = list(dict.fromkeys(row.corpus for row in known))
+    models = in_order([row.model for row in known])
+    styles = style.model_styles(in_order([_bare(model) for model in models]))
+    height = 1.0 + 0.26 * len(models)
+    figure, axes = style.panels(len(corpora), columns=2, width=3.7, height=height)
+    for axis, corpus in zip(axes, corpora, strict=True):
+        for place, model in enumerate(models):
+            bits = [
+                row.excess_bits_per_word or 0.0
+                for row in known
+                if (row.corpus, row.model) == (corpus, model)
+            ]
+            if bits:
+                colour, mark = styles[_bare(model)]
+                face = style.PAPER if model.endswith(JOINT) else colour
+                axis.plot([min(bits), max(bits)], [place, place], color=colour, linewidth=1.6)
+                axis.plot(
+                    [sum(bits) / len(bits)], [place], mark, color=colour, markerfacecolor=face
+                )
+        axis.axvline(0.0, **CEILING)
+        axis.set_yticks(range(len(models)), [style.readable(model) for model in models])
+        axis.set_ylim(len(models) - 0.4, -0.6)
+        axis.grid(False, axis="y")
+        axis.set_title(style.readable(corpus))
+        axis.set_xlabel("excess over the exact grammar, bits per word")
+    return figure
+
+
+def _bare(model: str) -> str:
+    """The model without what is said about its perplexity: ``rnng (joint)`` is rnng."""
+    return model.removesuffix(JOINT).removesuffix(MARGINAL)

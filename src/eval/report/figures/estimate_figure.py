@@ -1,0 +1,165 @@
+"""The estimates of an analysis with their intervals, one row each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.figures.panels import CHANCE
+from gardenpath.eval.report.order import in_order
+from gardenpath.eval.report.study import ESTIMATE_COLUMNS, Analysis
+
+INTERCEPTS = ("(Intercept)", "Intercept", "1")
+BETWEEN = " · "
+
+AXIS_WIDTH = 2.9  # inches
+ROW_HEIGHT = 0.23
+LETTER = 0.07
+PLAIN = (style.BLUE, "o")
+# An interval that goes so many times as far as most others would leave no room for them.
+TOO_FAR = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A row: what was estimated, the estimate with its interval, and of which model it is."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    model: str = ""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves zero out."""
+        return self.low > 0.0 or self.high < 0.0
+
+    @property
+    def in_numbers(self) -> str:
+        """The estimate and its interval as they are read."""
+        text = f"{_number(self.value)}  [{_number(self.low)}, {_number(self.high)}]"
+        return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.2g}"
+
+
+def estimate_rows(analysis: Analysis) -> list[Estimate]:
+    """Every term that can be drawn.
+
+    Intercepts are left out where there is anything else: their size says little and hides the rest.
+    """
+    rows = []
+    tables = analysis.tables
+    if "estimates" in tables:
+        tables = {"estimates": tables["estimates"]}
+    for name, table in tables.items():
+        if not set(ESTIMATE_COLUMNS) <= set(table.columns):
+            continue
+        for record in table.to_dict("records"):
+            term = str(record["term"])
+            label = term
+            if len(tables) > 1:
+                label = f"{name}: {term}" if len(table) > 1 else name
+            value, low, high = (float(record[column]) for column in ESTIMATE_COLUMNS[1:])
+            model = str(record.get("model", ""))
+            row = Estimate(label=label, value=value, low=low, high=high, model=model)
+            if all(map(math.isfinite, (value, low, high))):
+                rows.append((term, row))
+    slopes = [row for term, row in rows if term not in INTERCEPTS]
+    return _shortened(slopes or [row for _, row in rows])
+
+
+def _shortened(rows: Sequence[Estimate]) -> list[Estimate]:
+    """Labels without the parts that all of them have: a corpus, the name of the term."""
+    parts = [row.label.split(BETWEEN) for row in rows]
+    if len(rows) < 2 or len(set(map(len, parts))) > 1:
+        return list(rows)
+    differing = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
+    if not any(differing):
+        return list(rows)
+    labels = [
+        BETWEEN.join(part for part, differs in zip(one, differing, strict=True) if differs)
+        for one in parts
+    ]
+    return [replace(row, label=label) for row, label in zip(rows, labels, strict=True)]
+
+
+def estimates(analysis: Analysis) -> Figure:
+    """Estimates of an analysis with their intervals, one row per term, groups apart."""
+    rows = estimate_rows(analysis)
+    places = _places(rows)
+    left = 0.2 + LETTER * max(len(row.label) for row in rows)
+    right = 0.3 + LETTER * max(len(row.in_numbers) for row in rows)
+    top, bottom = 0.1, 0.5
+    width = max(left + AXIS_WIDTH + right, style.MIN_WIDTH)
+    height = top + ROW_HEIGHT * (places[-1] + 1.2) + bottom
+    figure = style.empty(width, height)
+    axis = figure.add_axes(
+        (left / width, bottom / height, 1 - (left + right) / width, 1 - (top + bottom) / height)
+    )
+    _draw(axis, rows, places)
+    axis.set_yticks(places, [style.readable(row.label) for row in rows])
+    axis.set_ylim(places[-1] + 0.6, -0.6)
+    axis.grid(False, axis="y")
+    return figure
+
+
+def _places(rows: Sequence[Estimate]) -> list[float]:
+    """The height of every row; where what labels begin with changes, there is a gap."""
+    heads = [row.label.split(BETWEEN)[0] for row in rows]
+    has_groups = len(set(heads)) < len(heads) and len(set(heads)) > 1
+    places, place = [0.0], 0.0
+    for before, head in itertools.pairwise(heads):
+        place += 1.5 if has_groups and head != before else 1.0
+        places.append(place)
+    return places
+
+
+def _draw(axis: Axes, rows: Sequence[Estimate], places: Sequence[float]) -> None:
+    styles = style.model_styles(in_order([row.model for row in rows if row.model]))
+    low, high = _limits(rows)
+    axis.axvline(0.0, **CHANCE, zorder=1)
+    looks = [(*styles.get(row.model, PLAIN), row.is_clear) for row in rows]
+    for look in dict.fromkeys(looks):
+        colour, mark, is_clear = look
+        same = [(row, y) for row, y, own in zip(rows, places, looks, strict=True) if own == look]
+        ys = [y for _, y in same]
+        axis.hlines(
+            ys, [row.low for row, _ in same], [row.high for row, _ in same], color=colour,
+            linewidth=1.6,
+        )  # fmt: skip
+        # An interval without zero is filled, one with zero hollow: readable without colour.
+        face = colour if is_clear else style.PAPER
+        axis.plot([row.value for row, _ in same], ys, mark, color=colour, markerfacecolor=face)
+        for end, sign, beyond in (
+            (low, "<", [y for row, y in same if row.low < low]),
+            (high, ">", [y for row, y in same if row.high > high]),
+        ):
+            axis.plot([end] * len(beyond), beyond, sign, color=colour, markersize=4, clip_on=False)
+    beside = axis.get_yaxis_transform()
+    for row, place in zip(rows, places, strict=True):
+        axis.text(1.03, place, row.in_numbers, transform=beside, va="center", fontsize=8.5)
+    axis.set_xlim(low, high)
+    is_cut = any(row.low < low or row.high > high for row in rows)
+    goes_on = "; arrows: goes on" if is_cut else ""
+    axis.set_xlabel(f"estimate, 95 % interval (hollow: includes zero{goes_on})")
+
+
+def _limits(rows: Sequence[Estimate]) -> tuple[float, float]:
+    """The ends of the axis: all intervals and zero, but for what is far beyond the others."""
+    ends = np.array([[row.low, row.high] for row in rows])
+    usual = TOO_FAR * float(np.quantile(np.abs(ends).max(axis=1), 0.75))
+    low, high = min(ends.min(), 0.0), max(ends.max(), 0.0)
+    low, high = max(low, -usual), min(high, usual)
+    margin = 0.06 * (high - low) or 1.0
+    return low - margin, high + margin

@@ -1,0 +1,107 @@
+"""Fonts that have every character of the study: no boxes in place of Chinese.
+
+Figures take each character from the first font that has it: matplotlib's own DejaVu Sans, then the
+bundled Han characters (GB 2312, from Noto Sans CJK SC), then fonts of the machine for rarer
+characters. The first two come with the project, so that figures look the same everywhere. A
+character that no font has is drawn as the geta mark, which printers use for a missing type.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from functools import cache
+from pathlib import Path
+
+from fontTools import subset  # type: ignore[import-untyped]
+from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
+from matplotlib import font_manager
+
+ASSETS = Path(__file__).parents[1] / "page" / "assets"
+BUNDLED = ASSETS / "GardenpathHan-Regular.otf"
+BUNDLED_NAME = "Gardenpath Han"
+LATIN_NAME = "DejaVu Sans"
+MISSING = "〓"
+
+# Families with Han characters on common systems, the most complete first.
+SYSTEM_FAMILIES = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK TC",
+    "Noto Sans CJK JP",
+    "Source Han Sans SC",
+    "Source Han Sans CN",
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "Microsoft YaHei",
+    "SimHei",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+    "Arial Unicode MS",
+)
+
+
+@cache
+def bundled_families() -> tuple[str, ...]:
+    """The families that come with the project; the Han one is made known to matplotlib."""
+    manager = font_manager.fontManager
+    if BUNDLED_NAME not in {font.name for font in manager.ttflist}:
+        manager.addfont(BUNDLED)
+    return (LATIN_NAME, BUNDLED_NAME)
+
+
+@cache
+def families() -> tuple[str, ...]:
+    """All families that figures use, in order."""
+    own = bundled_families()
+    known = {font.name for font in font_manager.fontManager.ttflist}
+    return (*own, *(name for name in SYSTEM_FAMILIES if name in known))
+
+
+@cache
+def _characters(names: tuple[str, ...]) -> frozenset[int]:
+    """The code points that some families can draw."""
+    points: set[int] = set()
+    for name in names:
+        path = font_manager.findfont(name, fallback_to_default=False)
+        points.update(font_manager.get_font(str(path)).get_charmap())
+    return frozenset(points)
+
+
+def is_bundled(text: str) -> bool:
+    """Whether the fonts that come with the project have every character."""
+    known = _characters(bundled_families())
+    return all(ord(letter) in known or letter == "\n" for letter in text)
+
+
+def drawable(text: object) -> str:
+    """The text with the geta mark for every character that no font has."""
+    written = str(text)
+    if is_bundled(written):
+        return written
+    known = _characters(families())
+    return "".join(
+        letter if ord(letter) in known or letter == "\n" else MISSING for letter in written
+    )
+
+
+def embedded(text: str) -> str:
+    """The bundled Han characters of a text as a ``data:`` address; empty where it has none.
+
+    Readers' machines have better Chinese fonts more often than not; this one is for those without.
+    """
+    font = TTFont(BUNDLED, recalcTimestamp=False, recalcBBoxes=False)
+    wanted = {ord(letter) for letter in set(text)} & set(font.getBestCmap())
+    wanted = {point for point in wanted if point >= 0x2E80}
+    if not wanted:
+        return ""
+    options = subset.Options()
+    options.layout_features = []
+    # The copyright notice and the licence stay with every part of the font.
+    options.name_IDs = [0, 1, 2, 4, 6, 13, 14]
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=wanted)
+    subsetter.subset(font)
+    content = io.BytesIO()
+    font.save(content)
+    return "data:font/otf;base64," + base64.b64encode(content.getvalue()).decode("ascii")

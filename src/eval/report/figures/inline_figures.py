@@ -1,0 +1,152 @@
+"""Figures as parts of a page: what they have in common is written once.
+
+matplotlib draws each letter as an outline and writes the outlines into every figure, and the style
+of a line beside every line. Thirty figures of one page share both, which leaves a third of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.page.markup import Html, element, join
+
+# Colours of figures that follow the colours of the page, so that figures are dark on dark pages.
+PAGE_COLOURS = {
+    style.SKY: "var(--sky)",
+    style.BLUE: "var(--blue)",
+    style.ORANGE: "var(--orange)",
+    style.VERMILLION: "var(--vermillion)",
+    style.GREEN: "var(--green)",
+    style.PURPLE: "var(--purple)",
+    style.GREY: "var(--grey)",
+    style.INK: "var(--ink)",
+    style.MUTED: "var(--muted)",
+    style.GRID: "var(--grid)",
+    style.BAND: "var(--band)",
+    style.PAPER: "var(--paper)",
+}
+
+# An outline of a letter has its own scale; marks of lines have none.
+_LETTER_SCALE = "scale("
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_SHIFT = re.compile(r"translate\((-?[\d.]+) (-?[\d.]+)\)")
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_LEFT_OUT = ("metadata", "style", "title")
+# The page has a background of its own.
+_BACKGROUND = f"fill: {style.PAPER}"
+
+
+class InlineFigures:
+    """The figures of a page, one after the other, and then what they share."""
+
+    def __init__(self) -> None:
+        self._outlines: dict[tuple[str, str], str] = {}
+        self._styles: dict[str, str] = {}
+        self._count = 0
+
+    def figure(self, svg: str, *, label: str) -> Html:
+        """A figure with ids of its own, the page's colours, and a label for listeners."""
+        self._count += 1
+        root = ElementTree.fromstring(svg)
+        letters = {
+            node.get("id", ""): self._outline(node.get("d", ""), node.get("transform", ""))
+            for node in root.iter()
+            if _is_letter(node)
+        }
+        width, height = root.get("viewBox", "0 0 640 320").split()[2:]
+        return element(
+            "svg",
+            *(self._node(child, letters) for child in root),
+            role="img",
+            aria_label=label,
+            viewBox=f"0 0 {width} {height}",
+            # Narrow windows show figures smaller, but never so small that nobody can read them.
+            style=f"--width:{float(width) * 4 / 3:.0f}px;--least:{float(width):.0f}px",
+        )
+
+    def outlines(self) -> Html:
+        """The letters of all figures so far, which the page has to hold somewhere."""
+        paths = [
+            element("path", id=name, d=d, transform=transform)
+            for (d, transform), name in self._outlines.items()
+        ]
+        if not paths:
+            return Html("")
+        return element(
+            "svg", element("defs", *paths), width="0", height="0", aria_hidden="true",
+            style="position:absolute",
+        )  # fmt: skip
+
+    def css(self) -> str:
+        """The styles of all figures so far."""
+        return "".join(f".{name}{{{rules}}}\n" for rules, name in self._styles.items())
+
+    def _outline(self, d: str, transform: str) -> str:
+        key = (re.sub(r"\s+", " ", d).strip(), transform)
+        return self._outlines.setdefault(key, f"g{len(self._outlines)}")
+
+    def _node(self, node: ElementTree.Element, letters: dict[str, str]) -> Html:
+        """An element and what is in it; groups without a meaning go, their contents stay."""
+        name = node.tag.rpartition("}")[2]
+        if name in _LEFT_OUT or _is_letter(node) or node.get("style") == _BACKGROUND:
+            return Html("")
+        inside = [self._node(child, letters) for child in node]
+        attributes = dict(self._attributes(name, node, letters))
+        if name in ("g", "defs") and not (attributes and any(inside)):
+            content = join(inside)
+            return element("defs", content) if name == "defs" and content else content
+        return element(name, *inside, **attributes)
+
+    def _attributes(
+        self, name: str, node: ElementTree.Element, letters: dict[str, str]
+    ) -> Iterator[tuple[str, str]]:
+        for key, value in node.attrib.items():
+            key = key.rpartition("}")[2]
+            if key == "id":
+                if name in ("path", "clipPath"):
+                    yield "id", self._own(value)
+            elif key == "href":
+                target = value.removeprefix("#")
+                yield "href", f"#{letters.get(target) or self._own(target)}"
+            elif key == "style":
+                yield "class", self._class(value)
+            elif name == "use" and key == "transform" and (shift := _SHIFT.fullmatch(value)):
+                # Outlines are large: what is one here is a hundredth of a letter.
+                yield "x", f"{float(shift[1]):.0f}"
+                if float(shift[2]):
+                    yield "y", f"{float(shift[2]):.0f}"
+            else:
+                value = _REFERENCE.sub(lambda found: f"url(#{self._own(found[1])})", value)
+                yield key, _shortened(value)
+
+    def _own(self, identifier: str) -> str:
+        return f"f{self._count}-{identifier}"
+
+    def _class(self, rules: str) -> str:
+        for colour, variable in PAGE_COLOURS.items():
+            rules = rules.replace(colour, variable)
+        compact = re.sub(r"\s*([:;])\s*", r"\1", rules.strip())
+        return self._styles.setdefault(compact, f"s{len(self._styles)}")
+
+
+def _is_letter(node: ElementTree.Element) -> bool:
+    return (
+        node.tag.endswith("}path")
+        and "id" in node.attrib
+        and node.get("transform", "").startswith(_LETTER_SCALE)
+    )
+
+
+def _shortened(value: str) -> str:
+    """Coordinates with two digits behind the point, which is less than anybody can see."""
+    short = _LONG_NUMBER.sub(lambda found: _two_digits(float(found[0])), value)
+    return re.sub(r"\s+", " ", short).strip()
+
+
+def _two_digits(number: float) -> str:
+    if abs(number) < 1:
+        return f"{number:.4g}"
+    return f"{number:.2f}".rstrip("0").rstrip(".")

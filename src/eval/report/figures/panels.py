@@ -1,0 +1,209 @@
+"""The two kinds of panel that most figures are made of: models as rows, and models side by side.
+
+Both take a table with the columns model, corpus, mean, low and high.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.order import in_order
+
+CEILING: dict[str, Any] = {"color": style.INK, "linewidth": 1.3, "linestyle": (0, (6, 2, 1, 2))}
+CHANCE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.0, "linestyle": (0, (2, 2))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """What the numbers are: the label of their axis, the reference line, the limits."""
+
+    label: str
+    reference: float
+    reference_label: str
+    exact_label: str = EXACT
+    limits: tuple[float, float] | None = None
+
+
+ACCURACY = Scale(
+    label="accuracy",
+    reference=0.5,
+    reference_label="chance",
+    exact_label=f"{EXACT} (ceiling)",
+    limits=(-0.03, 1.05),
+)
+BITS = Scale(label="bits", reference=0.0, reference_label="no difference")
+
+
+def spread(axis: Axes, *, scale: Scale, vertical: bool) -> None:
+    """Limits and ticks of the axis that carries the numbers."""
+    if scale.limits is None:
+        axis.margins(0.08)
+        return
+    ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
+    labels = ["0", ".25", ".5", ".75", "1"]
+    if vertical:
+        axis.set_ylim(*scale.limits)
+        axis.set_yticks(ticks, labels)
+    else:
+        axis.set_xlim(*scale.limits)
+        axis.set_xticks(ticks, labels)
+
+
+def _offsets(count: int, total: float) -> list[float]:
+    step = total / max(count, 1)
+    return [(place - (count - 1) / 2) * step for place in range(count)]
+
+
+def placed_rows(
+    table: pd.DataFrame, *, models: Sequence[str], corpora: Sequence[str]
+) -> Iterator[tuple[float, dict[str, Any]]]:
+    """The height of every model's mark, and its numbers; the exact grammar has no row."""
+    rows = [model for model in models if model != EXACT]
+    offsets = _offsets(len(corpora), 0.6 if len(corpora) > 1 else 0.0)
+    for record in table.to_dict("records"):
+        if record["model"] != EXACT:
+            yield rows.index(record["model"]) + offsets[corpora.index(record["corpus"])], record
+
+
+def models_as_rows(
+    axis: Axes, table: pd.DataFrame, *, models: Sequence[str], corpora: Sequence[str], scale: Scale
+) -> None:
+    """One row per model, one mark per corpus in it; the exact grammar is a line from top to foot.
+
+    The exact grammar is no competitor but the ceiling, so it gets no row.
+    """
+    rows = [model for model in models if model != EXACT]
+    styles = style.model_styles(models)
+    axis.axvline(scale.reference, **CHANCE, zorder=1)
+    for ceiling in table[table["model"] == EXACT]["mean"]:
+        axis.axvline(ceiling, **CEILING, zorder=1)
+    for y, record in placed_rows(table, models=models, corpora=corpora):
+        colour, mark = styles[record["model"]]
+        corpus = corpora.index(record["corpus"])
+        alpha = 0.6 if corpus > 1 else 1.0
+        face = style.PAPER if corpus % 2 else colour
+        axis.plot(_interval(record), [y, y], color=colour, linewidth=1.6, alpha=alpha)
+        axis.plot([record["mean"]], [y], mark, color=colour, markerfacecolor=face, alpha=alpha)
+    axis.set_yticks(range(len(rows)), [style.readable(row) for row in rows])
+    axis.set_ylim(len(rows) - 0.45, -0.55)
+    axis.grid(False, axis="y")
+    spread(axis, scale=scale, vertical=False)
+
+
+def models_side_by_side(
+    axis: Axes,
+    table: pd.DataFrame,
+    *,
+    x: str,
+    values: Sequence[str],
+    models: Sequence[str],
+    scale: Scale,
+    connected: bool,
+) -> None:
+    """The values of ``x`` along the axis, at each of them a mark for every model."""
+    styles = style.model_styles(models)
+    axis.axhline(scale.reference, **CHANCE, zorder=1)
+    records = sorted(table.to_dict("records"), key=lambda row: values.index(row[x]))
+    for model, offset in zip(models, _offsets(len(models), 0.62), strict=True):
+        rows = [row for row in records if row["model"] == model]
+        places = [values.index(row[x]) + offset for row in rows]
+        means = [row["mean"] for row in rows]
+        colour, mark = styles[model]
+        if model == EXACT:
+            axis.plot(places, means, marker=mark, markerfacecolor=style.PAPER, **CEILING)
+            continue
+        lows, highs = zip(*map(_interval, rows), strict=True) if rows else ((), ())
+        axis.vlines(places, lows, highs, color=colour, linewidth=1.4)
+        line = "-" if connected else "none"
+        axis.plot(places, means, mark, color=colour, linestyle=line, linewidth=0.7)
+    axis.set_xticks(range(len(values)), [_folded(value) for value in values])
+    axis.set_xlim(-0.55, len(values) - 0.45)
+    axis.grid(False, axis="x")
+    spread(axis, scale=scale, vertical=True)
+
+
+def _interval(row: Mapping[str, float]) -> tuple[float, float]:
+    """Both ends of the interval, or the mean twice where it is unknown."""
+    low, high, mean = row["low"], row["high"], row["mean"]
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return mean, mean
+    return min(low, mean), max(high, mean)
+
+
+def _folded(name: object) -> str:
+    """A label on at most three lines."""
+    words, lines = style.readable(name or "all items").split(), [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + len(word) > 9 and len(lines) < 3:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(lines)
+
+
+def widest_label(panels: Iterable[Sequence[str]]) -> float:
+    """How wide, in inches, the values along a panel stand beside each other without touching."""
+    found = 0.0
+    for values in panels:
+        lines = [line for value in values for line in _folded(value).split("\n")]
+        found = max(found, len(values) * (0.1 + 0.075 * max(map(len, lines))))
+    return found
+
+
+def _handles(
+    models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
+) -> Iterator[Line2D]:
+    """What the legend explains."""
+    styles = style.model_styles(models)
+    for model in models:
+        colour, mark = styles[model]
+        if model == EXACT:
+            marker = mark if marks else "none"
+            label = scale.exact_label
+            yield Line2D([], [], **CEILING, marker=marker, markerfacecolor=style.PAPER, label=label)
+        elif marks:
+            yield Line2D([], [], color=colour, marker=mark, ls="none", label=style.readable(model))
+    if len(corpora) > 1:
+        for place, corpus in enumerate(corpora):
+            face = style.PAPER if place % 2 else style.MUTED
+            alpha = 0.6 if place > 1 else 1.0
+            yield Line2D(
+                [], [], color=style.MUTED, marker="o", ls="none", alpha=alpha,
+                markerfacecolor=face, label=style.readable(corpus),
+            )  # fmt: skip
+    yield Line2D([], [], **CHANCE, label=scale.reference_label)
+
+
+def add_legend(
+    figure: Figure, *, models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
+) -> None:
+    """One legend below all panels; models are explained where they are not rows."""
+    place_legend(figure, list(_handles(in_order(models), corpora, scale, marks)))
+
+
+def place_legend(figure: Figure, handles: Sequence[Line2D]) -> None:
+    """A legend below all panels, in as few rows as fit, all as long as each other or nearly so."""
+    widths = [0.5 + 0.07 * len(str(handle.get_label())) for handle in handles]
+    fits = max(1, int(figure.get_figwidth() // max(widths)))
+    if sum(widths) <= figure.get_figwidth():
+        fits = len(handles)
+    rows = -(-len(handles) // fits)
+    columns = -(-len(handles) // rows)
+    figure.legend(
+        handles=_by_rows(handles, columns), loc="outside lower center", ncols=columns,
+        columnspacing=1.4,
+    )  # fmt: skip
+
+
+def _by_rows(handles: Sequence[Line2D], columns: int) -> list[Line2D]:
+    """Legends are filled column by column; this order makes them read row by row."""
+    return [one for column in range(columns) for one in handles[column::columns]]

@@ -1,0 +1,193 @@
+"""The data behind the item explorer, small enough to travel inside the page.
+
+Words and trees are written once and named by their numbers; surprisals have two digits, ``-1``
+stands for infinity and ``null`` for what is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gardenpath.eval.report.study import SENTENCE_COLUMNS, Study
+
+INFINITE = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplorerLimits:
+    """How much of a study the page carries: the first items of each suite, the best parses.
+
+    A partial parse for every word is much; parses are carried for fewer items than surprisals.
+    """
+
+    items: int = 30
+    items_with_parses: int = 8
+    parses: int = 3
+
+
+class Numbers:
+    """Gives equal values equal numbers, in order of first appearance."""
+
+    def __init__(self) -> None:
+        self.of: dict[Hashable, int] = {}
+
+    def __call__(self, value: Hashable) -> int:
+        return self.of.setdefault(value, len(self.of))
+
+    @property
+    def values(self) -> list[Any]:
+        return list(self.of)
+
+
+def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
+    """What the explorer shows, ready for JSON."""
+    runs = study.runs()
+    known_runs = {run: place for place, run in enumerate(runs["run"])}
+    words, trees = Numbers(), Numbers()
+    suites = _suites(study, limits)
+    for suite in suites.values():
+        suite["numbers"] = {item["id"]: place for place, item in enumerate(suite["items"])}
+    _add_surprisals(study, suites, known_runs, words)
+    _add_outcomes(study, suites, known_runs)
+    _add_parses(study, suites, known_runs, trees, limits)
+    return {
+        "runs": [
+            {"model": model, "corpus": corpus, "seed": None if pd.isna(seed) else int(seed)}
+            for model, corpus, seed in runs[["model", "corpus", "seed"]].itertuples(index=False)
+        ],
+        "words": words.values,
+        "trees": trees.values,
+        "suites": [_finished(suite) for suite in suites.values()],
+    }
+
+
+def plain(value: object) -> int | str:
+    """An item's or variant's name as JSON has it: a number where it is one."""
+    return int(value) if isinstance(value, int) or hasattr(value, "__index__") else str(value)
+
+
+def bits(value: float) -> float | None:
+    """A surprisal as the page has it."""
+    if math.isnan(value):
+        return None
+    return INFINITE if math.isinf(value) else round(value, 2)
+
+
+def _suites(study: Study, limits: ExplorerLimits) -> dict[str, dict[str, Any]]:
+    """The suites in order, with the items that the page will carry, still empty."""
+    pairs = study.surprisals[["suite", "item"]].drop_duplicates()
+    by_suite = dict(list(pairs.groupby("suite", sort=False)["item"]))
+    suites: dict[str, dict[str, Any]] = {}
+    for suite, items in ((name, by_suite[name]) for name in study.suites()):
+        kept: list[dict[str, Any]] = [
+            {"id": plain(item), "variants": [], "places": {}, "s": {}}
+            for item in items[: limits.items]
+        ]
+        suites[str(suite)] = {
+            "name": str(suite),
+            "total": len(items),
+            "regions": Numbers(),
+            "predictions": Numbers(),
+            "critical": [str(region) for region in study.critical.get(str(suite), ())],
+            "items": kept,
+        }
+    return suites
+
+
+def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """The rows of items that the page carries."""
+    keys = {(name, item["id"]) for name, suite in suites.items() for item in suite["items"]}
+    rows = zip(table["suite"].tolist(), table["item"].tolist(), strict=True)
+    kept = [(str(suite), plain(item)) in keys for suite, item in rows]
+    return table[np.array(kept, dtype=bool)]
+
+
+def _add_surprisals(
+    study: Study, suites: dict[str, dict[str, Any]], runs: dict[str, int], words: Numbers
+) -> None:
+    """Variants as the first run has them, then the surprisals of every run, row by row."""
+    columns = ["run", *SENTENCE_COLUMNS, "region", "word", "seen", "surprisal_bits"]
+    first: dict[tuple[str, object], object] = {}
+    table = _kept(study.surprisals, suites)
+    rows = zip(*(table[column].tolist() for column in columns), strict=True)
+    for run, suite_name, item_name, condition, variant, region, word, seen, value in rows:
+        suite = suites[str(suite_name)]
+        item = suite["items"][suite["numbers"][plain(item_name)]]
+        name = (str(condition), plain(variant))
+        place = item["places"].setdefault(name, len(item["variants"]))
+        if place == len(item["variants"]):
+            item["variants"].append({"c": name[0], "v": name[1], "w": [], "r": []})
+        if first.setdefault((suite_name, item["id"]), run) == run:
+            item["variants"][place]["w"].append(words(str(word)))
+            item["variants"][place]["r"].append(suite["regions"](str(region)))
+        values = _list_at(item["s"], runs[run], place)
+        if not seen:
+            _list_at(item.setdefault("u", {}), runs[run], place).append(len(values))
+        values.append(bits(value))
+
+
+def _list_at(store: dict[int, list[Any]], run: int, place: int) -> list[Any]:
+    """The list of a variant among those of a run."""
+    variants = store.setdefault(run, [])
+    while len(variants) <= place:
+        variants.append([])
+    found: list[Any] = variants[place]
+    return found
+
+
+def _add_outcomes(study: Study, suites: dict[str, dict[str, Any]], runs: dict[str, int]) -> None:
+    """For each run and item: prediction, outcome, difference in bits."""
+    columns = ["run", "suite", "item", "prediction", "outcome", "difference_bits"]
+    table = _kept(study.items, suites)
+    for run, name, item_name, prediction, outcome, difference in table[columns].itertuples(
+        index=False, name=None
+    ):
+        suite = suites[str(name)]
+        item = suite["items"][suite["numbers"][plain(item_name)]]
+        value = None if math.isnan(outcome) else round(float(outcome), 3)
+        gap = None if not math.isfinite(difference) else round(float(difference), 2)
+        row = [suite["predictions"](str(prediction)), value, gap]
+        item.setdefault("o", {}).setdefault(runs[run], []).append(row)
+
+
+def _add_parses(
+    study: Study,
+    suites: dict[str, dict[str, Any]],
+    runs: dict[str, int],
+    trees: Numbers,
+    limits: ExplorerLimits,
+) -> None:
+    """For each run, variant and word: share and tree of the best parses."""
+    for (run, name, item_name, condition, variant, word_id), parses in study.parses.items():
+        suite = suites.get(name)
+        place = None if suite is None else suite["numbers"].get(plain(item_name))
+        if suite is None or place is None or place >= limits.items_with_parses or run not in runs:
+            continue
+        item = suite["items"][place]
+        spot = item["places"][condition, plain(variant)]
+        best = sorted(parses, key=lambda parse: -parse[0])[: limits.parses]
+        row = [[round(share, 3), trees(tree)] for share, tree in best]
+        variants = item.setdefault("p", {}).setdefault(runs[run], {})
+        variants.setdefault(spot, {})[word_id - 1] = row
+
+
+def _finished(suite: dict[str, Any]) -> dict[str, Any]:
+    """The record of a suite with lists in place of the helpers that filled it."""
+    regions: Numbers = suite["regions"]
+    for item in suite["items"]:
+        del item["places"]
+    critical = [regions.of[name] for name in suite["critical"] if name in regions.of]
+    return {
+        "name": suite["name"],
+        "total": suite["total"],
+        "regions": regions.values,
+        "predictions": suite["predictions"].values,
+        "critical": critical,
+        "items": suite["items"],
+    }

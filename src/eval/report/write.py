@@ -1,0 +1,31 @@
+"""Writes a study down: ``figures/`` and ``report.html``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gardenpath.eval.report.figures.all_figures import write_pictures
+from gardenpath.eval.report.page.explorer import ExplorerLimits
+from gardenpath.eval.report.page.page import page
+from gardenpath.eval.report.study import Study
+from gardenpath.store.files import write_text
+
+REPORT_FILE = "report.html"
+FIGURES_FOLDER = "figures"
+
+
+def write_report(study: Study, folder: Path, *, limits: ExplorerLimits | None = None) -> Path:
+    """Write the figures and the report into a folder; the path of the report.
+
+    Each file appears whole. The report contains its figures, so it is never at odds with them;
+    figures that an earlier report left and this one does not have are removed at the end.
+    """
+    figures = folder / FIGURES_FOLDER
+    svgs = write_pictures(study, figures)
+    path = folder / REPORT_FILE
+    write_text(path, page(study, svgs, limits or ExplorerLimits()))
+    if figures.is_dir():
+        for old in sorted(figures.iterdir()):
+            if old.suffix in (".svg", ".png") and old.stem not in svgs:
+                old.unlink()
+    return path

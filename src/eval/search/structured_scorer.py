@@ -1,0 +1,103 @@
+"""From words to results: a structured model as one of those that score words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
+from gardenpath.data.sharing import Sharing
+from gardenpath.data.words.subwords import Subwords
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.eval.search.expansion import BeamExpansion
+from gardenpath.eval.search.particle import ParticleExpansion
+from gardenpath.eval.search.protocol import TransitionModel
+from gardenpath.eval.search.result import Failure, SentenceResult
+from gardenpath.eval.search.search_settings import SearchSettings, WordSync
+from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.work import Work
+
+Floats = npt.NDArray[np.float64]
+OnWords = Callable[[int], None]
+
+
+class StructuredScorer:
+    """Scores words with a model of trees, through search.
+
+    ``failures`` holds, after a call, the sentences for which no hypothesis survived, by number.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: TransitionModel,
+        vocabulary: Vocabulary,
+        subwords: Subwords | None,
+        settings: SearchSettings,
+        is_packed: bool,
+        on_words: OnWords = lambda _: None,
+    ) -> None:
+        self._model = model
+        self._vocabulary = vocabulary
+        self._subwords = subwords
+        self.settings = settings
+        self._is_packed = is_packed
+        self._on_words = on_words
+        self.work = Work()
+        self.failures: dict[int, Failure] = {}
+        self.sharing = Sharing(0, 0)
+
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """For each sentence, the log probability (nats) of each word and, last, of its end.
+
+        From the word on at which no hypothesis survived, they are NaN.
+        """
+        split = encode_sentences(sentences, self._vocabulary, self._subwords)
+        return [
+            word_log_probs_of(result, split, number)
+            for number, result in enumerate(self._search(split, keeps_history=False))
+        ]
+
+    def search(
+        self, sentences: Sequence[Sequence[str]], *, keeps_history: bool
+    ) -> tuple[list[SentenceResult], EncodedSplit]:
+        """Results of sentences, and how these were encoded."""
+        split = encode_sentences(sentences, self._vocabulary, self._subwords)
+        return self._search(split, keeps_history=keeps_history), split
+
+    def _search(self, split: EncodedSplit, *, keeps_history: bool) -> list[SentenceResult]:
+        tokens = [split.sentence(number).tolist() for number in range(len(split))]
+        results: dict[int, SentenceResult] = {}
+
+        def keep(number: int, result: SentenceResult) -> None:
+            results[number] = result
+            self._on_words(len(tokens[number]))
+
+        search = SentenceSearch(
+            model=self._model, expansion=self._expansion(), work=self.work,
+            budget=self.settings.memory_gb * 1e9, is_packed=self._is_packed,
+            share_prefixes=self.settings.share_prefixes, keeps_history=keeps_history,
+        )  # fmt: skip
+        before = self.work.words
+        search.run(tokens, keep)
+        self.failures = {n: r.failure for n, r in results.items() if r.failure is not None}
+        self.sharing = Sharing(sum(len(t) + 1 for t in tokens), self.work.words - before)
+        return [results[number] for number in range(len(split))]
+
+    def _expansion(self) -> BeamExpansion | ParticleExpansion:
+        if isinstance(self.settings, WordSync):
+            return BeamExpansion(
+                self._model, self.settings, is_packed=self._is_packed, work=self.work
+            )
+        return ParticleExpansion(
+            self._model, self.settings, work=self.work, is_packed=self._is_packed
+        )
+
+
+def word_log_probs_of(result: SentenceResult, split: EncodedSplit, number: int) -> Floats:
+    """``(words + 1,)``: sums over the pieces of words, and the end."""
+    begin, end = split.offsets[number], split.offsets[number + 1]
+    starts = np.flatnonzero(np.append(split.starts_word[begin:end], True))
+    return np.add.reduceat(result.token_log_probs(int(end - begin)), starts)

@@ -1,0 +1,150 @@
+"""Corpora in numbers: size, vocabulary, unknown words, lengths of sentences, counts of words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from rich.table import Table
+
+from gardenpath.data.sentence import Sentence
+from gardenpath.data.words.vocabulary import Vocabulary
+
+REFLEXIVES = ("himself", "herself", "themselves")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusStatistics:
+    """What a split of a corpus holds, after cleaning.
+
+    ``types`` are different words. ``vocabulary`` is the number of units that models of the corpus
+    predict; ``unknown`` counts tokens that models see as an unknown-word class (None where units
+    are pieces of words, for then nothing is unknown). ``lengths`` counts sentences by their number
+    of words, ``words`` the tokens of given words, upper and lower case together.
+    """
+
+    corpus: str
+    split: str
+    sentences: int
+    tokens: int
+    types: int
+    vocabulary: int | None
+    unknown: int | None
+    lengths: Mapping[int, int]
+    words: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def unknown_rate(self) -> float | None:
+        """The share of tokens that are unknown."""
+        return None if self.unknown is None else self.unknown / max(self.tokens, 1)
+
+    @property
+    def mean_length(self) -> float:
+        """Words in a sentence, on average."""
+        return self.tokens / max(self.sentences, 1)
+
+    def length_quantile(self, share: float) -> float:
+        """The length that a share of the sentences do not exceed."""
+        if not self.lengths:
+            return 0.0
+        sizes = np.array(sorted(self.lengths))
+        reached = np.cumsum([self.lengths[int(size)] for size in sizes])
+        return float(sizes[np.searchsorted(reached, share * reached[-1])])
+
+
+def corpus_statistics(
+    sentences: Iterable[Sentence],
+    *,
+    corpus: str,
+    split: str,
+    vocabulary: Vocabulary | None = None,
+    words: Sequence[str] = (),
+) -> CorpusStatistics:
+    """Count a split, in one pass over its sentences."""
+    counts: Counter[str] = Counter()
+    lengths: Counter[int] = Counter()
+    for sentence in sentences:
+        counts.update(sentence.words)
+        lengths[len(sentence.words)] += 1
+    folded: Counter[str] = Counter()
+    for word, count in counts.items():
+        folded[word.casefold()] += count
+    has_words = vocabulary is not None and vocabulary.subword_hash is None
+    return CorpusStatistics(
+        corpus=corpus,
+        split=split,
+        sentences=lengths.total(),
+        tokens=counts.total(),
+        types=len(counts),
+        vocabulary=None if vocabulary is None else len(vocabulary),
+        unknown=_unknown(counts, vocabulary) if has_words else None,
+        lengths=dict(sorted(lengths.items())),
+        words={word: folded[word.casefold()] for word in words},
+    )
+
+
+def _unknown(counts: Mapping[str, int], vocabulary: Vocabulary | None) -> int:
+    assert vocabulary is not None
+    return sum(count for word, count in counts.items() if not vocabulary.knows(word))
+
+
+def statistics_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
+    """One row per split; given words become columns ``count_<word>``."""
+    return pd.DataFrame(
+        [
+            {
+                "corpus": one.corpus,
+                "split": one.split,
+                "sentences": one.sentences,
+                "tokens": one.tokens,
+                "types": one.types,
+                "vocabulary": one.vocabulary,
+                "unknown": one.unknown,
+                "unknown_rate": one.unknown_rate,
+                "mean_length": one.mean_length,
+                "median_length": one.length_quantile(0.5),
+                "longest": max(one.lengths, default=0),
+                **{f"count_{word}": count for word, count in one.words.items()},
+            }
+            for one in statistics
+        ]
+    )
+
+
+def lengths_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
+    """One row per split and length of sentences."""
+    rows = [
+        (one.corpus, one.split, length, count)
+        for one in statistics
+        for length, count in one.lengths.items()
+    ]
+    return pd.DataFrame(rows, columns=["corpus", "split", "length", "sentences"])
+
+
+def statistics_table(statistics: Sequence[CorpusStatistics], *, title: str = "Corpora") -> Table:
+    """The splits as a table for the terminal."""
+    words = list(dict.fromkeys(word for one in statistics for word in one.words))
+    table = Table(title=title)
+    table.add_column("corpus", no_wrap=True)
+    table.add_column("split", no_wrap=True)
+    for name in ("sentences", "tokens", "types", "vocabulary", "unknown", "words/sentence"):
+        table.add_column(name, justify="right")
+    for word in words:
+        table.add_column(word, justify="right")
+    for one in statistics:
+        rate = one.unknown_rate
+        table.add_row(
+            one.corpus,
+            one.split,
+            f"{one.sentences:,}",
+            f"{one.tokens:,}",
+            f"{one.types:,}",
+            "" if one.vocabulary is None else f"{one.vocabulary:,}",
+            "" if rate is None else f"{rate:.1%}",
+            f"{one.mean_length:.1f}",
+            *(f"{one.words[word]:,}" if word in one.words else "" for word in words),
+        )
+    return table

@@ -1,0 +1,1 @@
+"""Intervals, permutation tests and correlations."""

@@ -1,0 +1,162 @@
+"""Intervals of means: bootstrap over items, within items, and one-sample t tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
+
+from gardenpath.eval.statistics.mixed.coding import Floats, StatisticsError
+
+SAMPLES = 2000
+LEVEL = 0.95
+
+WithinMethod = Literal["masson_loftus", "cousineau_morey"]
+
+# So many resampled values are held at a time.
+_BLOCK = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A mean over ``n`` units and where it plausibly lies."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TTest:
+    """A one-sample t test, two-sided, with the interval of the mean."""
+
+    mean: float
+    deviation: float
+    n: int
+    statistic: float
+    df: int
+    p: float
+    low: float
+    high: float
+
+
+def bootstrap_mean(
+    values: ArrayLike,
+    *,
+    items: Sequence[Any] | NDArray[Any] | None = None,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> Interval:
+    """The percentile bootstrap interval of a mean.
+
+    Where ``items`` name what each value belongs to, values are averaged by item first and items are
+    drawn, since several seeds or comparisons of an item are not independent. Missing values are
+    left out.
+    """
+    units = _units(values, items)
+    if not len(units):
+        return Interval(mean=math.nan, low=math.nan, high=math.nan, n=0)
+    dice = np.random.default_rng(seed)
+    size = len(units)
+    rows = max(1, _BLOCK // size)
+    means = np.concatenate(
+        [
+            units[dice.integers(size, size=(min(rows, samples - start), size))].mean(axis=1)
+            for start in range(0, samples, rows)
+        ]
+    )
+    low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return Interval(mean=float(units.mean()), low=float(low), high=float(high), n=size)
+
+
+def _units(values: ArrayLike, items: Sequence[Any] | NDArray[Any] | None) -> np.ndarray[Any, Any]:
+    flat = np.asarray(values, dtype=np.float64)
+    finite = np.isfinite(flat)
+    if items is None:
+        return flat[finite]
+    places, _ = pd.factorize(np.asarray(items)[finite])
+    return np.bincount(places, flat[finite]) / np.bincount(places)
+
+
+def t_test(values: ArrayLike, *, against: float = 0.0, level: float = LEVEL) -> TTest:
+    """Whether the mean of values differs from a number."""
+    flat = np.asarray(values, dtype=np.float64)
+    flat = flat[np.isfinite(flat)]
+    if len(flat) < 2:
+        raise StatisticsError(f"a t test needs at least two values, not {len(flat)}")
+    deviation = float(flat.std(ddof=1))
+    if deviation == 0.0:
+        raise StatisticsError(f"every value is the same, {flat[0]:g}")
+    error, df, mean = deviation / math.sqrt(len(flat)), len(flat) - 1, float(flat.mean())
+    statistic = (mean - against) / error
+    reach = float(student.ppf((1.0 + level) / 2.0, df)) * error
+    return TTest(
+        mean=mean,
+        deviation=deviation,
+        n=len(flat),
+        statistic=statistic,
+        df=df,
+        p=float(2.0 * student.sf(abs(statistic), df)),
+        low=mean - reach,
+        high=mean + reach,
+    )
+
+
+def within_item_intervals(
+    table: pd.DataFrame,
+    *,
+    value: str,
+    condition: str,
+    item: str,
+    method: WithinMethod = "masson_loftus",
+    level: float = LEVEL,
+) -> dict[str, Interval]:
+    """Intervals of the means of conditions that leave out the differences between items.
+
+    *Loftus and Masson (1994)*: one width for all conditions, from the interaction of items and
+    conditions: ``t · sqrt(MS / n)`` with (n − 1)(J − 1) degrees of freedom. *Cousineau (2005) with
+    the correction of Morey (2008)*: a width for each condition, from values from which the item's
+    mean has been taken, their variance multiplied by J / (J − 1). Items that lack a condition are
+    left out.
+    """
+    wide = table.pivot_table(index=item, columns=condition, values=value, aggfunc="mean").dropna()
+    count, conditions = wide.shape
+    if count < 2 or conditions < 2:
+        raise StatisticsError(
+            f"intervals within items need two items and two conditions, not {count} and "
+            f"{conditions}"
+        )
+    cells = wide.to_numpy(dtype=np.float64)
+    reaches = _within_reaches(cells, method, level)
+    means = cells.mean(axis=0)
+    return {
+        str(name): Interval(
+            mean=float(means[k]),
+            low=float(means[k] - reaches[k]),
+            high=float(means[k] + reaches[k]),
+            n=count,
+        )
+        for k, name in enumerate(wide.columns)
+    }
+
+
+def _within_reaches(cells: Floats, method: WithinMethod, level: float) -> Floats:
+    """Half the width of each condition's interval; ``cells`` is items by conditions."""
+    count, conditions = cells.shape
+    normed = cells - cells.mean(axis=1, keepdims=True)
+    squares = (normed - normed.mean(axis=0)) ** 2
+    if method == "masson_loftus":
+        df = (count - 1) * (conditions - 1)
+        variances = np.full(conditions, squares.sum() / df)
+    else:
+        df = count - 1
+        variances = squares.sum(axis=0) / df * conditions / (conditions - 1)
+    return np.asarray(student.ppf((1.0 + level) / 2.0, df) * np.sqrt(variances / count))

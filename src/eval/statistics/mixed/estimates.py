@@ -1,0 +1,74 @@
+"""From the parameters of a mixed model to its effects, with their tests and intervals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.eval.statistics.mixed.design_matrix import Design
+from gardenpath.eval.statistics.mixed.mixed_fit import FixedEffect, RandomEffect
+
+CONFIDENCE = 0.95
+_FEW_LEVELS = 5
+
+
+def fixed_effects(
+    design: Design, estimates: Floats, errors: Floats, freedom: Floats | None
+) -> tuple[FixedEffect, ...]:
+    """Coefficients with z tests, or with t tests where degrees of freedom are given."""
+    effects = []
+    for number, name in enumerate(design.names):
+        estimate, error = float(estimates[number]), float(errors[number])
+        df = None if freedom is None else float(freedom[number])
+        statistic = estimate / error if error > 0 else math.nan
+        reach = error * float(
+            ndtri(0.5 + CONFIDENCE / 2.0) if df is None else stdtrit(df, 0.5 + CONFIDENCE / 2.0)
+        )
+        tail = float(ndtr(-abs(statistic)) if df is None else stdtr(df, -abs(statistic)))
+        effects.append(
+            FixedEffect(
+                name=name,
+                estimate=estimate,
+                standard_error=error,
+                statistic=statistic,
+                df=df,
+                p=2.0 * tail,
+                low=estimate - reach,
+                high=estimate + reach,
+            )
+        )
+    return tuple(effects)
+
+
+def random_effects(design: Design, theta: Floats, scale: float) -> tuple[RandomEffect, ...]:
+    """Variances, in units of ``scale``, and correlations of all random terms."""
+    effects = []
+    for term, covariance in design.covariances(theta):
+        deviations = np.sqrt(np.diag(covariance))
+        for row, name in enumerate(term.names):
+            products = np.maximum(deviations[row] * deviations[:row], 1e-300)
+            correlations = covariance[row, :row] / products if term.is_correlated else ()
+            effects.append(
+                RandomEffect(
+                    group=term.group,
+                    name=name,
+                    variance=float(covariance[row, row] * scale),
+                    correlations=tuple(float(value) for value in correlations),
+                )
+            )
+    return tuple(effects)
+
+
+def group_levels(design: Design) -> dict[str, int]:
+    """How many levels each grouping factor has."""
+    return {term.group: term.levels for term in design.terms}
+
+
+def remarks(design: Design) -> list[str]:
+    """What a reader should know of any model of this design."""
+    few = [f"{name} ({n})" for name, n in group_levels(design).items() if n < _FEW_LEVELS]
+    poorly = f"few levels, so that their variance is poorly known: {', '.join(few)}"
+    return [*design.notes, *([poorly] if few else [])]

@@ -1,0 +1,128 @@
+"""Factors of symmetric, positive definite matrices that are filled again and again.
+
+Where a matrix of random effects has entries depends on the table alone, so this is found out once
+(``CrossPattern``). Small matrices are factored as dense ones, which costs least. Random effects of
+items may be many, but each shares rows with few others, so that factors of large matrices are kept
+sparse.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.sparse.linalg import splu
+
+from gardenpath.eval.statistics.mixed.coding import Floats
+
+# Up to so many columns a dense factor is the faster one.
+DENSE_COLUMNS = 300
+
+
+class PositiveFactor(Protocol):
+    """Solves systems of a positive definite matrix and knows its determinant."""
+
+    logdet: float
+
+    def solve(self, right: Floats) -> Floats:
+        """What the matrix maps to ``right``: a vector, or one per column."""
+
+    def inverse(self) -> Floats:
+        """The inverse, as a dense matrix."""
+
+
+class DenseFactor:
+    """Cholesky's factor; only the lower triangle of the matrix is read."""
+
+    def __init__(self, matrix: Floats) -> None:
+        self._lower, failure = dpotrf(matrix, lower=1, clean=0)
+        if failure:
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        self.logdet = float(2.0 * np.log(self._lower.diagonal()).sum())
+
+    def solve(self, right: Floats) -> Floats:
+        """What the matrix maps to ``right``: a vector, or one per column."""
+        return np.asarray(dpotrs(self._lower, right, lower=1)[0])
+
+    def inverse(self) -> Floats:
+        """The inverse, as a dense matrix."""
+        lower = np.tril(dpotri(self._lower, lower=1)[0])
+        return np.asarray(lower + np.tril(lower, -1).T)
+
+
+class SparseFactor:
+    """A sparse factor of a matrix given in columns."""
+
+    def __init__(self, matrix: Any) -> None:
+        # Pivots on the diagonal, which a positive definite matrix allows, keep it sparse.
+        self._lu = splu(
+            matrix,
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+        self._size = matrix.shape[0]
+        self.logdet = float(np.log(np.abs(self._lu.U.diagonal())).sum())
+
+    def solve(self, right: Floats) -> Floats:
+        """What the matrix maps to ``right``: a vector, or one per column."""
+        return np.asarray(self._lu.solve(np.ascontiguousarray(right)))
+
+    def inverse(self) -> Floats:
+        """The inverse, as a dense matrix."""
+        return self.solve(np.eye(self._size))
+
+
+class NoFactor:
+    """The factor of a matrix without rows."""
+
+    logdet = 0.0
+
+    def solve(self, right: Floats) -> Floats:
+        """Nothing for nothing."""
+        return np.zeros_like(right)
+
+    def inverse(self) -> Floats:
+        """A matrix without rows."""
+        return np.zeros((0, 0))
+
+
+class CrossPattern:
+    """Factors ``A'WA + I`` for matrices A whose rows have entries in the same few ``columns``."""
+
+    def __init__(self, columns: NDArray[np.intp], size: int, *, is_dense: bool | None = None):
+        self._size = size
+        self._is_dense = size <= DENSE_COLUMNS if is_dense is None else is_dense
+        width = columns.shape[1]
+        # Row by row all pairs of entries; for a dense factor the lower triangle is enough, and the
+        # entries of a row are in ascending order.
+        pairs = np.tril_indices(width) if self._is_dense else np.indices((width, width))
+        self._first, self._second = (np.asarray(side).ravel() for side in pairs)
+        places = columns[:, self._first] + size * columns[:, self._second]
+        diagonal = np.arange(size) * (size + 1)
+        self._cells, inverse = np.unique(
+            np.concatenate([diagonal, places.ravel()]), return_inverse=True
+        )
+        self._of_diagonal, self._of_places = inverse[:size], inverse[size:]
+
+    def factor(self, entries: Floats, weights: Floats) -> PositiveFactor:
+        """The factor for the entries of A, (rows, width), and the diagonal of W, (rows,)."""
+        if not self._size:
+            return NoFactor()
+        weighted = entries * weights[:, None]
+        products = weighted[:, self._first] * entries[:, self._second]
+        values: Floats = np.asarray(
+            np.bincount(self._of_places, products.ravel(), minlength=len(self._cells)), np.float64
+        )
+        values[self._of_diagonal] += 1.0
+        if self._is_dense:
+            flat = np.zeros(self._size**2)
+            flat[self._cells] = values
+            return DenseFactor(flat.reshape((self._size, self._size), order="F"))
+        rows, columns = self._cells % self._size, self._cells // self._size
+        starts = np.searchsorted(columns, np.arange(self._size + 1))
+        shape = (self._size, self._size)
+        return SparseFactor(scipy.sparse.csc_array((values, rows, starts), shape=shape))

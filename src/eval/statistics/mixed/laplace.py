@@ -1,0 +1,143 @@
+"""The Laplace-approximated likelihood of binomial mixed models, with exact derivatives.
+
+For parameters θ (of the random effects) and β (fixed), let û be the modes of the random effects:
+what minimises the penalised deviance ``d(u) = −2 log p(y | u) + u'u``. The approximation is
+
+    −2 log L(θ, β)  ≈  d(û) + log |H|,    H = Λ'Z'WZΛ + I,
+
+with W the variances of the responses at û (Bates et al. 2015; what lme4 minimises with nAGQ = 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, gammaln
+
+from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.eval.statistics.mixed.design_matrix import Design
+from gardenpath.eval.statistics.mixed.factor import PositiveFactor
+
+_NEWTON_STEPS = 200
+# The decrement of a Newton step says how far the penalised deviance is from its minimum. log |H| is
+# no minimum, so it is as far off as the random effects are, which is the root of that.
+_DECREMENT = 1e-20
+# Nearer than this whole steps lead there, and values differ by rounding alone.
+_NEAR = 1e-10
+_SMALLEST_STEP = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """The minimum of the penalised deviance and what is known there."""
+
+    effects: Floats  # û
+    means: Floats
+    deviance: float  # d(û)
+    factor: PositiveFactor  # of H
+
+
+class LaplaceLikelihood:
+    """−2 log likelihood of a design, as a function of ``(θ, β)``."""
+
+    def __init__(self, design: Design) -> None:
+        self._fixed = design.fixed
+        self._loadings = design.loadings
+        self._trials = design.weights
+        self._successes = design.weights * design.response
+        self._start = np.zeros(self._loadings.size)
+        self._theta_count = len(self._loadings.places)
+
+    @property
+    def constant(self) -> float:
+        """−2 log of the binomial coefficients, which no parameter changes."""
+        failures = self._trials - self._successes
+        log_choose = (
+            gammaln(self._trials + 1) - gammaln(self._successes + 1) - gammaln(failures + 1)
+        )
+        # A share of one trial, such as half for a tie, is no count and has no such coefficient.
+        return float(-2.0 * log_choose[self._trials > 1].sum())
+
+    def deviance(self, parameters: Floats) -> tuple[float, Floats]:
+        """−2 log likelihood, without the constant, and its gradient."""
+        theta, beta = self._split(parameters)
+        entries = self._loadings.scaled(theta)  # of ZΛ
+        mode = self._mode(entries, self._fixed @ beta)
+        return mode.deviance + mode.factor.logdet, self._gradient(mode, entries)
+
+    def expected_covariance(self, parameters: Floats) -> Floats:
+        """The covariance of β at fixed θ, from expected information (lme4's ``RX``)."""
+        theta, beta = self._split(parameters)
+        entries = self._loadings.scaled(theta)
+        mode = self._mode(entries, self._fixed @ beta)
+        weighted = self._variances(mode.means)[:, None] * self._fixed
+        cross = np.column_stack(
+            [self._loadings.backward(entries, column) for column in weighted.T]
+        )  # (random effects, coefficients)
+        explained = cross.T @ mode.factor.solve(cross)
+        return np.asarray(np.linalg.pinv(self._fixed.T @ weighted - explained))
+
+    def _split(self, parameters: Floats) -> tuple[Floats, Floats]:
+        return parameters[: self._theta_count], parameters[self._theta_count :]
+
+    def _variances(self, means: Floats) -> Floats:
+        return np.asarray(self._trials * means * (1.0 - means))
+
+    def _penalised(self, predictor: Floats, effects: Floats) -> float:
+        log_prob = self._successes @ predictor - self._trials @ np.logaddexp(0.0, predictor)
+        return float(-2.0 * log_prob + effects @ effects)
+
+    def _mode(self, entries: Floats, offset: Floats) -> _Mode:
+        """Newton's method; the penalised deviance is convex, so that halving steps suffices."""
+        loadings, effects = self._loadings, self._start
+        predictor = offset + loadings.forward(entries, effects)
+        value = self._penalised(predictor, effects)
+        for _ in range(_NEWTON_STEPS):
+            means = expit(predictor)
+            factor = loadings.factor(entries, self._variances(means))
+            residuals = self._successes - self._trials * means
+            slope = loadings.backward(entries, residuals) - effects
+            step = factor.solve(slope)
+            decrement = float(step @ slope)
+            if decrement <= _DECREMENT:
+                break
+            share = 1.0
+            while share > _SMALLEST_STEP:
+                moved = effects + share * step
+                new_predictor = offset + loadings.forward(entries, moved)
+                new_value = self._penalised(new_predictor, moved)
+                if new_value <= value or decrement < _NEAR:
+                    break
+                share /= 2.0
+            else:
+                break  # no step helps any more: rounding
+            effects, predictor, value = moved, new_predictor, new_value
+        self._start = effects  # the modes at nearby parameters are near
+        return _Mode(effects, means, value, factor)
+
+    def _gradient(self, mode: _Mode, entries: Floats) -> Floats:
+        """Derivatives of d(û) + log |H|, where û and W change with the parameters too."""
+        loadings, effects = self._loadings, mode.effects
+        residuals = self._successes - self._trials * mode.means
+        variances = self._variances(mode.means)
+        inverse = mode.factor.inverse()
+        spread = loadings.spread(entries, inverse)
+        # The diagonal of ZΛ H⁻¹ Λ'Z': how much each row's predictor may still vary.
+        leverages = np.einsum("rw,rw->r", entries, spread)
+        # d log|H| / dη of each row: W changes by W(1 − 2μ).
+        skews = variances * (1.0 - 2.0 * mode.means) * leverages
+        # How log|H| changes as û moves, carried back through û's own equation.
+        adjoint = inverse @ loadings.backward(entries, skews)
+        carried = variances * loadings.forward(entries, adjoint)
+        of_predictor = skews - 2.0 * residuals - carried
+        of_theta = np.empty(self._theta_count)
+        for number, (row, column) in enumerate(loadings.places):
+            # By Z dΛ the effect of one column reaches the predictor through the value of another.
+            values, reached = loadings.values[:, row], loadings.columns[:, column]
+            of_theta[number] = values @ (
+                of_predictor * effects[reached]
+                + residuals * adjoint[reached]
+                + 2.0 * variances * spread[:, column]
+            )
+        return np.concatenate([of_theta, self._fixed.T @ of_predictor])

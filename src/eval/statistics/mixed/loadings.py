@@ -1,0 +1,94 @@
+"""Random effects row by row.
+
+Each row of a table meets one level of every random term, so a row of ZΛ has few entries, in columns
+that do not depend on θ, and Λ acts on them by one small block that all rows share. For
+``(1 + gap | item) + (1 | seed)`` a row has three: the item's intercept and slope, and the seed's
+intercept. Everything that likelihoods need is a sum over these entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.eval.statistics.mixed.factor import CrossPattern, PositiveFactor
+
+
+class Loadings:
+    """The entries of Z in each row, and what they become with Λ(θ).
+
+    A random term has ``sizes`` effects at each of ``levels`` levels; its columns of Z stand level
+    by level. ``places`` are row and column, within the block of all terms, of each parameter θ.
+    """
+
+    def __init__(
+        self,
+        random: Any,
+        *,
+        sizes: Sequence[int],
+        levels: Sequence[int],
+        places: Sequence[tuple[int, int]],
+    ) -> None:
+        self.size: int = random.shape[1]
+        self.places = tuple(places)
+        self.columns, self.values = _entries(random, sizes, levels)
+
+    @cached_property
+    def _pattern(self) -> CrossPattern:
+        return CrossPattern(self.columns, self.size)
+
+    @cached_property
+    def _flat(self) -> NDArray[np.intp]:
+        return self.columns.ravel()
+
+    def scaled(self, theta: Floats) -> Floats:
+        """The entries of ZΛ in the same columns, (rows, width)."""
+        width = self.values.shape[1]
+        block = np.zeros((width, width))
+        for place, value in zip(self.places, theta, strict=True):
+            block[place] = value
+        return np.asarray(self.values @ block)
+
+    def forward(self, entries: Floats, effects: Floats) -> Floats:
+        """``A u`` for the matrix A with these entries."""
+        return np.asarray(np.einsum("rw,rw->r", entries, effects[self.columns]))
+
+    def backward(self, entries: Floats, rows: Floats) -> Floats:
+        """``A'r`` for the matrix A with these entries."""
+        weighted = (entries * rows[:, None]).ravel()
+        return np.asarray(np.bincount(self._flat, weighted, minlength=self.size), np.float64)
+
+    def factor(self, entries: Floats, weights: Floats) -> PositiveFactor:
+        """The factor of ``A'WA + I`` for the matrix A with these entries."""
+        return self._pattern.factor(entries, weights)
+
+    def spread(self, entries: Floats, inverse: Floats) -> Floats:
+        """In each row the entries of ``A H⁻¹`` that stand in the columns of A, (rows, width)."""
+        cells = inverse[self.columns[:, :, None], self.columns[:, None, :]]
+        return np.asarray(np.einsum("ra,rab->rb", entries, cells))
+
+
+def _entries(
+    random: Any, sizes: Sequence[int], levels: Sequence[int]
+) -> tuple[NDArray[np.intp], Floats]:
+    """Columns and values of each row of Z; a row without an entry in a term has zeros there."""
+    widths, counts = np.asarray(sizes, dtype=np.intp), np.asarray(levels, dtype=np.intp)
+    starts = np.concatenate([[0], np.cumsum(widths * counts)]).astype(np.intp)
+    offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
+    rows = np.repeat(np.arange(random.shape[0]), np.diff(random.indptr))
+    terms = np.searchsorted(starts, random.indices, side="right") - 1
+    within = random.indices - starts[terms]
+    level_of = np.zeros((random.shape[0], len(widths)), dtype=np.intp)
+    level_of[rows, terms] = within // widths[terms]
+    columns = np.zeros((random.shape[0], int(offsets[-1])), dtype=np.intp)
+    for term, width in enumerate(widths):
+        block = starts[term] + level_of[:, term, None] * width + np.arange(width)
+        columns[:, offsets[term] : offsets[term + 1]] = block
+    values = np.zeros(columns.shape)
+    values[rows, offsets[terms] + within % widths[terms]] = random.data
+    return columns, values

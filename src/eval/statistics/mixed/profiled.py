@@ -1,0 +1,163 @@
+"""The profiled likelihood of linear mixed models (Bates et al. 2015, equations 34 and 41).
+
+Given θ, the best β and residual variance are known in closed form, so that −2 log L is a function
+of θ alone. With V = I + ZΛΛ'Z' and P = V⁻¹ − V⁻¹X(X'V⁻¹X)⁻¹X'V⁻¹ its derivative in the direction
+dV is ``tr(P dV) − f · y'P dV Py / y'Py`` (restricted, f residual degrees of freedom), or the same
+with tr(V⁻¹ dV) (not restricted). No matrix with as many columns as rows is ever formed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.eval.statistics.mixed.design_matrix import Design
+from gardenpath.eval.statistics.mixed.factor import PositiveFactor
+
+_STEP = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The best fixed effects and residual variance for given θ."""
+
+    beta: Floats
+    sigma: float
+    information: Floats  # of β, with a residual variance of 1: X'V⁻¹X
+    rss: float  # penalised residual sum of squares: y'Py
+    entries: Floats  # of ZΛ
+    factor: PositiveFactor  # of Λ'Z'ZΛ + I
+    whitened: Floats  # V⁻¹X, (rows, coefficients)
+    explained: Floats  # Λ'Z'V⁻¹X, (random effects, coefficients)
+    residuals: Floats  # Py
+    effects: Floats  # Λ'Z'Py
+
+
+class ProfiledLikelihood:
+    """−2 log (restricted) likelihood of a design, as a function of θ."""
+
+    def __init__(self, design: Design, *, restricted: bool) -> None:
+        self._loadings = design.loadings
+        self._fixed, self._response = design.fixed, design.response
+        self._ones = np.ones(design.rows)
+        self._restricted = restricted
+        self._freedom = design.rows - (design.fixed.shape[1] if restricted else 0)
+
+    def deviance(self, theta: Floats) -> float:
+        """−2 log likelihood at the best β and residual variance."""
+        solution = self.solve(theta)
+        return self._deviance(solution, solution.sigma)
+
+    def with_gradient(self, theta: Floats) -> tuple[float, Floats]:
+        """The deviance and its gradient."""
+        solution = self.solve(theta)
+        return self._deviance(solution, solution.sigma), self._slopes(solution, solution.sigma)
+
+    def solve(self, theta: Floats) -> Solution:
+        """The best fixed effects for given θ, by penalised least squares."""
+        loadings, x, y = self._loadings, self._fixed, self._response
+        entries = loadings.scaled(theta)
+        factor = loadings.factor(entries, self._ones)
+        reached = [loadings.backward(entries, column) for column in (*x.T, y)]
+        solved = factor.solve(np.column_stack(reached))
+        explained = solved[:, :-1]
+        fitted = [loadings.forward(entries, column) for column in explained.T]
+        whitened = x - np.column_stack(fitted)
+        information = x.T @ whitened
+        beta = np.asarray(np.linalg.solve(information, whitened.T @ y), np.float64)
+        effects = solved[:, -1] - explained @ beta
+        residuals = y - x @ beta - loadings.forward(entries, effects)
+        # As a sum of squares, because the difference of large numbers would lose digits.
+        rss = max(float(residuals @ residuals + effects @ effects), 1e-300)
+        return Solution(
+            beta=beta,
+            sigma=math.sqrt(rss / self._freedom),
+            information=information,
+            rss=rss,
+            entries=entries,
+            factor=factor,
+            whitened=whitened,
+            explained=explained,
+            residuals=residuals,
+            effects=effects,
+        )
+
+    def covariance(self, theta: Floats, sigma: float) -> Floats:
+        """The covariance of the fixed effects."""
+        return np.asarray(sigma**2 * np.linalg.inv(self.solve(theta).information))
+
+    def degrees_of_freedom(self, theta: Floats) -> Floats:
+        """Satterthwaite's approximation for each fixed effect, as in lmerTest.
+
+        ``2 v² / (g' A g)``: v the variance of the coefficient, g its gradient in the variance
+        parameters (θ, σ), A the covariance matrix of these.
+        """
+        solution = self.solve(theta)
+        precision = self._curvature(np.append(theta, solution.sigma)) / 2.0
+        values, vectors = np.linalg.eigh(precision)
+        # Where a variance is zero the likelihood is flat or falls: such directions say nothing.
+        safe = values > 1e-8 * max(values.max(), 1e-300)
+        spread = (vectors[:, safe] / values[safe]) @ vectors[:, safe].T
+        inverse = np.linalg.inv(solution.information)
+        variances = solution.sigma**2 * np.diag(inverse)
+        gradients = np.array(
+            [
+                *(
+                    2.0 * solution.sigma**2 * np.diag(inverse @ change @ inverse)
+                    for change in self._changes(solution)
+                ),
+                2.0 * variances / solution.sigma,
+            ]
+        )  # (parameters, coefficients)
+        spreads = np.einsum("pc,pq,qc->c", gradients, spread, gradients)
+        # Beyond a million there is no difference to the normal distribution.
+        return np.asarray(2.0 * variances**2 / np.maximum(spreads, 2e-6 * variances**2))
+
+    def _deviance(self, solution: Solution, sigma: float) -> float:
+        value = solution.factor.logdet + self._freedom * math.log(2.0 * math.pi * sigma**2)
+        value += solution.rss / sigma**2
+        if self._restricted:
+            value += float(np.linalg.slogdet(solution.information)[1])
+        return value
+
+    def _changes(self, solution: Solution) -> list[Floats]:
+        """``X'V⁻¹ Z dΛ Λ'Z' V⁻¹X`` for each parameter θ."""
+        loadings = self._loadings
+        return [
+            (loadings.values[:, row, None] * solution.whitened).T
+            @ solution.explained[loadings.columns[:, column]]
+            for row, column in loadings.places
+        ]
+
+    def _slopes(self, solution: Solution, sigma: float) -> Floats:
+        """Derivatives of the deviance in θ at a residual deviation."""
+        loadings = self._loadings
+        spread = loadings.spread(solution.entries, solution.factor.inverse())
+        slopes = np.empty(len(loadings.places))
+        for number, (row, column) in enumerate(loadings.places):
+            moved = solution.residuals * solution.effects[loadings.columns[:, column]]
+            slopes[number] = loadings.values[:, row] @ (spread[:, column] - moved / sigma**2)
+        if self._restricted:
+            inverse = np.linalg.inv(solution.information)
+            slopes -= [float(np.sum(inverse * change)) for change in self._changes(solution)]
+        return np.asarray(2.0 * slopes)
+
+    def _curvature(self, parameters: Floats) -> Floats:
+        """Second derivatives in (θ, σ), by central differences of the first."""
+        sizes = np.maximum(1.0, np.abs(parameters))
+        sizes[-1] = parameters[-1]  # so that the residual deviation stays positive
+        steps = np.diag(_STEP * sizes)
+        rows = [
+            (self._all_slopes(parameters + step) - self._all_slopes(parameters - step))
+            / (2.0 * step.sum())
+            for step in steps
+        ]
+        return np.asarray((np.array(rows) + np.array(rows).T) / 2.0)
+
+    def _all_slopes(self, parameters: Floats) -> Floats:
+        solution, sigma = self.solve(parameters[:-1]), float(parameters[-1])
+        of_sigma = 2.0 * (self._freedom / sigma - solution.rss / sigma**3)
+        return np.append(self._slopes(solution, sigma), of_sigma)

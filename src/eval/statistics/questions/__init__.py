@@ -1,0 +1,1 @@
+"""Analyses as configuration, and their answers."""

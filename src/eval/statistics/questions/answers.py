@@ -1,0 +1,59 @@
+"""Answers of an analysis as they come in, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from gardenpath.eval.statistics.questions import wording
+from gardenpath.eval.statistics.questions.analysis import Analysis, FittedPart
+
+Part = Mapping[str, str]
+
+
+class Answers:
+    """What has been found so far."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.sentences: list[str] = []
+        self.skipped: list[str] = []
+        self.fits: list[FittedPart] = []
+        self.parts: list[Part] = []
+
+    def add(self, table: str, part: Part, row: Mapping[str, Any]) -> None:
+        """Add a row about a part to a table."""
+        self.rows.setdefault(table, []).append({**part, **row})
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables, by name."""
+        return {name: pd.DataFrame(rows) for name, rows in self.rows.items()}
+
+
+def label(part: Part, *more: object) -> str:
+    """``CTB · verb-noun · syntax``: a part, and what in it is spoken of."""
+    names = [*(value for value in part.values() if value), *more]
+    return " · ".join(wording.readable(name) for name in names)
+
+
+def meaning(analysis: Analysis, rows: pd.DataFrame, column: str, value: object = None) -> str:
+    """What a (derived) column stands for: the values it was looked up from."""
+    rule = analysis.derive.get(column)
+    source = str(rule["from"]) if rule else column
+    if source not in rows.columns:
+        source = column
+    chosen = rows[source] if value is None else rows.loc[rows[column] == value, source]
+    return ", ".join(dict.fromkeys(wording.readable(name) for name in chosen.unique()))
+
+
+def template_values(analysis: Analysis, part: Part, rows: pd.DataFrame) -> dict[str, str]:
+    """What templates may speak of: the part, and the two ends of each derived predictor."""
+    values = {name: wording.readable(value) for name, value in part.items()}
+    for column in analysis.derive:
+        if column in rows.columns and rows[column].nunique() > 1:
+            ordered = sorted(rows[column].unique())
+            values[f"{column}_0"] = meaning(analysis, rows, column, ordered[0])
+            values[f"{column}_1"] = meaning(analysis, rows, column, ordered[-1])
+    return values

@@ -1,0 +1,235 @@
+"""What a mixed model answers, and what is said instead where it fails.
+
+Numbers of a model that failed never reach a sentence, a table of estimates or a figure. Outcomes
+are counted instead, and tested by exchanging them within items and whatever else the model has
+random effects of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gardenpath.eval.statistics.inference.permutation import PermutationTest, permutation_test
+from gardenpath.eval.statistics.mixed.coding import Coding, Floats, StatisticsError, coding_of
+from gardenpath.eval.statistics.mixed.design_matrix import grouping_factors
+from gardenpath.eval.statistics.mixed.mixed_fit import Failure, FixedEffect, MixedFit
+from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
+from gardenpath.eval.statistics.mixed.random_terms import identifiable
+from gardenpath.eval.statistics.questions import wording
+from gardenpath.eval.statistics.questions.analysis import Analysis, FittedPart
+from gardenpath.eval.statistics.questions.answers import (
+    Answers,
+    Part,
+    label,
+    meaning,
+    template_values,
+)
+from gardenpath.eval.statistics.questions.tidy import key
+
+INTERCEPT = "(Intercept)"
+
+_REASONS: dict[Failure, str] = {
+    "separation": "the mixed model has no finite estimate where all is right or all is wrong",
+    "divergence": "the estimates of the mixed model run off to infinity",
+    "no convergence": "the mixed model did not converge",
+}
+# Groups are named one by one in a sentence up to so many.
+_FEW_GROUPS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Substitute:
+    """What stands in for a model that failed: why, the raw results, and another test if any."""
+
+    reason: str
+    raw: str
+    strata: tuple[str, ...]
+    test: PermutationTest | None
+
+    @property
+    def name(self) -> str:
+        """What the test is called; empty if there is none."""
+        if self.test is None:
+            return ""
+        return f"permutation test within {wording.listed(self.strata)}".removesuffix(" within ")
+
+    @property
+    def numbers(self) -> str:
+        """The raw results, the test and the reason, as a sentence ends."""
+        tested = f"{self.name}, {wording.p_value(self.test.p)}" if self.test else ""
+        return "; ".join(filter(None, [self.raw, tested, self.reason]))
+
+
+def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers) -> None:
+    """Fit the model of an analysis to a part of its rows."""
+    for name in analysis.predictors:
+        if rows[name].nunique() < 2:
+            raise StatisticsError(f"only one value of {name}, {meaning(analysis, rows, name)}")
+    codings = _codings(analysis, rows)
+    formula, notes = identifiable(analysis.formula, rows, family=analysis.family)
+    fit = fit_mixed(formula, rows, family=analysis.family, codings=codings)
+    substitutes = {
+        effect.name: _substitute(analysis, fit, effect.name, rows, codings)
+        for effect in (fit.fixed if fit.failure else ())
+    }
+    strata = next((s.strata for s in substitutes.values() if s.test), None)
+    answers.fits.append(
+        FittedPart(part=part, formula=formula, codings=codings, fit=fit, strata=strata)
+    )
+    for effect in fit.fixed:
+        row = _effect_row(effect, substitutes.get(effect.name))
+        answers.add("coefficients", part, {"term": effect.name, **row})
+        if _is_asked(analysis, effect.name):
+            answers.add("estimates", part, {"term": label(part, effect.name), **row})
+            if cases := analysis.sentences.get(effect.name):
+                values = template_values(analysis, part, rows)
+                said = _sentence(cases, values, effect, substitutes.get(effect.name))
+                answers.sentences.append(said)
+    for random in fit.random_table().to_dict("records"):
+        answers.add("random effects", part, random)
+    answers.add("fits", part, _fit_row(fit, notes))
+
+
+def _codings(analysis: Analysis, rows: pd.DataFrame) -> dict[str, Coding]:
+    """Factors as the analysis codes them; texts of which it says nothing get treatment coding."""
+    codings = {}
+    for name in analysis.predictors:
+        rule = analysis.codings.get(name, {})
+        if not rule and pd.api.types.is_numeric_dtype(rows[name]):
+            continue
+        order = [
+            level
+            for wanted in rule.get("levels", ())
+            for level in rows[name].astype(str).unique()
+            if key(level) == key(wanted)
+        ]
+        coding = coding_of(rows[name], kind=rule.get("kind", "treatment"), order=order)
+        assert coding is not None, "predictors with one value were refused before"
+        codings[name] = coding
+    return codings
+
+
+def _is_asked(analysis: Analysis, effect: str) -> bool:
+    """Whether an effect is what the question is about."""
+    if analysis.sentences:
+        return effect in analysis.sentences
+    return effect != INTERCEPT or not analysis.predictors
+
+
+def _substitute(
+    analysis: Analysis,
+    fit: MixedFit,
+    effect: str,
+    rows: pd.DataFrame,
+    codings: Mapping[str, Coding],
+) -> _Substitute:
+    """What can be said of an effect without the model that failed."""
+    assert fit.failure is not None
+    predictor = next((name for name in analysis.predictors if effect.split("[")[0] == name), None)
+    strata = grouping_factors(fit.formula)
+    reason = _REASONS[fit.failure]
+    if predictor is None:
+        return _Substitute(reason=reason, raw="", strata=strata, test=None)
+    test = _permuted(analysis, rows, codings, strata)
+    return _Substitute(reason=reason, raw=_raw(analysis, rows, predictor), strata=strata, test=test)
+
+
+def _permuted(
+    analysis: Analysis,
+    rows: pd.DataFrame,
+    codings: Mapping[str, Coding],
+    strata: tuple[str, ...],
+) -> PermutationTest | None:
+    """The test of the only predictor of a binomial model, by exchanges within strata."""
+    if len(analysis.predictors) != 1 or analysis.family != "binomial":
+        return None
+    values = _values(rows, analysis.predictors[0], codings)
+    if values is None:
+        return None
+    columns = [rows[name].astype(str) for name in strata]
+    names = ["\t".join(row) for row in zip(*columns, strict=True)] or [""] * len(rows)
+    return permutation_test(values, rows[analysis.measured].to_numpy(), names)
+
+
+def _values(rows: pd.DataFrame, predictor: str, codings: Mapping[str, Coding]) -> Floats | None:
+    """The predictor as one number per row; None for a factor of more than two levels."""
+    if predictor not in codings:
+        return np.asarray(rows[predictor], dtype=np.float64)
+    columns = codings[predictor].columns(rows[predictor].tolist())
+    return columns[:, 0] if columns.shape[1] == 1 else None
+
+
+def _raw(analysis: Analysis, rows: pd.DataFrame, predictor: str) -> str:
+    """Counts of what is right, or means, for each value of a predictor."""
+    found = rows.groupby(predictor, sort=True)[analysis.measured].agg(["sum", "count"])
+    if len(found) > _FEW_GROUPS:
+        return ""
+    before = "" if predictor in analysis.derive else f"{wording.readable(predictor)} "
+    groups = [
+        (before + meaning(analysis, rows, predictor, value), float(total), int(count))
+        for value, total, count in found.itertuples()
+    ]
+    if analysis.family == "binomial":
+        return wording.counts(groups)
+    return wording.means([(name, total / count) for name, total, count in groups])
+
+
+def _sentence(
+    cases: Mapping[str, str],
+    values: Mapping[str, str],
+    effect: FixedEffect,
+    substitute: _Substitute | None,
+) -> str:
+    if substitute is None:
+        numbers = wording.coefficient(
+            effect.estimate, effect.standard_error, effect.statistic, effect.df, effect.p
+        )
+        return wording.sentence(
+            cases, values, estimate=effect.estimate, p=effect.p, numbers=numbers
+        )
+    if substitute.test is None:
+        return wording.undecided(cases, values, numbers=substitute.numbers)
+    test = substitute.test
+    return wording.sentence(
+        cases, values, estimate=test.excess, p=test.p, numbers=substitute.numbers
+    )
+
+
+def _effect_row(effect: FixedEffect, substitute: _Substitute | None) -> dict[str, Any]:
+    row = {
+        "estimate": effect.estimate,
+        "standard_error": effect.standard_error,
+        "statistic": effect.statistic,
+        "df": effect.df,
+        "p": effect.p,
+        "low": effect.low,
+        "high": effect.high,
+        "test": "z test" if effect.df is None else "t test",
+        "remark": "",
+    }
+    if substitute is None:
+        return row
+    return {
+        **dict.fromkeys(row, math.nan),
+        "p": substitute.test.p if substitute.test else math.nan,
+        "test": substitute.name,
+        "remark": substitute.reason,
+    }
+
+
+def _fit_row(fit: MixedFit, notes: list[str]) -> dict[str, Any]:
+    return {
+        "formula": fit.formula,
+        "n": fit.n,
+        "log_likelihood": fit.log_likelihood,
+        "converged": fit.converged,
+        "singular": fit.singular,
+        "engine": fit.engine,
+        "notes": "; ".join([*notes, *fit.warnings]),
+    }

@@ -1,0 +1,170 @@
+"""Formulas as text: recursive descent, with the place of every mistake.
+
+::
+
+    claim      = comparison { ( "&" | "|" ) comparison }
+    comparison = sum [ ( "<" | ">" | "=" ) sum ]
+    sum        = operand { ( "+" | "-" ) operand }
+    operand    = term | number | "(" claim ")" | "[" claim "]"
+
+``&`` and ``|`` have the same rank and are read from left to right, as SyntaxGym reads them. One
+rule serves quantities and claims, since a bracket may hold either; what may stand where is checked
+as the tree is built.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Literal, NoReturn, cast
+
+from gardenpath.errors import GardenpathError
+from gardenpath.eval.suites.design.formula_tree import (
+    And,
+    Arithmetic,
+    Claim,
+    Comparison,
+    Node,
+    Number,
+    Or,
+    Term,
+    Value,
+)
+
+_BLANKS = re.compile(r"\s*")
+_TERM = re.compile(r"\(\s*([^;()\[\]%]*?)\s*;\s*%\s*([^%]*?)\s*%\s*\)")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_CLOSING = {"(": ")", "[": "]"}
+
+# Deeper than any linguist nests, shallower than Python's stack.
+_DEEPEST = 50
+
+
+class FormulaError(GardenpathError):
+    """A formula that cannot be read or used. ``position`` counts characters from 0."""
+
+    def __init__(self, problem: str, *, text: str, position: int | None = None) -> None:
+        self.problem = problem
+        self.text = text
+        self.position = position
+        place = "" if position is None else f", character {position + 1}"
+        super().__init__(f"formula {text!r}{place}: {problem}")
+
+
+def parse(text: str) -> Node:
+    """The tree of a formula."""
+    parser = _Parser(text)
+    tree = parser.claim()
+    if parser.position < len(text):
+        parser.fail(f"{text[parser.position]!r} is not expected here")
+    return tree
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self.depth = 0
+        self.advance(0)
+
+    def fail(self, problem: str, position: int | None = None) -> NoReturn:
+        place = self.position if position is None else position
+        raise FormulaError(problem, text=self.text, position=place)
+
+    def advance(self, position: int) -> None:
+        found = _BLANKS.match(self.text, position)
+        self.position = found.end() if found else position
+
+    def next_is(self, signs: str) -> bool:
+        sign = self.text[self.position : self.position + 1]
+        return sign != "" and sign in signs
+
+    def take(self, signs: str) -> str:
+        """The sign that comes next if it is one of ``signs``, else nothing."""
+        if not self.next_is(signs):
+            return ""
+        sign = self.text[self.position]
+        self.advance(self.position + 1)
+        return sign
+
+    def claim(self) -> Node:
+        start = self.position
+        tree = self.comparison()
+        while self.next_is("&|"):
+            sign = self.text[self.position]
+            parts = [self.as_claim(tree, start, sign)]
+            while self.take(sign):
+                place = self.position
+                parts.append(self.as_claim(self.comparison(), place, sign))
+            tree = And(tuple(parts)) if sign == "&" else Or(tuple(parts))
+        return tree
+
+    def comparison(self) -> Node:
+        start = self.position
+        left = self.sum()
+        operator = self.take("<>=")
+        if not operator:
+            return left
+        left = self.as_value(left, start, operator)
+        start = self.position
+        right = self.as_value(self.sum(), start, operator)
+        if self.next_is("<>="):
+            self.fail("a comparison compares two quantities; join two comparisons by &")
+        return Comparison(left, cast(Literal["<", ">", "="], operator), right)
+
+    def sum(self) -> Node:
+        start = self.position
+        total = self.operand()
+        while operator := self.take("+-"):
+            left = self.as_value(total, start, operator)
+            place = self.position
+            right = self.as_value(self.operand(), place, operator)
+            total = Arithmetic(left, cast(Literal["+", "-"], operator), right)
+        return total
+
+    def operand(self) -> Node:
+        if found := _TERM.match(self.text, self.position):
+            return self.term(found)
+        if found := _NUMBER.match(self.text, self.position):
+            return self.number(found)
+        if self.next_is("(["):
+            return self.group()
+        rest = self.text[self.position : self.position + 1]
+        seen = f"not {rest!r}" if rest else "but the formula ends"
+        self.fail(f"a term such as (noun;%match%) or a number is expected, {seen}")
+
+    def group(self) -> Node:
+        start = self.position
+        opening = self.take("([")
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.fail(f"brackets are nested more than {_DEEPEST} deep", start)
+        inside = self.claim()
+        if not self.take(_CLOSING[opening]):
+            self.fail(f"{opening!r} of character {start + 1} is not closed here")
+        self.depth -= 1
+        return inside
+
+    def term(self, found: re.Match[str]) -> Term:
+        region, condition = found.groups()
+        if not region or not condition:
+            self.fail("a term names a region and a condition: (noun;%match%)")
+        self.advance(found.end())
+        return Term(region, condition)
+
+    def number(self, found: re.Match[str]) -> Number:
+        value = float(found.group())
+        if not math.isfinite(value):
+            self.fail(f"{found.group()} is too large a number")
+        self.advance(found.end())
+        return Number(value)
+
+    def as_value(self, node: Node, start: int, operator: str) -> Value:
+        if isinstance(node, Comparison | And | Or):
+            self.fail(f"{operator!r} takes quantities, and this is a comparison", start)
+        return node
+
+    def as_claim(self, node: Node, start: int, operator: str) -> Claim:
+        if not isinstance(node, Comparison | And | Or):
+            self.fail(f"{operator!r} joins comparisons, and this is a quantity", start)
+        return node

@@ -1,0 +1,1 @@
+"""Suites as files, our own and others'."""

@@ -1,0 +1,72 @@
+"""Minimal pairs in JSON lines, as BLiMP has them, in all its spellings.
+
+Every line holds ``sentence_good`` and ``sentence_bad``. The name of the paradigm is ``UID`` in
+BLiMP and ZhoBLiMP and ``paradigm`` (or ``Paradigm``) in SLING; the class of phenomenon is
+``linguistics_term`` in BLiMP and ``phenomenon`` (or ``Phenomenon``) in the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gardenpath.errors import InputError
+from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.formats.minimal_pairs import Pair, pair_suite
+from gardenpath.settings.check import nearest
+from gardenpath.store.files import read_text
+
+_GOOD = ("sentence_good", "good_sentence")
+_BAD = ("sentence_bad", "bad_sentence")
+_LABELS = {
+    "paradigm": ("UID", "paradigm", "Paradigm"),
+    "phenomenon": ("linguistics_term", "phenomenon", "Phenomenon"),
+    "field": ("field",),
+}
+
+
+def load_blimp(path: str | Path, *, name: str = "", language: str | None = None) -> Suite:
+    """Read a file of pairs. The suite is called as its one paradigm is, else as the file.
+
+    Paradigm, phenomenon and field label the items, so that results can be broken down by them.
+    """
+    pairs = list(_pairs(path))
+    paradigms = {pair.labels.get("paradigm", "") for pair in pairs}
+    phenomena = {pair.labels.get("phenomenon", "") for pair in pairs}
+    called = name or (paradigms.pop() if len(paradigms) == 1 else "") or Path(path).stem
+    kind = phenomena.pop() if len(phenomena) == 1 else ""
+    return pair_suite(pairs, path=path, name=called, language=language, kind=kind)
+
+
+def _pairs(path: str | Path) -> Iterator[Pair]:
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            yield _pair(line, number, path)
+
+
+def _pair(line: str, number: int, path: str | Path) -> Pair:
+    try:
+        entry = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"is not JSON: {error.msg}", path=path, line=number) from error
+    if not isinstance(entry, dict):
+        raise InputError("a line must be a JSON object", path=path, line=number)
+    good, bad = _sentence(entry, _GOOD, number, path), _sentence(entry, _BAD, number, path)
+    labels = {
+        label: str(entry[key])
+        for label, spellings in _LABELS.items()
+        if (key := next((each for each in spellings if each in entry), None)) is not None
+    }
+    return Pair(good, bad, number, labels)
+
+
+def _sentence(
+    entry: Mapping[str, Any], spellings: tuple[str, ...], number: int, path: str | Path
+) -> str:
+    for key in spellings:
+        if isinstance(entry.get(key), str):
+            return str(entry[key])
+    hint = nearest(spellings[0], entry)
+    raise InputError(f"no {spellings[0]!r}", path=path, line=number, remedy=hint)

@@ -1,0 +1,252 @@
+"""The YAML form of a suite, which linguists write and read.
+
+The conditions of an item are lines with ``|`` between regions and blanks between words::
+
+    name: mandarin/classifier_noun/none
+    language: zh
+    spaced: false
+    critical: [noun]
+    differing: [classifier]
+    regions: [context, classifier, noun, end]
+    predictions:
+      mismatch: (noun;%mismatch%) > (noun;%match%)
+    items:
+      1:
+        match: 他 看见 了 一 | 只 | 猫 | 。
+        mismatch: 他 看见 了 一 | 本 | 猫 | 。
+
+A condition may have a list of lines, whose surprisals are averaged, and an item ``labels``. What
+else is to be said about the suite (author, tags) stands in ``meta``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import yaml
+
+from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Formula, FormulaError
+from gardenpath.eval.suites.design.suite import (
+    Item,
+    Metric,
+    Prediction,
+    Suite,
+    SuiteError,
+    Variant,
+    named,
+    split_words,
+)
+from gardenpath.eval.suites.formats.syntaxgym import OWN_META
+from gardenpath.eval.suites.formats.yaml_nodes import Entry, YamlNodes, flow, scalar
+from gardenpath.settings.check import nearest
+
+_REQUIRED = ("name", "language", "regions", "predictions", "items")
+_TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
+_FLAGS = ("spaced", "normalised")
+_LISTS = ("conditions", "critical", "differing", "regions")
+_KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "meta", "predictions", "items")
+_LABELS = "labels"
+
+
+def load_compact(path: str | Path) -> Suite:
+    """Read a suite; mistakes are reported with file and line."""
+    return _Reader(YamlNodes(str(path))).suite()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    nodes: YamlNodes
+
+    def suite(self) -> Suite:
+        root = self.nodes.root()
+        entries = self.nodes.mapping(root, "a suite")
+        for name, entry in entries.items():
+            if name not in _KEYS:
+                hint = nearest(name, _KEYS)
+                raise self.nodes.error(f"a suite has no entry {name!r}", entry.key, hint)
+        if missing := [name for name in _REQUIRED if name not in entries]:
+            raise self.nodes.error(f"{', '.join(missing)} missing", root)
+        settings: dict[str, Any] = {
+            **{name: self.text(entries[name], name) for name in _TEXTS if name in entries},
+            **{name: self.flag(entries[name], name) for name in _FLAGS if name in entries},
+        }
+        lists = {name: self.names(entries[name], name) for name in _LISTS if name in entries}
+        for name in ("critical", "differing"):
+            for region in lists.get(name, ()):
+                self.known(region, lists["regions"], f"{name}: region", entries[name].value)
+        items = self.items(entries["items"].value, lists["regions"], lists.get("conditions"))
+        conditions = lists.setdefault("conditions", _conditions(items))
+        predictions = self.predictions(entries["predictions"].value, lists["regions"], conditions)
+        metric = self.metric(entries.get("metric"))
+        meta = self.meta(entries.get("meta"))
+        settings.update(lists)
+        return Suite(**settings, metric=metric, meta=meta, items=items, predictions=predictions)
+
+    def text(self, entry: Entry, name: str) -> str:
+        return self.nodes.text(entry.value, name).strip()
+
+    def flag(self, entry: Entry, name: str) -> bool:
+        return self.nodes.choice(entry.value, name, ("true", "false")) == "true"
+
+    def metric(self, entry: Entry | None) -> Metric:
+        chosen = self.nodes.choice(entry.value, "metric", get_args(Metric)) if entry else "sum"
+        return cast(Metric, chosen)
+
+    def meta(self, entry: Entry | None) -> dict[str, Any]:
+        found = self.nodes.mapping(entry.value, "meta") if entry else {}
+        for name, one in found.items():
+            if name in OWN_META:
+                raise self.nodes.error(f"meta: {name!r} is said by the suite itself", one.key)
+        return {name: self.nodes.plain(one.value, f"meta: {name}") for name, one in found.items()}
+
+    def names(self, entry: Entry, what: str) -> tuple[str, ...]:
+        found: list[str] = []
+        for node in self.nodes.items(entry.value):
+            name = self.nodes.text(node, what)
+            if name in found:
+                raise self.nodes.error(f"{what}: {name!r} stands twice", node)
+            found.append(name)
+        return tuple(found)
+
+    def known(self, name: str, valid: Iterable[str], what: str, node: yaml.Node) -> None:
+        names = tuple(valid)
+        if name not in names:
+            raise self.nodes.error(f"{what} {name!r} is not known", node, nearest(name, names))
+
+    def predictions(
+        self, node: yaml.Node, regions: tuple[str, ...], conditions: tuple[str, ...]
+    ) -> tuple[Prediction, ...]:
+        numbers = tuple(str(number) for number in range(1, len(regions) + 1))
+        found = []
+        for name, entry in self.nodes.mapping(node, "predictions").items():
+            try:
+                formula = Formula.parse(self.nodes.text(entry.value, f"prediction {name}"))
+            except FormulaError as error:
+                raise self.nodes.error(f"prediction {name}: {error}", entry.value) from error
+            for term in formula.terms:
+                what = f"prediction {name}:"
+                places = (*regions, *numbers, WHOLE_SENTENCE)
+                self.known(term.region, places, f"{what} region", entry.value)
+                self.known(term.condition, conditions, f"{what} condition", entry.value)
+            found.append(Prediction(name, named(formula, regions)))
+        return tuple(found)
+
+    def items(
+        self, node: yaml.Node, regions: tuple[str, ...], conditions: tuple[str, ...] | None
+    ) -> tuple[Item, ...]:
+        found: dict[int, Item] = {}
+        for key, entry in self.nodes.mapping(node, "items").items():
+            if not key.isdecimal():
+                raise self.nodes.error(f"item {key!r}: items are numbered", entry.key)
+            if int(key) in found:
+                raise self.nodes.error(f"item {int(key)} stands twice", entry.key)
+            found[int(key)] = self.item(int(key), entry.value, regions, conditions)
+        if not found:
+            raise self.nodes.error("a suite has at least one item", node)
+        return tuple(found.values())
+
+    def item(
+        self,
+        number: int,
+        node: yaml.Node,
+        regions: tuple[str, ...],
+        conditions: tuple[str, ...] | None,
+    ) -> Item:
+        variants = []
+        labels: dict[str, str] = {}
+        for name, entry in self.nodes.mapping(node, f"item {number}").items():
+            if name == _LABELS:
+                labels = self.labels(entry, number)
+                continue
+            if conditions is not None:
+                self.known(name, conditions, f"item {number}: condition", entry.key)
+            for line in self.nodes.items(entry.value):
+                variants.append(self.variant(name, line, number, regions))
+        return Item(number, tuple(variants), labels)
+
+    def labels(self, entry: Entry, number: int) -> dict[str, str]:
+        what = f"the labels of item {number}"
+        return {
+            name: self.text(label, name)
+            for name, label in self.nodes.mapping(entry.value, what).items()
+        }
+
+    def variant(
+        self, condition: str, node: yaml.Node, number: int, regions: tuple[str, ...]
+    ) -> Variant:
+        what = f"item {number}, {condition}"
+        parts = self.nodes.text(node, what).split("|")
+        if len(parts) != len(regions):
+            raise self.nodes.error(
+                f"{what}: {len(parts)} regions where the suite has {len(regions)}",
+                node,
+                f"{len(regions) - 1} bars between {' | '.join(regions)}",
+            )
+        words = tuple(split_words(part) for part in parts)
+        if not any(words):
+            raise self.nodes.error(f"{what}: no words", node)
+        return Variant(condition, words)
+
+
+def _conditions(items: Iterable[Item]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(v.condition for item in items for v in item.variants))
+
+
+def dump_compact(suite: Suite) -> str:
+    """The suite as YAML, which loads to the same suite.
+
+    Variants of one condition stand together, in the order in which the item has them.
+    """
+    return "\n".join([*_head(suite), *_predictions(suite), "items:", *_items(suite)]) + "\n"
+
+
+def _head(suite: Suite) -> Iterator[str]:
+    for name in _TEXTS:
+        if text := getattr(suite, name):
+            yield f"{name}: {scalar(text)}"
+    yield f"spaced: {str(suite.spaced).lower()}"
+    if suite.metric != "sum":
+        yield f"metric: {suite.metric}"
+    if suite.normalised:
+        yield "normalised: true"
+    for name in ("critical", "differing", "regions"):
+        if names := getattr(suite, name):
+            yield f"{name}: {flow(names)}"
+    if suite.conditions != _conditions(suite.items):
+        yield f"conditions: {flow(suite.conditions)}"
+    if suite.meta:
+        yield f"meta: {flow(suite.meta)}"
+
+
+def _predictions(suite: Suite) -> Iterator[str]:
+    yield "predictions:" if suite.predictions else "predictions: {}"
+    for prediction in suite.predictions:
+        yield f"  {scalar(prediction.name)}: {scalar(str(prediction.formula))}"
+
+
+def _items(suite: Suite) -> Iterator[str]:
+    for item in suite.items:
+        yield f"  {item.number}:"
+        if item.labels:
+            yield f"    {_LABELS}: {flow(item.labels)}"
+        for condition in dict.fromkeys(variant.condition for variant in item.variants):
+            if condition == _LABELS:
+                raise SuiteError(f"{suite.name}: no condition can be called {_LABELS!r} in YAML")
+            lines = [scalar(_line(suite, v)) for v in item.of_condition(condition)]
+            if len(lines) == 1:
+                yield f"    {scalar(condition)}: {lines[0]}"
+            else:
+                yield f"    {scalar(condition)}:"
+                yield from (f"      - {line}" for line in lines)
+
+
+def _line(suite: Suite, variant: Variant) -> str:
+    for word in variant.words:
+        if "|" in word or split_words(word) != (word,):
+            raise SuiteError(f"{suite.name}: the word {word!r} cannot stand between bars")
+    return "|".join(f" {' '.join(words)} " if words else " " for words in variant.regions).strip(
+        " "
+    )

@@ -1,0 +1,137 @@
+"""Pairs of sentences, one good and one bad, as suites that compare whole sentences.
+
+English sentences are split at blanks, with punctuation and clitics apart, as treebanks write them:
+``She doesn't like Bill's dog.`` has the words ``She does n't like Bill 's dog .``. Full stops of
+titles and initials (``Mr.``, ``J.``) stay with their word except at the end of the sentence.
+
+Chinese is never segmented by guessing. Where a file has blanks between words, these are the words;
+where it has none, each character is a word, except that letters and digits of other scripts that
+follow each other stay together. A file may not mix the two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gardenpath.errors import InputError
+from gardenpath.eval.suites.design.formula import Formula
+from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant, split_words
+
+GOOD, BAD = "good", "bad"
+REGION = "sentence"
+PREDICTION = Prediction("good_preferred", Formula.parse(f"(*;%{BAD}%) > (*;%{GOOD}%)"))
+
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_CHARACTERS = re.compile(r"[A-Za-z0-9]+|\S")
+_OPENING = re.compile(r"[\"'“‘(\[{]")
+_CLOSING = re.compile(r"(?:\.{2,}|[.,;:!?\"'”’…)\]}])$")
+_CLITIC = re.compile(r"(?i)(.+?)(n['’]t|['’](?:s|re|ve|ll|d|m))")
+_ABBREVIATION = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|(?:[A-Za-z]\.)*[A-Za-z])\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A minimal pair as a file has it."""
+
+    good: str
+    bad: str
+    line: int
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def has_han(text: str) -> bool:
+    """Whether a text has Chinese characters."""
+    return _HAN.search(text) is not None
+
+
+def pair_suite(
+    pairs: Sequence[Pair],
+    *,
+    path: str | Path,
+    name: str,
+    language: str | None = None,
+    kind: str = "",
+) -> Suite:
+    """A suite of minimal pairs; without ``language`` it is Chinese if there is any character of it.
+
+    A word of a language other than Chinese is what stands between blanks, less its punctuation.
+    """
+    if not pairs:
+        raise InputError("holds no pairs", path=path)
+    written = "zh" if any(has_han(pair.good + pair.bad) for pair in pairs) else "en"
+    chosen = language or written
+    is_chinese = chosen.split("-")[0] in ("zh", "cmn", "yue")
+    split: Callable[[str], tuple[str, ...]] = english_words
+    if is_chinese:
+        split = split_words if _has_blanks(pairs, path) else characters
+    items = tuple(_item(number, pair, split, path) for number, pair in enumerate(pairs, start=1))
+    return Suite(
+        name=name,
+        language=chosen,
+        regions=(REGION,),
+        conditions=(GOOD, BAD),
+        predictions=(PREDICTION,),
+        items=items,
+        kind=kind,
+        spaced=not is_chinese,
+        critical=(REGION,),
+    )
+
+
+def _item(
+    number: int, pair: Pair, split: Callable[[str], tuple[str, ...]], path: str | Path
+) -> Item:
+    variants = []
+    for condition, sentence in ((GOOD, pair.good), (BAD, pair.bad)):
+        words = split(sentence)
+        if not words:
+            raise InputError(f"the {condition} sentence is empty", path=path, line=pair.line)
+        variants.append(Variant(condition, (words,)))
+    return Item(number, tuple(variants), dict(pair.labels))
+
+
+def _has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
+    """Whether words are separated by blanks, which holds for all pairs or for none."""
+    separated = [
+        any(len(split_words(sentence)) > 1 for sentence in (pair.good, pair.bad)) for pair in pairs
+    ]
+    if len(set(separated)) > 1:
+        line = next(p.line for p, each in zip(pairs, separated, strict=True) if not each)
+        remedy = "put blanks between words in all lines or in none"
+        problem = "no blanks between words, unlike in other lines of the file"
+        raise InputError(problem, path=path, line=line, remedy=remedy)
+    return separated[0]
+
+
+def characters(sentence: str) -> tuple[str, ...]:
+    """Every character as a word; Latin letters and digits in a row are one."""
+    return tuple(_CHARACTERS.findall(sentence))
+
+
+def english_words(sentence: str) -> tuple[str, ...]:
+    """Words, punctuation and clitics, as treebanks separate them."""
+    chunks = split_words(sentence)
+    found: list[str] = []
+    for place, chunk in enumerate(chunks):
+        before, word, after = _peel(chunk, is_last=place == len(chunks) - 1)
+        clitic = _CLITIC.fullmatch(word)
+        middle = list(clitic.groups()) if clitic else [word] if word else []
+        found += [*before, *middle, *after]
+    return tuple(found)
+
+
+def _peel(chunk: str, *, is_last: bool) -> tuple[list[str], str, list[str]]:
+    before: list[str] = []
+    after: list[str] = []
+    while (sign := _OPENING.match(chunk)) and len(chunk) > 1 and not _CLITIC.fullmatch(f"x{chunk}"):
+        before.append(sign.group())
+        chunk = chunk[sign.end() :]
+    while sign := _CLOSING.search(chunk):
+        if not is_last and not after and _ABBREVIATION.fullmatch(chunk):
+            break
+        after.insert(0, sign.group())
+        chunk = chunk[: sign.start()]
+    return before, chunk, after

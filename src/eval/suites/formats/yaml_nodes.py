@@ -1,0 +1,139 @@
+"""YAML read as nodes that remember their lines, so that every mistake has a place.
+
+Values are taken as they are written: ``no`` is a word, not false.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import yaml
+from yaml.constructor import SafeConstructor
+
+from gardenpath.errors import InputError
+from gardenpath.settings.check import nearest
+from gardenpath.store.files import read_text
+
+_QUOTES = "put quotation marks around text that begins with a sign such as [ or | or holds ': '"
+
+# The same loader written in C, where PyYAML was built with it.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+# Several words without any sign that YAML knows: most lines of most suites.
+_SURELY_PLAIN = re.compile(r"(?=.+ )[^\W\d_][\w |.'’，。？！、；-]*[\w.'’，。？！]")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key of a mapping and its value."""
+
+    key: yaml.Node
+    value: yaml.Node
+
+
+@dataclass(frozen=True, slots=True)
+class YamlNodes:
+    """The nodes of one file."""
+
+    path: str
+
+    def root(self) -> yaml.Node:
+        """The whole file as one node. The safe loader resolves nothing but plain data."""
+        text = read_text(self.path)
+        try:
+            node: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else None
+            problem = error.problem or "is not YAML"
+            raise InputError(problem, path=self.path, line=line, remedy=_QUOTES) from error
+        except yaml.YAMLError as error:
+            raise InputError(f"is not YAML: {error}", path=self.path) from error
+        if node is None:
+            raise InputError("is empty", path=self.path)
+        return node
+
+    def error(self, problem: str, node: yaml.Node, remedy: str = "") -> InputError:
+        """An error with the line of a node."""
+        line = node.start_mark.line + 1
+        return InputError(problem, path=self.path, line=line, remedy=remedy)
+
+    def mapping(self, node: yaml.Node, what: str) -> dict[str, Entry]:
+        """Keys and values; no key may stand twice."""
+        if not isinstance(node, yaml.MappingNode):
+            raise self.error(f"{what} must be lines of the form 'key: value'", node)
+        found: dict[str, Entry] = {}
+        for key, value in node.value:
+            name = self.text(key, f"a key of {what}")
+            if name in found:
+                first = found[name].key.start_mark.line + 1
+                raise self.error(f"{name!r} stands twice in {what}", key, f"first in line {first}")
+            found[name] = Entry(key, value)
+        return found
+
+    def text(self, node: yaml.Node, what: str) -> str:
+        """A single value, as written."""
+        if not isinstance(node, yaml.ScalarNode):
+            raise self.error(f"{what} must be text", node, _QUOTES)
+        return str(node.value)
+
+    def items(self, node: yaml.Node) -> list[yaml.Node]:
+        """The elements of a list; anything else is a list of one."""
+        return list(node.value) if isinstance(node, yaml.SequenceNode) else [node]
+
+    def choice(self, node: yaml.Node, what: str, choices: tuple[str, ...]) -> str:
+        """One of a few values."""
+        chosen = self.text(node, what)
+        if chosen not in choices:
+            raise self.error(f"{what}: {chosen!r} is not known", node, nearest(chosen, choices))
+        return chosen
+
+    def plain(self, node: yaml.Node, what: str) -> Any:
+        """A value of any depth, with the types of YAML; what JSON cannot say is refused."""
+        try:
+            return json.loads(json.dumps(SafeConstructor().construct_document(node)))
+        except (yaml.YAMLError, TypeError, ValueError) as error:
+            remedy = "put dates and the like in quotation marks"
+            raise self.error(f"{what} must be text, numbers or lists", node, remedy) from error
+
+
+def flow(value: Any) -> str:
+    """A value of any depth as YAML on one line."""
+    if isinstance(value, str):
+        return scalar(value, in_brackets=True)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{flow(name)}: {flow(one)}' for name, one in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(flow, value))}]"
+    dumped: str = yaml.safe_dump([value], default_flow_style=True)
+    return dumped.strip()[1:-1]
+
+
+@lru_cache(maxsize=10_000)
+def scalar(text: str, *, in_brackets: bool = False) -> str:
+    """Text as YAML: plain where that reads back as the same text, else in quotation marks."""
+    return text if _is_plain(text, in_brackets) else _quoted(text)
+
+
+def _is_plain(text: str, in_brackets: bool) -> bool:
+    if _SURELY_PLAIN.fullmatch(text):
+        return True
+    probe = f"{{key: {text}}}" if in_brackets else f"key: {text}"
+    try:
+        node = yaml.compose(probe, Loader=_LOADER)
+    except yaml.YAMLError:
+        return False
+    if not isinstance(node, yaml.MappingNode) or len(node.value) != 1:
+        return False
+    value = node.value[0][1]
+    is_text = isinstance(value, yaml.ScalarNode) and value.tag == "tag:yaml.org,2002:str"
+    return is_text and not value.style and value.value == text
+
+
+def _quoted(text: str) -> str:
+    dumped = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=float("inf"))
+    return dumped.rstrip("\n")

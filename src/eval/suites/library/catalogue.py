@@ -1,0 +1,108 @@
+"""What suites there are: a table with counts and examples, and suites written to files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.table import Table
+from rich.text import Text
+
+from gardenpath.eval.suites.design.suite import Suite, SuiteError
+from gardenpath.eval.suites.formats.compact import dump_compact
+from gardenpath.eval.suites.formats.syntaxgym import dump_syntaxgym
+from gardenpath.settings.check import nearest
+from gardenpath.store.files import write_text
+
+Form = Literal["syntaxgym", "text", "compact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One suite. ``example`` has the conditions of the first item and a sentence of each."""
+
+    name: str
+    language: str
+    kind: str
+    modifier: str
+    items: int
+    sentences: int
+    conditions: tuple[str, ...]
+    predictions: tuple[str, ...]
+    example: tuple[tuple[str, str], ...]
+
+
+def rows(suites: Iterable[Suite]) -> list[Row]:
+    """A row per suite; ``sentences`` counts different ones."""
+    return [
+        Row(
+            name=suite.name,
+            language=suite.language,
+            kind=suite.kind,
+            modifier=suite.modifier,
+            items=len(suite.items),
+            sentences=len(suite.sentences),
+            conditions=suite.conditions,
+            predictions=tuple(str(one.formula) for one in suite.predictions),
+            example=_example(suite),
+        )
+        for suite in suites
+    ]
+
+
+def _example(suite: Suite) -> tuple[tuple[str, str], ...]:
+    if not suite.items:
+        return ()
+    first: dict[str, str] = {}
+    for variant in suite.items[0].variants:
+        first.setdefault(variant.condition, suite.text(variant))
+    return tuple(first.items())
+
+
+def table(entries: Sequence[Row], *, examples: bool = True) -> Table:
+    """The catalogue for the terminal."""
+    found = Table(title="Test suites", title_justify="left", show_lines=examples)
+    found.add_column("suite", overflow="fold")
+    found.add_column("language")
+    for heading in ("items", "sentences", "conditions"):
+        found.add_column(heading, justify="right")
+    if examples:
+        found.add_column("example", overflow="fold")
+    for entry in entries:
+        counts = (f"{entry.items:,}", f"{entry.sentences:,}", str(len(entry.conditions)))
+        lines = "\n".join(f"{name}: {text}" for name, text in entry.example)
+        cells = (entry.name, entry.language, *counts, *([lines] if examples else []))
+        # Square brackets in a sentence are no markup.
+        found.add_row(*map(Text, cells))
+    return found
+
+
+def dump_text(suite: Suite) -> str:
+    """One sentence per line, items one after the other, blanks between the words.
+
+    Blanks also where the language has none: other programs then see the words that are meant.
+    """
+    lines = (" ".join(variant.words) for item in suite.items for variant in item.variants)
+    return "".join(f"{line}\n" for line in lines)
+
+
+_FORMS: Mapping[str, tuple[str, Callable[[Suite], str]]] = {
+    "syntaxgym": (".json", dump_syntaxgym),
+    "text": (".txt", dump_text),
+    "compact": (".yaml", dump_compact),
+}
+
+
+def export(suite: Suite, folder: Path, form: Form = "syntaxgym") -> Path:
+    """Write a suite into a folder, under its name with ``_`` for slashes, and say where."""
+    if form not in _FORMS:
+        raise SuiteError(f"suites are not exported as {form!r}; {nearest(form, _FORMS)}")
+    suffix, dump = _FORMS[form]
+    # The name may come from somebody else's file and must not lead out of the folder.
+    stem = re.sub(r"[^\w-]+", "_", suite.name).strip("_") or "suite"
+    path = folder / f"{stem}{suffix}"
+    write_text(path, dump(suite))
+    return path

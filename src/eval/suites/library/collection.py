@@ -1,0 +1,117 @@
+"""All suites that Gardenpath has: written by hand, generated, or in a file that somebody names."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import yaml
+
+from gardenpath.errors import InputError
+from gardenpath.eval.suites.design.suite import Suite, SuiteError
+from gardenpath.eval.suites.formats.blimp import load_blimp
+from gardenpath.eval.suites.formats.climp import load_climp
+from gardenpath.eval.suites.formats.compact import load_compact
+from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
+from gardenpath.eval.suites.formats.syntaxgym_csv import load_syntaxgym_csv
+from gardenpath.eval.suites.library.generated import GENERATORS, TEMPLATES
+from gardenpath.eval.suites.library.lint import check
+from gardenpath.settings.check import nearest
+
+MATERIALS = Path(__file__).parents[1] / "materials"
+
+
+def _load_csv(path: Path) -> Suite:
+    """Either of the two kinds of CSV, by the first line."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as lines:
+            is_long = "item_number" in lines.readline()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    return load_syntaxgym_csv(path) if is_long else load_climp(path)
+
+
+_LOADERS: dict[str, Callable[[Path], Suite]] = {
+    ".yaml": load_compact,
+    ".yml": load_compact,
+    ".json": load_syntaxgym,
+    ".jsonl": load_blimp,
+    ".csv": _load_csv,
+}
+
+_log = logging.getLogger(__name__)
+
+
+def suite_names() -> list[str]:
+    """The names of all suites, authored and generated, in alphabetical order."""
+    return sorted({**_authored(), **GENERATORS})
+
+
+def load_suites(pattern: str | Sequence[str]) -> list[Suite]:
+    """The suites that are meant, each once.
+
+    A pattern is a name (``mandarin/verb_noun/none``), the beginning of names up to a slash
+    (``mandarin``), a pattern (``*/none``), or the path of a file (YAML, SyntaxGym's JSON or CSV,
+    minimal pairs as JSON lines or CSV). Suites that cannot be scored are refused; what else the
+    linter says is logged.
+    """
+    patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+    sources: dict[str, Callable[[], Suite]] = {}
+    for each in patterns:
+        if Path(each).suffix in _LOADERS:
+            sources[each] = _from_file(Path(each))
+        else:
+            sources.update(_matching(each))
+    return [_checked(make()) for make in sources.values()]
+
+
+def _checked(suite: Suite) -> Suite:
+    if warnings := check(suite):
+        more = f"; {len(warnings) - 1} more" if len(warnings) > 1 else ""
+        _log.warning("suite %s: %s%s", suite.name, warnings[0], more)
+    return suite
+
+
+def _matching(pattern: str) -> dict[str, Callable[[], Suite]]:
+    authored = {name: _from_file(path) for name, path in _authored().items()}
+    known = {**authored, **GENERATORS}
+    if twice := set(authored) & set(GENERATORS):
+        raise SuiteError(f"{min(twice)} is both in a file and generated")
+    found = {
+        name: known[name]
+        for name in sorted(known)
+        if fnmatch.fnmatchcase(name, pattern) or name.startswith(f"{pattern.rstrip('/')}/")
+    }
+    if not found:
+        heads = sorted({name.split("/")[0] for name in known})
+        hint = nearest(pattern, [*known, *heads], heads)
+        raise SuiteError(f"no suite is called {pattern!r}; {hint}")
+    return found
+
+
+def _from_file(path: Path) -> Callable[[], Suite]:
+    return lambda: _LOADERS[path.suffix](path)
+
+
+def _authored() -> dict[str, Path]:
+    """Names and files. Templates lie among the materials, but they are no suites."""
+    found: dict[str, Path] = {}
+    for path in sorted(MATERIALS.rglob("*.yaml")):
+        if path.is_relative_to(TEMPLATES):
+            continue
+        name = _name(path)
+        if name in found:
+            raise SuiteError(f"{path} and {found[name]} have the same name, {name}")
+        found[name] = path
+    return found
+
+
+def _name(path: Path) -> str:
+    """The name of a suite, without reading its items."""
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("name:"):
+                return str(yaml.safe_load(line)["name"])
+    raise SuiteError(f"{path}: a suite begins with its name")

@@ -1,0 +1,227 @@
+"""The English suites, generated from the templates in ``materials/templates``.
+
+A template file holds designs; what it says above them holds for all of them. A design may stand
+for several suites that differ in a few words: ``for`` lists the values of its ``$variables``, one
+suite each. A design with ``cells`` makes some items of each kind: every cell has values of its own
+(``with``), labels, and a number of items.
+
+Nothing is read before a suite is asked for.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import yaml
+
+from gardenpath.eval.suites.design.formula import Formula, FormulaError
+from gardenpath.eval.suites.design.suite import Prediction, Suite
+from gardenpath.eval.suites.library.templates import Cell, Lexicon, Line, Template, TemplateError
+
+TEMPLATES = Path(__file__).parents[1] / "materials" / "templates"
+
+# What the suites with fillers and gaps measure, in bits; larger is more effect of the filler.
+WH_EFFECTS: Mapping[str, str] = {
+    "gap": "(tail;%that_gap%) - (tail;%what_gap%)",
+    "nogap": "(object;%what_nogap%) - (object;%that_nogap%)",
+    "interaction": (
+        "(tail;%that_gap%) - (tail;%what_gap%) + (object;%what_nogap%) - (object;%that_nogap%)"
+    ),
+}
+
+_LEXICA = "lexica"
+_SETTINGS = frozenset(
+    {
+        *("name", "for", "lexicon", "seed", "scenes", "slots", "labels", "items", "cells"),
+        *("language", "kind", "modifier", "version", "reference", "description"),
+        *("regions", "critical", "differing", "predictions", "conditions"),
+    }
+)
+_CELL_SETTINGS = frozenset({"with", "labels", "items"})
+
+Settings = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Design:
+    """The settings of one suite and the values of their ``$variables``."""
+
+    path: Path
+    settings: Settings
+    variables: Mapping[str, str]
+
+    def text(self, key: str, default: str = "") -> str:
+        return self._filled(str(self.settings.get(key, default)), self.variables)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.settings.get(key, [])
+        if not isinstance(value, list):
+            raise TemplateError(f"{key!r} is not a list", path=self.path)
+        return tuple(self._filled(str(entry), self.variables) for entry in value)
+
+    def mapping(self, key: str) -> dict[str, str]:
+        return self._values(self.settings, key)
+
+    def number(self, key: str) -> int:
+        return self._number(self.settings, key)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """The kinds of items; a design without cells has one kind."""
+        cells = self.settings.get("cells", [{}])
+        if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+            raise TemplateError("'cells' are not a list of mappings", path=self.path)
+        return tuple(self._cell(cell) for cell in cells)
+
+    def _cell(self, cell: Settings) -> Cell:
+        _refuse_unknown(cell, _CELL_SETTINGS, self.path)
+        variables = {**self.variables, **self._values(cell, "with")}
+        labels = {**self.mapping("labels"), **self._values(cell, "labels")}
+        items = self._number({**self.settings, **cell}, "items")
+        return Cell(tuple(self._lines(variables)), items, labels)
+
+    def _lines(self, variables: Mapping[str, str]) -> Iterator[Line]:
+        conditions = self.settings.get("conditions")
+        if not isinstance(conditions, dict):
+            raise TemplateError("a design needs 'conditions'", path=self.path)
+        for condition, texts in conditions.items():
+            for text in texts if isinstance(texts, list) else [texts]:
+                # Twice, because the value of a cell's variable may hold a suite's variable.
+                filled = self._filled(self._filled(str(text), variables), variables)
+                line = Line.parse(condition, filled)
+                if len(line.regions) != len(self.texts("regions")):
+                    raise TemplateError(
+                        f"{filled!r} has {len(line.regions)} regions, not "
+                        f"{len(self.texts('regions'))}",
+                        path=self.path,
+                    )
+                yield line
+
+    def _values(self, settings: Settings, key: str) -> dict[str, str]:
+        value = settings.get(key, {})
+        if not isinstance(value, dict):
+            raise TemplateError(f"{key!r} is not a mapping", path=self.path)
+        kept = {name: str(entry) for name, entry in value.items()}
+        if key == "with":
+            return kept
+        return {name: self._filled(entry, self.variables) for name, entry in kept.items()}
+
+    def _number(self, settings: Settings, key: str) -> int:
+        value = settings.get(key)
+        if not isinstance(value, int):
+            raise TemplateError(f"{key!r} is not a whole number: {value!r}", path=self.path)
+        return value
+
+    def _filled(self, text: str, variables: Mapping[str, str]) -> str:
+        try:
+            return string.Template(text).substitute(variables)
+        except (KeyError, ValueError) as error:
+            raise TemplateError(f"{text!r}: no value for {error}", path=self.path) from error
+
+
+class Catalogue(Mapping[str, Callable[[], Suite]]):
+    """Suites by name, each as a function that generates it."""
+
+    def __init__(self, *, folder: Path) -> None:
+        self._folder = folder
+        self._lexica: dict[str, Lexicon] = {}
+
+    def __getitem__(self, name: str) -> Callable[[], Suite]:
+        return partial(self._suite, self._designs[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._designs)
+
+    def __len__(self) -> int:
+        return len(self._designs)
+
+    @cached_property
+    def _designs(self) -> dict[str, _Design]:
+        designs: dict[str, _Design] = {}
+        for path in sorted(self._folder.glob("*.yaml")):
+            for design in _read_designs(path):
+                name = design.text("name")
+                if name in designs:
+                    raise TemplateError(f"there are two suites {name!r}", path=path)
+                designs[name] = design
+        return designs
+
+    def _suite(self, design: _Design) -> Suite:
+        template = Template(
+            name=design.text("name"),
+            path=design.path,
+            lexicon=self._lexicon(design.text("lexicon")),
+            slots=design.mapping("slots"),
+            cells=design.cells(),
+            seed=design.number("seed"),
+            scenes=design.text("scenes"),
+        )
+        conditions = (line.condition for cell in template.cells for line in cell.lines)
+        return Suite(
+            name=template.name,
+            language=design.text("language", "en"),
+            regions=design.texts("regions"),
+            conditions=tuple(dict.fromkeys(conditions)),
+            predictions=_predictions(design),
+            items=template.items(),
+            kind=design.text("kind"),
+            modifier=design.text("modifier"),
+            version=design.text("version", "1"),
+            critical=design.texts("critical"),
+            differing=design.texts("differing"),
+            description=f"{design.text('description')} (Generated with seed {template.seed}.)",
+            reference=design.text("reference"),
+        )
+
+    def _lexicon(self, name: str) -> Lexicon:
+        if name not in self._lexica:
+            path = self._folder / _LEXICA / f"{name}.yaml"
+            self._lexica[name] = Lexicon.from_mapping(_read_yaml(path), path)
+        return self._lexica[name]
+
+
+GENERATORS: Mapping[str, Callable[[], Suite]] = Catalogue(folder=TEMPLATES)
+
+
+def _predictions(design: _Design) -> tuple[Prediction, ...]:
+    try:
+        return tuple(
+            Prediction(name, Formula.parse(text))
+            for name, text in design.mapping("predictions").items()
+        )
+    except FormulaError as error:
+        raise TemplateError(f"{design.text('name')}: {error}", path=design.path) from error
+
+
+def _read_designs(path: Path) -> Iterator[_Design]:
+    common = dict(_read_yaml(path))
+    designs = common.pop("designs", None)
+    if not isinstance(designs, list) or not all(isinstance(each, dict) for each in designs):
+        raise TemplateError("'designs' are not a list of mappings", path=path)
+    for design in designs:
+        settings = {**common, **design}
+        _refuse_unknown(settings, _SETTINGS, path)
+        for variables in settings.get("for", [{}]):
+            yield _Design(path, settings, {key: str(value) for key, value in variables.items()})
+
+
+def _read_yaml(path: Path) -> Settings:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise TemplateError(f"cannot be read: {error}", path=path) from error
+    if not isinstance(content, dict):
+        raise TemplateError("not a mapping", path=path)
+    return content
+
+
+def _refuse_unknown(settings: Settings, known: frozenset[str], path: Path) -> None:
+    if unknown := sorted(set(settings) - known):
+        raise TemplateError(
+            f"unknown settings: {', '.join(unknown)}",
+            path=path,
+            remedy=f"known are: {', '.join(sorted(known))}",
+        )

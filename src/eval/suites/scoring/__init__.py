@@ -1,0 +1,1 @@
+"""From surprisals to outcomes, effects and accuracies."""

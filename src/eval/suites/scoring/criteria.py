@@ -1,0 +1,95 @@
+"""Flip and division, the criteria for filler-gap constructions, beside accuracies in the summary.
+
+They rest on the wh-effects of items (see ``effects``) and on the items' label ``island``: ``no``
+where a filler can reach the gap, ``yes`` where it cannot. Rows without such items have no criteria.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from gardenpath.eval.suites.scoring.effects import (
+    WH_GAP,
+    WH_NO_GAP,
+    Criterion,
+    WhEffects,
+    division,
+    flip,
+    flip_rate,
+)
+
+CRITERIA = ("flip_rate", "flip", "division")
+
+_OUTSIDE, _INSIDE = "no", "yes"
+
+
+def with_criteria(
+    summary: pd.DataFrame, effects: pd.DataFrame, keys: Sequence[str]
+) -> pd.DataFrame:
+    """The summary, a row for each combination of ``keys``, with the columns ``CRITERIA``.
+
+    ``effects`` is a table of effects (see ``results``). A criterion is empty where it cannot be
+    judged. The summary stays as it is where no row has any.
+    """
+    if "island" not in effects.columns:
+        return summary
+    keys = list(keys)
+    items = _wh_items(effects, keys)
+    rows = [
+        {**dict(zip(keys, key, strict=True)), **_criteria(group)}
+        for key, group in items.groupby(keys, sort=False)
+        if (group["island"] == _OUTSIDE).any()
+    ]
+    if not rows:
+        return summary
+    found = summary.merge(pd.DataFrame(rows), on=keys, how="left", validate="one_to_one")
+    return found.astype({"flip": "boolean", "division": "boolean"})
+
+
+def _wh_items(effects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """One row per run and item, with both wh-effects as columns."""
+    of_items = ("run", "suite", "item", "island", "depth")
+    lacking = {name: "" for name in (*keys, *of_items) if name not in effects.columns}
+    chosen = effects.assign(**lacking)
+    chosen = chosen[
+        chosen["effect"].isin([WH_GAP, WH_NO_GAP]) & chosen["island"].isin([_OUTSIDE, _INSIDE])
+    ]
+    index = list(dict.fromkeys([*keys, *of_items]))
+    wide = chosen.set_index([*index, "effect"])["value_bits"].unstack("effect", sort=False)
+    return wide.reindex(columns=[WH_GAP, WH_NO_GAP]).reset_index()
+
+
+def _criteria(items: pd.DataFrame) -> dict[str, object]:
+    outside = items[items["island"] == _OUTSIDE]
+    inside = items[items["island"] == _INSIDE]
+    rates = [flip_rate(_pairs(run)) for _, run in outside.groupby("run", sort=False)]
+    # Effects fade with depth, so that only like is compared with like.
+    depths = set(outside["depth"]) & set(inside["depth"])
+    near, far = (_over_runs(part[part["depth"].isin(depths)]) for part in (outside, inside))
+    return {
+        "flip_rate": pd.Series(rates, dtype="float64").mean(),
+        "flip": _is_met(flip(_over_runs(outside))),
+        "division": _is_met(division(near, far)) if near and far else None,
+    }
+
+
+def _over_runs(items: pd.DataFrame) -> list[WhEffects]:
+    """The effects of each item, averaged over runs."""
+    means = items.groupby(["suite", "item"], sort=False)[[WH_GAP, WH_NO_GAP]].mean()
+    return _pairs(means)
+
+
+def _pairs(items: pd.DataFrame) -> list[WhEffects]:
+    return [
+        WhEffects(float(gap), float(nogap))
+        for gap, nogap in zip(items[WH_GAP], items[WH_NO_GAP], strict=True)
+    ]
+
+
+def _is_met(criterion: Criterion) -> bool | None:
+    """Whether a criterion is met; open where no value is finite, as with the exact grammar."""
+    is_open = math.isnan(criterion.gap) or math.isnan(criterion.nogap)
+    return None if is_open else criterion.is_met

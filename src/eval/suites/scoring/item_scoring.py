@@ -1,0 +1,121 @@
+"""Scores a suite: one outcome for every item and prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Formula
+from gardenpath.eval.suites.design.suite import Item, Prediction, Suite
+from gardenpath.eval.suites.scoring.outcome import TieRule, outcome
+from gardenpath.eval.suites.scoring.regions import RegionTable, Words
+
+
+@dataclass(frozen=True, slots=True)
+class ItemOutcome:
+    """How one prediction fared for one item.
+
+    ``outcome`` is between 0 and 1, NaN where a surprisal is missing; ``difference_bits`` by how
+    much the prediction holds; ``unknown`` the different critical words that the model does not
+    know.
+    """
+
+    suite: str
+    kind: str
+    modifier: str
+    item: int
+    labels: Mapping[str, str]
+    prediction: str
+    outcome: float
+    tie: bool
+    difference_bits: float
+    unknown: tuple[str, ...] = ()
+
+
+def score(
+    suite: Suite,
+    surprisals: Mapping[Words, Sequence[float]],
+    *,
+    unknown: Collection[str] = (),
+    ties: TieRule = "expectation",
+    seed: int = 0,
+) -> list[ItemOutcome]:
+    """The outcomes of a suite from the surprisal (bits) of every word of its sentences.
+
+    ``unknown`` are words that the model does not know; ``seed`` is for the coin alone.
+    """
+    table = RegionTable.from_words(suite, surprisals)
+    return score_table(table, unknown=unknown, ties=ties, seed=seed)
+
+
+def score_table(
+    table: RegionTable,
+    *,
+    unknown: Collection[str] = (),
+    ties: TieRule = "expectation",
+    seed: int = 0,
+) -> list[ItemOutcome]:
+    """The outcomes of a suite from its region surprisals."""
+    suite = table.suite
+    return [
+        _item_outcome(table, item, prediction, unknown, ties, seed)
+        for item in suite.items
+        for prediction in suite.predictions
+    ]
+
+
+def _item_outcome(
+    table: RegionTable,
+    item: Item,
+    prediction: Prediction,
+    unknown: Collection[str],
+    ties: TieRule,
+    seed: int,
+) -> ItemOutcome:
+    suite = table.suite
+    found = outcome(
+        prediction.formula,
+        table.lookup(item.number),
+        ties=ties,
+        # The throw depends on nothing but what it is for, so the order of scoring never shows.
+        coin=f"{seed}/{suite.name}/{item.number}/{prediction.name}",
+    )
+    words = critical_words(suite, item, prediction.formula)
+    return ItemOutcome(
+        suite=suite.name,
+        kind=suite.kind,
+        modifier=suite.modifier,
+        item=item.number,
+        labels=item.labels,
+        prediction=prediction.name,
+        outcome=found.value,
+        tie=found.is_tie,
+        difference_bits=found.difference_bits,
+        unknown=tuple(word for word in words if word in unknown),
+    )
+
+
+def critical_words(suite: Suite, item: Item, formula: Formula) -> tuple[str, ...]:
+    """The different words that a prediction for an item rests on.
+
+    These are the words of the regions that the formula compares, and of the regions that the suite
+    calls critical, in the conditions of the formula.
+    """
+    regions: dict[str, set[int]] = {}
+    for term in formula.terms:
+        wanted = regions.setdefault(
+            term.condition, {suite.region_index(name) for name in suite.critical}
+        )
+        if term.region == WHOLE_SENTENCE:
+            wanted.update(range(len(suite.regions)))
+        else:
+            wanted.add(suite.region_index(term.region))
+    return tuple(
+        dict.fromkeys(
+            word
+            for variant in item.variants
+            for number, region in enumerate(variant.regions)
+            if number in regions.get(variant.condition, ())
+            for word in region
+        )
+    )

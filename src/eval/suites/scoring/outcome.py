@@ -1,0 +1,162 @@
+"""Whether a prediction comes true for an item, with ties as their chance expectation.
+
+Two surprisals that are exactly equal decide nothing. They are then put in a random order, and the
+outcome is the probability that the prediction holds: 1/2 for ``a > b``, 1/3 for ``a > b & a > c``
+where all three are equal, 1/2 where only ``b`` equals ``a`` and ``c`` is smaller. The probability
+is exact, by counting over all orders of the quantities that are tied. A coin, thrown once per item
+with a seed, is the alternative. ``=`` claims equality and is never a tie.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from gardenpath.eval.suites.design.formula import (
+    And,
+    Arithmetic,
+    Claim,
+    Comparison,
+    Formula,
+    FormulaError,
+    Lookup,
+    Number,
+    Or,
+    Term,
+    Value,
+    are_equal,
+)
+from gardenpath.eval.suites.scoring.regions import exact_sum
+
+TieRule = Literal["expectation", "coin"]
+
+Ranks = Mapping[Value, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a prediction fared: between 0 and 1, or NaN where a surprisal is missing.
+
+    ``difference_bits`` is by how much it holds: the difference of the two sides in the direction
+    predicted, the smallest over ``&`` and the largest over ``|``.
+    """
+
+    value: float
+    is_tie: bool
+    difference_bits: float
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether a surprisal was not a number, so that nothing can be said."""
+        return math.isnan(self.value)
+
+
+def outcome(
+    formula: Formula, lookup: Lookup, *, ties: TieRule = "expectation", coin: str = ""
+) -> Outcome:
+    """The outcome of a prediction for one item; ``coin`` seeds the throw where ties need one."""
+    claim = formula.tree
+    if not isinstance(claim, Comparison | And | Or):
+        raise FormulaError("a quantity without a comparison predicts nothing", text=str(formula))
+    operands = [side for one in formula.comparisons for side in (one.left, one.right)]
+    values = {operand: quantity(operand, lookup) for operand in operands}
+    difference = _difference(claim, values)
+    if any(math.isnan(value) for value in values.values()):
+        return Outcome(math.nan, False, math.nan)
+    groups = _tied_groups(formula.comparisons, values)
+    if not groups:
+        return Outcome(float(_holds(claim, values, {})), False, difference)
+    if ties == "coin":
+        ranks = _thrown(groups, random.Random(coin))  # a string seeds the same on every machine
+        return Outcome(float(_holds(claim, values, ranks)), True, difference)
+    held = [_holds(claim, values, ranks) for ranks in _orders(groups)]
+    return Outcome(sum(held) / len(held), True, difference)
+
+
+def quantity(node: Value, lookup: Lookup) -> float:
+    """The value of a side of a comparison, rounded once however its terms are grouped.
+
+    An infinite term makes the sum infinite; infinities that would cancel make it NaN.
+    """
+    return exact_sum(sign * value for sign, value in _signed_terms(node, lookup, 1))
+
+
+def _signed_terms(node: Value, lookup: Lookup, sign: int) -> Iterator[tuple[int, float]]:
+    match node:
+        case Term():
+            yield sign, lookup(node.region, node.condition)
+        case Number():
+            yield sign, node.value
+        case Arithmetic():
+            yield from _signed_terms(node.left, lookup, sign)
+            yield from _signed_terms(node.right, lookup, sign if node.operator == "+" else -sign)
+        case _:
+            assert_never(node)
+
+
+def _tied_groups(
+    comparisons: Sequence[Comparison], values: Mapping[Value, float]
+) -> list[list[Value]]:
+    """Quantities of one value each, where a comparison is between two of them."""
+    tied: dict[float, dict[Value, None]] = {}
+    for one in comparisons:
+        if one.operator != "=" and values[one.left] == values[one.right]:
+            tied.setdefault(values[one.left], {}).update({one.left: None, one.right: None})
+    return [list(group) for group in tied.values()]
+
+
+def _orders(groups: Sequence[Sequence[Value]]) -> Iterator[Ranks]:
+    """Every order of the quantities of every group."""
+    for orders in itertools.product(*(itertools.permutations(group) for group in groups)):
+        yield {node: rank for order in orders for rank, node in enumerate(order)}
+
+
+def _thrown(groups: Sequence[Sequence[Value]], dice: random.Random) -> Ranks:
+    ranks = {}
+    for group in groups:
+        order = list(group)
+        dice.shuffle(order)
+        ranks.update({node: rank for rank, node in enumerate(order)})
+    return ranks
+
+
+def _holds(claim: Claim, values: Mapping[Value, float], ranks: Ranks) -> bool:
+    match claim:
+        case Comparison():
+            if claim.operator == "=":
+                one, other = values[claim.left], values[claim.right]
+                return one == other or are_equal(one, other)  # infinities have no difference
+            left = values[claim.left], ranks.get(claim.left, 0)
+            right = values[claim.right], ranks.get(claim.right, 0)
+            return left < right if claim.operator == "<" else left > right
+        case And():
+            return all(_holds(part, values, ranks) for part in claim.parts)
+        case Or():
+            return any(_holds(part, values, ranks) for part in claim.parts)
+        case _:
+            assert_never(claim)
+
+
+def _difference(claim: Claim, values: Mapping[Value, float]) -> float:
+    """By how many bits the claim holds; NaN where infinities would cancel."""
+    match claim:
+        case Comparison():
+            difference = values[claim.left] - values[claim.right]
+            if claim.operator == "=":
+                return -abs(difference)
+            return difference if claim.operator == ">" else -difference
+        case And():
+            return min(_all_or_nan(claim.parts, values))
+        case Or():
+            return max(_all_or_nan(claim.parts, values))
+        case _:
+            assert_never(claim)
+
+
+def _all_or_nan(parts: Sequence[Claim], values: Mapping[Value, float]) -> list[float]:
+    differences = [_difference(part, values) for part in parts]
+    return [math.nan] if any(math.isnan(one) for one in differences) else differences

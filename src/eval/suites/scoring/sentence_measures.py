@@ -1,0 +1,81 @@
+"""Measures of whole sentences beside the surprisal of a region: local, per word, and SLOR.
+
+Local surprisal looks at the critical regions alone, and is NaN where a suite names none. Global
+surprisal is that of the sentence divided by its number of words. SLOR (Pauls and Klein 2012, Lau et
+al. 2017) also takes away what the words' frequencies explain::
+
+    SLOR(s) = (log p(s) − log p_unigram(s)) / |s|
+
+in nats per word; it is higher the better a sentence is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gardenpath.errors import GardenpathError
+from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.scoring.regions import Words, exact_sum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceMeasures:
+    """The measures of one variant; ``variant`` counts the variants of a condition from 1."""
+
+    item: int
+    condition: str
+    variant: int
+    words: int
+    local_bits: float
+    global_bits_per_word: float
+    slor: float | None
+
+
+def slor(
+    surprisal_bits: Sequence[float], words: Words, unigram_log_prob: Callable[[str], float]
+) -> float:
+    """The syntactic log-odds ratio of a sentence, in nats per word; NaN of no words."""
+    if len(surprisal_bits) != len(words):
+        raise GardenpathError(f"{len(surprisal_bits)} surprisals for {len(words)} words")
+    if not words:
+        return math.nan
+    log_prob = -math.log(2) * exact_sum(surprisal_bits)
+    return (log_prob - exact_sum(unigram_log_prob(word) for word in words)) / len(words)
+
+
+def sentence_measures(
+    suite: Suite,
+    surprisals: Mapping[Words, Sequence[float]],
+    *,
+    unigram_log_prob: Callable[[str], float] | None = None,
+) -> list[SentenceMeasures]:
+    """The measures of every variant of a suite from the surprisals (bits) of its words.
+
+    ``unigram_log_prob`` is the log probability (nats) of a word alone, in the model's own corpus;
+    without it there is no SLOR.
+    """
+    critical = {suite.region_index(name) for name in suite.critical}
+    rows = []
+    for item in suite.items:
+        numbers: dict[str, int] = {}
+        for variant in item.variants:
+            number = numbers[variant.condition] = numbers.get(variant.condition, 0) + 1
+            words, values = variant.words, surprisals[variant.words]
+            region_of = [n for n, region in enumerate(variant.regions) for _ in region]
+            local = [value for n, value in zip(region_of, values, strict=True) if n in critical]
+            rows.append(
+                SentenceMeasures(
+                    item=item.number,
+                    condition=variant.condition,
+                    variant=number,
+                    words=len(words),
+                    local_bits=exact_sum(local) if critical else math.nan,
+                    global_bits_per_word=exact_sum(values) / len(words) if words else math.nan,
+                    slor=None
+                    if unigram_log_prob is None
+                    else slor(values, words, unigram_log_prob),
+                )
+            )
+    return rows

@@ -1,0 +1,166 @@
+"""Sentences that a user gives: plain text, one a line, or bracketed trees; a file or a pipe."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from gardenpath.data.sentence import Sentence, Source
+from gardenpath.data.trees.brackets import open_text, read_trees
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.tree import Tree
+from gardenpath.errors import InputError
+
+STANDARD_INPUT = "<stdin>"
+
+Form = Literal["auto", "plain", "bracketed"]
+
+# What the corpora go through unless told otherwise: above all, no traces.
+USUAL_CLEANING = Cleaning()
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSentence:
+    """The words of a sentence, and the file (``name``) and line on which it begins.
+
+    ``tree`` is the tree as cleaned, where the input has trees.
+    """
+
+    words: tuple[str, ...]
+    line: int
+    name: str
+    tree: Tree | None = None
+
+    @property
+    def place(self) -> str:
+        """How messages name the sentence."""
+        return f"{self.name}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenText:
+    """An input as it was written: read once, and cleaned for each model as its corpus was."""
+
+    name: str
+    sentences: tuple[Sentence, ...]
+
+    def cleaned(self, cleaning: Cleaning | None) -> list[InputSentence]:
+        """The sentences as a model meets them; see :func:`read_sentences`."""
+        found: Iterable[Sentence] = self.sentences
+        if cleaning is not None:
+            found = replace(cleaning, max_tokens=None).apply(found)
+        sentences = [
+            InputSentence(
+                words=sentence.words,
+                line=sentence.source.line,
+                name=sentence.source.path,
+                tree=sentence.tree,
+            )
+            for sentence in found
+        ]
+        if not sentences:
+            remedy = "write one sentence per line"
+            raise InputError("holds no sentences", path=self.name, remedy=remedy)
+        return sentences
+
+
+def read_given(path: Path | None, *, form: Form = "auto") -> GivenText:
+    """Read a file, or standard input where ``path`` is None or ``-``.
+
+    With ``form=auto`` a file whose first line that is not blank begins with ``(`` holds trees.
+    """
+    name, lines = _read_lines(path)
+    is_bracketed = _looks_bracketed(lines) if form == "auto" else form == "bracketed"
+    return GivenText(name, tuple(_bracketed(lines, name) if is_bracketed else _plain(lines, name)))
+
+
+def read_sentences(
+    path: Path | None,
+    *,
+    form: Form = "auto",
+    cleaning: Cleaning | None = USUAL_CLEANING,
+) -> list[InputSentence]:
+    """Read the sentences of a file, or of standard input (see :func:`read_given`).
+
+    Words are cleaned as those of a corpus, so that a model meets what it was trained on; without
+    ``cleaning`` they stay as they are, traces included. Lines that are blank, and trees of which
+    cleaning leaves nothing, hold no sentence; long sentences are never left out.
+    """
+    return read_given(path, form=form).cleaned(cleaning)
+
+
+def check_alignment(inputs: Mapping[str, Sequence[InputSentence]]) -> None:
+    """Refuse an input in which runs, by name, do not find the same words.
+
+    The words of one table are numbered, and a number must mean the same word for all runs. Case
+    may differ: a model of lower-cased text is a fair match for one of ordinary text.
+    """
+    runs = list(inputs)
+    for run in runs[1:]:
+        for pair in itertools.zip_longest(inputs[runs[0]], inputs[run]):
+            one, other = map(_as_compared, pair)
+            if one != other:
+                where = next(sentence for sentence in pair if sentence is not None)
+                raise InputError(
+                    f"{runs[0]} and {run} were trained on differently cleaned corpora and read "
+                    f"different words here: {_quoted(one)} and {_quoted(other)}",
+                    path=where.name,
+                    line=where.line,
+                    remedy="set run= to one of them at a time, or give plain text",
+                )
+
+
+def _as_compared(sentence: InputSentence | None) -> tuple[str, ...]:
+    return tuple(word.lower() for word in sentence.words) if sentence else ()
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return repr(" ".join(words)) if words else "nothing"
+
+
+def _read_lines(path: Path | None) -> tuple[str, list[str]]:
+    """The name of the input for messages, and its lines."""
+    if path is None or str(path) == "-":
+        name, lines = STANDARD_INPUT, _standard_input()
+    else:
+        with open_text(path) as opened:
+            name, lines = str(path), list(opened)
+    if lines:
+        lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+    return name, lines
+
+
+def _standard_input() -> list[str]:
+    content = sys.stdin.buffer.read()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"is not utf-8 text: {error.reason}",
+            path=STANDARD_INPUT,
+            line=content[: error.start].count(b"\n") + 1,
+        ) from error
+    return list(io.StringIO(text, newline=None))
+
+
+def _looks_bracketed(lines: Sequence[str]) -> bool:
+    first = next((line for line in lines if line.strip()), "")
+    return first.lstrip().startswith("(")
+
+
+def _plain(lines: Sequence[str], name: str) -> Iterator[Sentence]:
+    for number, line in enumerate(lines, start=1):
+        if words := tuple(line.split()):
+            yield Sentence(words, Source(name, number))
+
+
+def _bracketed(lines: Sequence[str], name: str) -> Iterator[Sentence]:
+    for number, tree in read_trees(lines, path=name):
+        yield Sentence(tree.words(), Source(name, number), tree)

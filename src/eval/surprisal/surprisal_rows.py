@@ -1,0 +1,212 @@
+"""The table of surprisals: one row per run, sentence and word, in bits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from gardenpath.data.words.subwords import Subwords
+from gardenpath.data.words.unknown_words import UNKNOWN
+from gardenpath.data.words.vocabulary import END, Vocabulary
+from gardenpath.eval.journal import Journal
+from gardenpath.eval.perplexity.measure import Floats, WordScorer
+from gardenpath.eval.surprisal.inputs import InputSentence
+
+Setting = str | int | float | bool | None
+OnWords = Callable[[int], None]
+
+# What a header says about ends of sentences: they have a row of their own, or none.
+EndPolicy = Literal["row", "none"]
+
+_NATS_PER_BIT = math.log(2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurprisalRow:
+    """The surprisal of one word, −log₂ p(word | words before it), NaN where it is undefined.
+
+    ``sentence_id`` and ``word_id`` count from 1. ``seen_as`` is what the model saw: the word, its
+    class where it is unknown, or its pieces with blanks between them.
+    """
+
+    run: str
+    sentence_id: int
+    word_id: int
+    word: str
+    seen_as: str
+    surprisal_bits: float
+
+    @property
+    def seen(self) -> bool:
+        """Whether the model knows the word, or all of its pieces."""
+        return not any(_is_unknown(part) for part in self.seen_as.split(" "))
+
+
+def _is_unknown(part: str) -> bool:
+    return part == UNKNOWN or part.startswith("<unk-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceFailure:
+    """A sentence whose surprisals are undefined from a word on, and the setting to change.
+
+    ``word_id`` is one more than there are words where only the end is undefined. There is no
+    remedy where the model itself holds the words before for impossible.
+    """
+
+    sentence_id: int
+    place: str
+    word_id: int
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        problem = f"{self.place}: no surprisal from word {self.word_id} on"
+        return f"{problem} ({self.remedy})" if self.remedy else problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHeader:
+    """How the surprisals of one run came about.
+
+    ``model`` names the family, ``vocabulary`` is the hash of the vocabulary. ``search`` is ``none``
+    for models that need none; its ``settings`` are the beam sizes, the marginal, the limits.
+    """
+
+    run: str
+    model: str
+    vocabulary: str
+    search: str = "none"
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    failures: tuple[SentenceFailure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHeader:
+    """What a reader must know of a table: its runs, its unit, and what it does with ends."""
+
+    runs: tuple[RunHeader, ...]
+    end_of_sentence: EndPolicy = "row"
+    unit: Literal["bits"] = "bits"
+
+
+def seen_as(
+    words: Sequence[str], vocabulary: Vocabulary, subwords: Subwords | None = None
+) -> tuple[str, ...]:
+    """What a model sees in the place of each word of a sentence."""
+    if subwords is None:
+        return tuple(
+            vocabulary.seen_as(word, is_first=place == 0) for place, word in enumerate(words)
+        )
+    return tuple(
+        " ".join(piece if piece in vocabulary.ids else UNKNOWN for piece in subwords.split(word))
+        for word in words
+    )
+
+
+def rows_of(
+    run_name: str,
+    sentences: Sequence[Sequence[str]],
+    log_probs_nats: Sequence[Floats],
+    seen: Sequence[Sequence[str]],
+    *,
+    end: bool = True,
+) -> list[SurprisalRow]:
+    """The rows of one run, in the order of the sentences.
+
+    ``log_probs_nats`` has for each sentence those of its words and, last, of its end; ``seen``
+    what the model saw in the place of each word (:func:`seen_as`). With ``end`` the end of a
+    sentence is a row with the word ``</s>``.
+    """
+    rows: list[SurprisalRow] = []
+    parts = zip(sentences, log_probs_nats, seen, strict=True)
+    for sentence_id, (words, log_probs, views) in enumerate(parts, start=1):
+        # Not -x: a certain word has a surprisal of 0.0, not of -0.0.
+        bits = (0.0 - np.asarray(log_probs, dtype=np.float64)) / _NATS_PER_BIT
+        triples = zip((*words, END), (*views, END), bits.tolist(), strict=True)
+        rows.extend(
+            SurprisalRow(
+                run=run_name,
+                sentence_id=sentence_id,
+                word_id=word_id,
+                word=word,
+                seen_as=view,
+                surprisal_bits=surprisal,
+            )
+            for word_id, (word, view, surprisal) in enumerate(triples, start=1)
+            if end or word_id <= len(words)
+        )
+    return rows
+
+
+@runtime_checkable
+class _Remedied(Protocol):
+    @property
+    def remedy(self) -> str: ...
+
+
+@runtime_checkable
+class _FailingScorer(Protocol):
+    """A scorer that tells, after each call, which of the sentences failed and why."""
+
+    @property
+    def failures(self) -> Mapping[int, _Remedied]: ...
+
+
+def score_in_chunks(
+    scorer: WordScorer,
+    sentences: Sequence[Sequence[str]],
+    journal: Journal,
+    chunk: int = 256,
+    progress: OnWords = lambda _: None,
+) -> list[Floats]:
+    """Log probabilities (nats) of the words of each sentence and, last, of its end.
+
+    Sentences that the journal holds are not scored again; the others go through the scorer a
+    ``chunk`` at a time, and into the journal after each. ``progress`` is told how many words were
+    scored. What the scorer says about failures is in ``journal.notes`` afterwards.
+    """
+    for members in _chunks(sentences, journal, chunk):
+        scores = scorer.word_log_probs([sentences[number] for number in members])
+        failures = scorer.failures if isinstance(scorer, _FailingScorer) else {}
+        for place, (number, log_probs) in enumerate(zip(members, scores, strict=True)):
+            note = failures[place].remedy if place in failures else ""
+            journal.add(number, log_probs.tolist(), note)
+        journal.flush()
+        progress(sum(len(sentences[number]) for number in members))
+    return [np.array(journal.done[number]) for number in range(len(sentences))]
+
+
+def _chunks(
+    sentences: Sequence[Sequence[str]], journal: Journal, size: int
+) -> Iterator[Sequence[int]]:
+    """Numbers of sentences that are still to do.
+
+    Sorted by their words, so that sentences with a common beginning meet in a chunk, where it is
+    searched once.
+    """
+    open_ones = [number for number in range(len(sentences)) if number not in journal.done]
+    open_ones.sort(key=lambda number: tuple(sentences[number]))
+    for begin in range(0, len(open_ones), size):
+        yield open_ones[begin : begin + size]
+
+
+def failures_of(
+    sentences: Sequence[InputSentence],
+    log_probs_nats: Sequence[Floats],
+    remedies: Mapping[int, str],
+) -> tuple[SentenceFailure, ...]:
+    """The sentences with undefined surprisals; ``remedies`` by number from zero."""
+    return tuple(
+        SentenceFailure(
+            sentence_id=number + 1,
+            place=sentence.place,
+            word_id=int(np.isnan(log_probs).argmax()) + 1,
+            remedy=remedies.get(number, ""),
+        )
+        for number, (sentence, log_probs) in enumerate(zip(sentences, log_probs_nats, strict=True))
+        if np.isnan(log_probs).any()
+    )

@@ -1,0 +1,267 @@
+"""Tables of surprisals as files: TSV, JSON-lines and Parquet, by extension.
+
+All three have the same columns. The header stands in a TSV file as leading comments, and beside
+the other two in a side-car: ``table.parquet.meta.json``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gardenpath.errors import InputError
+from gardenpath.eval.published.surprisal_files import read_lines, read_tabs
+from gardenpath.eval.surprisal.surprisal_rows import (
+    RunHeader,
+    SentenceFailure,
+    SurprisalRow,
+    TableHeader,
+)
+from gardenpath.store.files import whole_file, write_json
+
+COLUMNS = ("run", "sentence_id", "word_id", "word", "seen", "seen_as", "surprisal_bits")
+
+_SCHEMA = pa.schema(
+    [
+        ("run", pa.string()),
+        ("sentence_id", pa.int64()),
+        ("word_id", pa.int64()),
+        ("word", pa.string()),
+        ("seen", pa.bool_()),
+        ("seen_as", pa.string()),
+        ("surprisal_bits", pa.float64()),
+    ]
+)
+
+_RUN_KEYS = ("run", "model", "vocabulary", "search")
+_SETTING = "search."
+
+Rows = Sequence[SurprisalRow]
+
+
+def check_extension(path: Path) -> str:
+    """The extension of a table; worth asking before a long job, for it may be an unknown one."""
+    extension = path.suffix.lower()
+    if extension not in _WRITERS:
+        raise InputError(
+            f"tables cannot be written as {path.suffix or 'a file without extension'}",
+            path=path,
+            remedy=f"choose one of {', '.join(_WRITERS)}",
+        )
+    return extension
+
+
+def side_car(path: Path) -> Path:
+    """Where the header of a table stands that is not a TSV file."""
+    return path.with_name(f"{path.name}.meta.json")
+
+
+def write_surprisals(path: Path, rows: Rows, header: TableHeader) -> None:
+    """Write a table in the format of its extension, as a whole."""
+    _WRITERS[check_extension(path)](path, rows, header)
+
+
+def read_surprisals(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+    """Read what :func:`write_surprisals` wrote."""
+    return _READERS[check_extension(path)](path)
+
+
+def _record(row: SurprisalRow) -> dict[str, Any]:
+    return {column: getattr(row, column) for column in COLUMNS}
+
+
+def _row(record: Mapping[str, Any]) -> SurprisalRow:
+    """A row from its columns; ``seen`` follows from ``seen_as``."""
+    return SurprisalRow(
+        run=str(record["run"]),
+        sentence_id=int(record["sentence_id"]),
+        word_id=int(record["word_id"]),
+        word=str(record["word"]),
+        seen_as=str(record["seen_as"]),
+        surprisal_bits=float(record["surprisal_bits"]),
+    )
+
+
+def _located_row(record: Mapping[str, Any], path: Path, line: int) -> SurprisalRow:
+    try:
+        return _row(record)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"is not a row of surprisals: {error}", path=path, line=line) from error
+
+
+def _write_tsv(path: Path, rows: Rows, header: TableHeader) -> None:
+    comments = [f"# {key}: {_scalar_text(value)}\n" for key, value in _header_items(header)]
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.writelines([*comments, "\t".join(COLUMNS) + "\n"])
+        for row in rows:
+            fields = _tsv_fields(row)
+            line = "\t".join(fields)
+            if "\n" in line or "\r" in line or line.count("\t") != len(COLUMNS) - 1:
+                raise InputError(
+                    f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run "
+                    f"{row.run!r} has a tab or the end of a line in it",
+                    path=path,
+                    remedy="write the table as .jsonl or .parquet",
+                )
+            file.write(line + "\n")
+
+
+def _tsv_fields(row: SurprisalRow) -> list[str]:
+    # Spelt as R, Python and pandas all read them.
+    spelling = {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}
+    number = repr(row.surprisal_bits)
+    record = _record(row) | {
+        "seen": int(row.seen),
+        "surprisal_bits": spelling.get(number, number),
+    }
+    return [str(value) for value in record.values()]
+
+
+def _read_tsv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+    comments = itertools.takewhile(_is_comment, read_lines(path))
+    rows = [_located_row(fields, path, line) for line, fields in read_tabs(path, COLUMNS)]
+    return rows, _header(_content_of_comments(comments), path)
+
+
+def _is_comment(text: str) -> bool:
+    return text.startswith("#") or not text.strip()
+
+
+def _write_jsonl(path: Path, rows: Rows, header: TableHeader) -> None:
+    write_json(side_car(path), asdict(header))
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for row in rows:
+            record = _record(row) | {"surprisal_bits": _json_number(row.surprisal_bits)}
+            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _read_jsonl(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+    rows = []
+    for line, text in enumerate(read_lines(path), start=1):
+        if not text.strip():
+            continue
+        try:
+            record = json.loads(text)
+            surprisal = record["surprisal_bits"]
+            record["surprisal_bits"] = math.nan if surprisal is None else surprisal
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"is no JSON of a row: {error}", path=path, line=line) from error
+        rows.append(_located_row(record, path, line))
+    return rows, _header_beside(path)
+
+
+def _json_number(value: float) -> float | str | None:
+    """JSON has no word for what is undefined or infinite."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+def _write_parquet(path: Path, rows: Rows, header: TableHeader) -> None:
+    write_json(side_car(path), asdict(header))
+    columns = [[getattr(row, name) for row in rows] for name in COLUMNS]
+    with whole_file(path) as temporary:
+        pq.write_table(pa.table(columns, schema=_SCHEMA), str(temporary))
+
+
+def _read_parquet(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+    try:
+        with pq.ParquetFile(str(path)) as file:
+            table = file.read().select(list(COLUMNS)).cast(_SCHEMA)
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise InputError(f"is not a Parquet table of surprisals: {error}", path=path) from error
+    rows = [_located_row(record, path, n) for n, record in enumerate(table.to_pylist(), start=1)]
+    return rows, _header_beside(path)
+
+
+_WRITERS: dict[str, Callable[[Path, Rows, TableHeader], None]] = {
+    ".tsv": _write_tsv,
+    ".jsonl": _write_jsonl,
+    ".parquet": _write_parquet,
+}
+_READERS: dict[str, Callable[[Path], tuple[list[SurprisalRow], TableHeader]]] = {
+    ".tsv": _read_tsv,
+    ".jsonl": _read_jsonl,
+    ".parquet": _read_parquet,
+}
+
+
+def _header_beside(path: Path) -> TableHeader:
+    beside = side_car(path)
+    try:
+        return _header(json.loads(beside.read_text(encoding="utf-8")), beside)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"the header of {path.name} cannot be read: {error}",
+            path=beside,
+            remedy="the two files belong together",
+        ) from error
+
+
+def _header(content: Mapping[str, Any], path: Path) -> TableHeader:
+    """A header from what ``asdict`` makes of it."""
+    try:
+        if content["unit"] != "bits" or content["end_of_sentence"] not in ("row", "none"):
+            raise ValueError("unknown unit, or unknown policy for ends of sentences")
+        runs = [
+            RunHeader(**{**run, "failures": tuple(SentenceFailure(**f) for f in run["failures"])})
+            for run in content["runs"]
+        ]
+        return TableHeader(runs=tuple(runs), end_of_sentence=content["end_of_sentence"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"has no header of surprisals: {error}", path=path) from error
+
+
+def _header_items(header: TableHeader) -> Iterator[tuple[str, Any]]:
+    """Keys and values of comments; what follows a ``run`` is about that run."""
+    yield "unit", header.unit
+    yield "end_of_sentence", header.end_of_sentence
+    for run in header.runs:
+        yield from ((key, getattr(run, key)) for key in _RUN_KEYS)
+        yield from ((f"{_SETTING}{key}", value) for key, value in run.settings.items())
+        yield from (("failure", asdict(failure)) for failure in run.failures)
+
+
+def _content_of_comments(comments: Iterable[str]) -> dict[str, Any]:
+    """What ``asdict`` makes of a header, from its comments; others are passed over."""
+    content: dict[str, Any] = {"runs": []}
+    runs = content["runs"]
+    for comment in comments:
+        key, _, text = comment.removeprefix("#").strip().partition(": ")
+        value = _scalar(text)
+        if key == "run":
+            runs.append({"run": value, "settings": {}, "failures": []})
+        elif key in _RUN_KEYS and runs:
+            runs[-1][key] = value
+        elif key.startswith(_SETTING) and runs:
+            runs[-1]["settings"][key.removeprefix(_SETTING)] = value
+        elif key == "failure" and runs:
+            runs[-1]["failures"].append(value)
+        elif not runs:
+            content[key] = value
+    return content
+
+
+def _scalar_text(value: Any) -> str:
+    """Text as it is where nothing else is written like it, and otherwise JSON."""
+    if isinstance(value, str) and value.isprintable() and value.strip() == value != "":
+        try:
+            json.loads(value)
+        except ValueError:
+            return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _scalar(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

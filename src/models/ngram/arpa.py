@@ -1,0 +1,165 @@
+"""ARPA files: n-gram models of SRILM, KenLM and others, read and written.
+
+The file is text: for each order a section of lines ``log10(p) <tab> words [<tab> log10(backoff)]``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gardenpath.data.trees.brackets import open_text
+from gardenpath.data.words.unknown_words import Language
+from gardenpath.data.words.vocabulary import PAD, SPECIALS, Vocabulary
+from gardenpath.errors import InputError
+from gardenpath.models.ngram.ngram import NgramModel
+from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable, Rows
+from gardenpath.store.files import whole_file
+
+_NATS_PER_LOG10 = math.log(10.0)
+
+# What ARPA files write for a probability of zero.
+_LOG10_ZERO = -99.0
+
+_COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)")
+_SECTION = re.compile(r"\\(\d+)-grams:")
+
+
+def read_arpa(path: Path, *, language: Language = "en") -> tuple[NgramModel, Vocabulary]:
+    """Read a model and its own vocabulary."""
+    sections = _read_sections(path)
+    words = [gram[0] for gram, _, _ in sections[0]]
+    tokens = (*SPECIALS, *(word for word in words if word not in SPECIALS))
+    vocabulary = Vocabulary(
+        tokens=tokens,
+        counts=(0,) * len(tokens),
+        labels=(),
+        language=language,
+        min_count=1,
+    )
+    return _build(sections, vocabulary, path), vocabulary
+
+
+Section = list[tuple[list[str], float, float]]
+
+
+def _read_sections(path: Path) -> list[Section]:
+    declared: list[int] = []
+    sections: list[Section] = []
+    ended = False
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            text = line.strip()
+            if match := _COUNT.fullmatch(text):
+                declared.append(int(match[2]))
+            elif match := _SECTION.fullmatch(text):
+                sections.append([])
+            elif text == "\\end\\":
+                ended = True
+                break
+            elif text and sections:
+                sections[-1].append(_parse_entry(line, len(sections), path, number))
+    found = [len(section) for section in sections]
+    if not ended or not sections or found != declared:
+        raise InputError(
+            f"is not a whole ARPA file: it declares {declared} n-grams and holds {found}",
+            path=path,
+            remedy="write it again; gzipped files must be unpacked first",
+        )
+    return sections
+
+
+def _parse_entry(line: str, order: int, path: Path, number: int) -> tuple[list[str], float, float]:
+    fields = line.split()
+    try:
+        if len(fields) not in (order + 1, order + 2):
+            raise ValueError
+        backoff = float(fields[-1]) if len(fields) == order + 2 else 0.0
+        return fields[1 : order + 1], float(fields[0]), backoff
+    except ValueError:
+        raise InputError(
+            f"cannot read {line.strip()!r} as an n-gram of order {order}",
+            path=path,
+            line=number,
+            remedy="expected: log10 probability, words, optional log10 backoff",
+        ) from None
+
+
+def _build(sections: list[Section], vocabulary: Vocabulary, path: Path) -> NgramModel:
+    size = len(vocabulary)
+    tables = [NgramTable(np.arange(size), size)]
+    log_probs, log_backoffs = [np.full(size, -np.inf)], [np.zeros(size)]
+    for gram, log10_prob, log10_backoff in sections[0]:
+        log_probs[0][vocabulary.ids[gram[0]]] = log10_prob * _NATS_PER_LOG10
+        log_backoffs[0][vocabulary.ids[gram[0]]] = log10_backoff * _NATS_PER_LOG10
+    for order, section in enumerate(sections[1:], start=2):
+        ids = _ids(section, vocabulary, order, path)
+        contexts = ids[:, 0]
+        for level in range(1, order - 1):
+            contexts = tables[level].find(contexts, ids[:, level])
+        if (contexts == ABSENT).any():
+            culprit = " ".join(section[int(np.argmax(contexts == ABSENT))][0])
+            raise InputError(f"the context of {culprit!r} is not listed", path=path)
+        keys = contexts * size + ids[:, -1]
+        by_key = np.argsort(keys, kind="stable")
+        values = np.array([(p, b) for _, p, b in section]).reshape(-1, 2) * _NATS_PER_LOG10
+        tables.append(NgramTable(keys[by_key], size))
+        log_probs.append(values[by_key, 0])
+        log_backoffs.append(values[by_key, 1])
+    return NgramModel(tables=tables, log_probs=log_probs, log_backoffs=log_backoffs)
+
+
+def _ids(section: Section, vocabulary: Vocabulary, order: int, path: Path) -> Rows:
+    try:
+        rows = [[vocabulary.ids[word] for word in gram] for gram, _, _ in section]
+    except KeyError as error:
+        raise InputError(
+            f"the word {error} stands in an n-gram of order {order} but not among the unigrams",
+            path=path,
+        ) from error
+    return np.array(rows, dtype=np.int64).reshape(-1, order)
+
+
+def write_arpa(path: Path, model: NgramModel, vocabulary: Vocabulary) -> None:
+    """Write a model, so that other tools can use it."""
+    listed = [_listed_words(vocabulary), *(range(len(t)) for t in model.tables[1:])]
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
+        out.write("\\data\\\n")
+        out.writelines(f"ngram {k}={len(rows)}\n" for k, rows in enumerate(listed, start=1))
+        for level, rows in enumerate(listed):
+            out.write(f"\n\\{level + 1}-grams:\n")
+            out.writelines(_entries(model, vocabulary, level, rows))
+        out.write("\n\\end\\\n")
+
+
+def _listed_words(vocabulary: Vocabulary) -> list[int]:
+    return [number for number, token in enumerate(vocabulary.tokens) if token != PAD]
+
+
+def _entries(
+    model: NgramModel, vocabulary: Vocabulary, level: int, rows: Sequence[int]
+) -> Iterator[str]:
+    is_highest = level == model.order - 1
+    log10_probs = model.log_probs[level] / _NATS_PER_LOG10
+    log10_backoffs = model.log_backoffs[level] / _NATS_PER_LOG10
+    grams = _spelled(model, vocabulary, level)
+    for row in rows:
+        prob = log10_probs[row] if np.isfinite(log10_probs[row]) else _LOG10_ZERO
+        backoff = "" if is_highest else f"\t{max(log10_backoffs[row], _LOG10_ZERO):.9g}"
+        yield f"{prob:.9g}\t{grams[row]}{backoff}\n"
+
+
+def _spelled(model: NgramModel, vocabulary: Vocabulary, level: int) -> list[str]:
+    """The words of all n-grams of an order."""
+    grams = list(vocabulary.tokens)
+    for table in model.tables[1 : level + 1]:
+        contexts, words = table.contexts.tolist(), table.words.tolist()
+        grams = [
+            f"{grams[context]} {vocabulary.tokens[word]}"
+            for context, word in zip(contexts, words, strict=True)
+        ]
+    return grams

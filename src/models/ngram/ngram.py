@@ -1,0 +1,144 @@
+"""N-gram language models that back off: estimated here, or read from an ARPA file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID
+from gardenpath.errors import RunError
+from gardenpath.models.ngram import kneser_ney
+from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable, Rows, find_all
+from gardenpath.settings.bounds import PositiveInt
+from gardenpath.store.files import whole_file
+
+Floats = npt.NDArray[np.float64]
+
+
+class NgramModel:
+    """An n-gram model over a vocabulary of ids; log probabilities are in nats.
+
+    If an n-gram is not listed, its probability is that of the n-gram without its first word, times
+    the backoff weight of its context.
+    """
+
+    def __init__(
+        self, *, tables: list[NgramTable], log_probs: list[Floats], log_backoffs: list[Floats]
+    ) -> None:
+        self.tables = tables
+        self.log_probs = log_probs
+        self.log_backoffs = log_backoffs
+
+    @property
+    def order(self) -> int:
+        """The length of the longest n-grams."""
+        return len(self.tables)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """The number of ids, those of special symbols included."""
+        return len(self.tables[0])
+
+    def score(self, sentences: Sequence[Rows]) -> list[Floats]:
+        """Log probability of each token and, last, of the end of the sentence."""
+        if not sentences:
+            return []
+        lengths = np.array([len(sentence) for sentence in sentences])
+        text, is_begin = with_boundaries(np.concatenate(sentences), lengths)
+        scores = self._score_text(text, is_begin)[~is_begin]
+        return np.split(scores, np.cumsum(lengths + 1)[:-1])
+
+    def next_log_probs(self, context: Sequence[int]) -> Floats:
+        """Log probability of every token of the vocabulary after a begun sentence."""
+        history = np.array([BEGIN_ID, *context], dtype=np.int64)
+        size = self.vocabulary_size
+        text = np.concatenate(
+            [np.tile(history, (size, 1)), np.arange(size)[:, None]], axis=1
+        ).ravel()
+        is_begin = np.arange(len(text)) % (len(history) + 1) == 0
+        return self._score_text(text, is_begin).reshape(size, -1)[:, -1]
+
+    def _score_text(self, text: Rows, is_begin: npt.NDArray[np.bool_]) -> Floats:
+        found = find_all(self.tables, text, is_begin)
+        scores = self.log_probs[0][found[0]]
+        for level in range(1, self.order):
+            # Backing off costs the weight of the context; an unlisted context weighs one.
+            context = np.concatenate([[ABSENT], found[level - 1][:-1]])
+            context[is_begin] = ABSENT
+            backed_off = scores + _look_up(self.log_backoffs[level - 1], context, 0.0)
+            scores = _look_up(self.log_probs[level], found[level], backed_off)
+        return scores
+
+    def save(self, path: Path) -> None:
+        """Write all arrays as safetensors."""
+        arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
+        for level in range(self.order):
+            arrays[f"keys.{level + 1}"] = self.tables[level].keys
+            arrays[f"log_prob.{level + 1}"] = self.log_probs[level]
+            arrays[f"log_backoff.{level + 1}"] = self.log_backoffs[level]
+        with whole_file(path) as temporary:
+            save_file(arrays, temporary)
+
+    @staticmethod
+    def load(path: Path) -> NgramModel:
+        """Read what :meth:`save` wrote."""
+        try:
+            arrays = load_file(path)
+            order = len(arrays) // 3
+            size = len(arrays["keys.1"])
+            levels = range(1, order + 1)
+            return NgramModel(
+                tables=[NgramTable(arrays[f"keys.{level}"], size) for level in levels],
+                log_probs=[arrays[f"log_prob.{level}"] for level in levels],
+                log_backoffs=[arrays[f"log_backoff.{level}"] for level in levels],
+            )
+        except (OSError, KeyError, SafetensorError) as error:
+            raise RunError(f"{path}: the n-gram model cannot be read: {error}") from error
+
+
+def _look_up(values: Floats, rows: Rows, otherwise: Floats | float) -> Floats:
+    """The values of rows, and another where a row is ``ABSENT``; a table may well be empty."""
+    return np.where(rows == ABSENT, otherwise, np.append(values, 0.0)[rows])
+
+
+def with_boundaries(tokens: Rows, lengths: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
+    """Put a begin and an end symbol around each sentence; also where the begin symbols are."""
+    ends = np.cumsum(lengths + 2)
+    text = np.empty(int(ends[-1]), dtype=np.int64)
+    is_begin = np.zeros(len(text), dtype=bool)
+    is_begin[ends - (lengths + 2)] = True
+    is_end = np.zeros(len(text), dtype=bool)
+    is_end[ends - 1] = True
+    text[is_begin] = BEGIN_ID
+    text[is_end] = END_ID
+    text[~(is_begin | is_end)] = tokens
+    return text, is_begin
+
+
+def train_ngram(split: EncodedSplit, *, vocabulary_size: int, order: PositiveInt = 5) -> NgramModel:
+    """Estimate a Kneser-Ney model from a split."""
+    text, is_begin = with_boundaries(split.tokens.astype(np.int64), split.lengths)
+    tables, log_probs, log_backoffs = kneser_ney.estimate(
+        text, is_begin, order=order, vocabulary_size=vocabulary_size
+    )
+    return NgramModel(tables=tables, log_probs=log_probs, log_backoffs=log_backoffs)
+
+
+def train_unigram(split: EncodedSplit, *, vocabulary_size: int) -> NgramModel:
+    """A unigram model with one added to each count."""
+    text, _ = with_boundaries(split.tokens.astype(np.int64), split.lengths)
+    counts = np.bincount(text, minlength=vocabulary_size) + 1.0
+    counts[list(kneser_ney.NOT_PREDICTED)] = 0.0
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(counts / counts.sum())
+    return NgramModel(
+        tables=[NgramTable(np.arange(vocabulary_size), vocabulary_size)],
+        log_probs=[log_probs],
+        log_backoffs=[np.zeros(vocabulary_size)],
+    )

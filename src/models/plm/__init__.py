@@ -1,0 +1,1 @@
+"""Parsing as language modelling."""

@@ -1,0 +1,222 @@
+"""Recurrent neural network grammars: words and trees generated together.
+
+The model is the generative, stack-only RNNG (Dyer et al. 2016; Kuncoro et al. 2017) in the
+formulation of Noji and Oseki (2021). Training computes all trees of a batch by level instead of by
+time (:mod:`stack_plan`); the loss is that of playing them action by action.
+
+Weights, by name:
+
+- ``word_embedding``, ``label_embedding``: vectors of words and labels; ``start``: read first
+- ``stack.input.K``, ``stack.recurrent.K``, ``stack.bias.K``: layer K of the stack LSTM
+- ``composition.*``: see :mod:`composition`
+- ``to_output``: U and d of u = ReLU(U h + d)
+- ``action_output``, ``word_output.linear``: scores of actions and of words, from u
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gardenpath.data.batches.stack_plan import LEGAL_BIT, Strategy
+from gardenpath.data.batches.timed_tree_batches import TimedTreeBatch
+from gardenpath.data.batches.tree_batches import StackBatch, TreeBatch
+from gardenpath.data.trees.actions import Kind
+from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
+from gardenpath.models.rnng.attention_composition import AttentionComposition, timed_states
+from gardenpath.models.rnng.composition import LstmComposition
+from gardenpath.models.rnng.lstm_levels import stack_states
+from gardenpath.models.scores import BatchScores
+from gardenpath.models.sequential.lstm import Size, shape_of
+from gardenpath.models.sequential.output import NextToken
+from gardenpath.settings.bounds import Fraction, PositiveInt
+
+
+class StackLstm(nn.Module):
+    """The LSTM that reads the stack; gates in the order of :class:`torch.nn.LSTM`."""
+
+    def __init__(self, *, embedding: int, hidden: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        widths = [embedding] + [hidden] * (layers - 1)
+        bound = hidden**-0.5
+
+        def weight(columns: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(4 * hidden, columns).uniform_(-bound, bound))
+
+        self.input = nn.ParameterList(weight(width) for width in widths)
+        self.recurrent = nn.ParameterList(weight(hidden) for _ in widths)
+        self.bias = nn.ParameterList(nn.Parameter(torch.zeros(4 * hidden)) for _ in widths)
+        self.dropout = nn.Dropout(dropout)
+
+    @property
+    def state_size(self) -> int:
+        """Hidden state and cell of all layers."""
+        return 2 * len(self.recurrent) * int(self.recurrent[0].shape[1])
+
+    def step(self, vectors: Tensor, below: Tensor) -> Tensor:
+        """``(rows, state_size)`` states of vectors pushed on top of the states ``below``."""
+        states: list[Tensor] = []
+        inputs = vectors
+        for layer, before in enumerate(below.chunk(len(self.input), dim=1)):
+            hidden, cell = before.chunk(2, dim=1)
+            gates = functional.linear(inputs, self.input[layer], self.bias[layer])
+            gates = gates + functional.linear(hidden, self.recurrent[layer])
+            into, forget, new, out = gates.chunk(4, dim=1)
+            cell = forget.sigmoid() * cell + into.sigmoid() * new.tanh()
+            hidden = out.sigmoid() * cell.tanh()
+            states += [hidden, cell]
+            inputs = self.dropout(hidden)
+        return torch.cat(states, dim=1)
+
+    def top_hidden(self, states: Tensor) -> Tensor:
+        """The hidden state of the top layer."""
+        return states.chunk(2 * len(self.input), dim=1)[-2]
+
+    def forward(self, vectors: Tensor, batch: TreeBatch) -> Tensor:
+        """``(rows, hidden)`` states of the top layer after each stack element of a batch."""
+        # Each vector is projected once, however often it is pushed.
+        projected = functional.linear(vectors, self.input[0], self.bias[0])
+        inputs = functional.embedding(batch.stack_vector, projected)
+        states = stack_states(inputs, self.recurrent[0], batch.stack_below, batch.stack_sizes)
+        for layer in range(1, len(self.input)):
+            inputs = functional.linear(self.dropout(states), self.input[layer], self.bias[layer])
+            states = stack_states(
+                inputs, self.recurrent[layer], batch.stack_below, batch.stack_sizes
+            )
+        return states
+
+
+class RnngNetwork(nn.Module):
+    """An RNNG; ``size`` sets layers, hidden and embedding, each of which can be set by itself.
+
+    ``composition`` is a bidirectional LSTM over the children, or gated attention
+    (:mod:`attention_composition`). ``action_norm`` says whether illegal actions are left
+    out of the normalisation. With ``tied`` the scores of words use their embeddings.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocabulary_size: int,
+        label_count: int,
+        strategy: Strategy = "top_down",
+        composition: Literal["lstm", "attention"] = "lstm",
+        size: Size = "small",
+        layers: PositiveInt | None = None,
+        hidden: PositiveInt | None = None,
+        embedding: PositiveInt | None = None,
+        dropout: Fraction = 0.2,
+        tied: bool = True,
+        action_norm: Literal["legal", "full"] = "legal",
+    ) -> None:
+        super().__init__()
+        layers, hidden, embedding = shape_of(
+            size=size, layers=layers, hidden=hidden, embedding=embedding
+        )
+        self.strategy = strategy
+        self.action_norm = action_norm
+        self.word_embedding = nn.Embedding(vocabulary_size, embedding)
+        self.label_embedding = nn.Embedding(label_count, embedding)
+        self.start = nn.Parameter(torch.empty(embedding))
+        self.stack = StackLstm(embedding=embedding, hidden=hidden, layers=layers, dropout=dropout)
+        self.composition = (
+            LstmComposition(size=embedding, dropout=dropout)
+            if composition == "lstm"
+            else AttentionComposition(size=embedding, label_count=label_count, dropout=dropout)
+        )
+        self.to_output = nn.Linear(hidden, embedding)
+        self.action_output = nn.Linear(embedding, action_count(strategy, label_count))
+        self.word_output = NextToken(
+            hidden=embedding, vocabulary_size=vocabulary_size, never=(PAD_ID, BEGIN_ID, END_ID)
+        )
+        self.dropout = nn.Dropout(dropout)
+        for weight in (self.word_embedding.weight, self.label_embedding.weight, self.start):
+            # Much smaller, and what is composed of composed vectors fades away at first.
+            nn.init.normal_(weight, std=0.5)
+        nn.init.zeros_(self.word_output.linear.bias)
+        if tied:
+            self.word_output.linear.weight = self.word_embedding.weight
+        self.legal_bias: Tensor
+        self.register_buffer(
+            "legal_bias", legal_bias(strategy, label_count, action_norm), persistent=False
+        )
+
+    def score(self, batch: TreeBatch | TimedTreeBatch) -> BatchScores:
+        """Log probabilities of the actions and words of a batch of trees."""
+        output = self.outputs(batch)
+        action, word = self.action_log_prob(output, batch), self.word_log_prob(output, batch)
+        return BatchScores(
+            log_prob={"action": action.sum(), "word": word.sum()},
+            words=batch.words,
+            sentences=batch.sentences,
+        )
+
+    def outputs(self, batch: TreeBatch | TimedTreeBatch) -> Tensor:
+        """``(actions, embedding)``: u before each action."""
+        words = self.dropout(self.word_embedding(batch.word_types))
+        labels = self.dropout(self.label_embedding.weight)
+        if isinstance(batch, TimedTreeBatch):
+            hidden = self._hidden_by_time(words, labels, batch)
+        else:
+            constituents = self.composition(words, labels, batch)
+            hidden = self.stack(self._vectors(words, labels, constituents), batch)
+        return self._output(functional.embedding(batch.top, hidden))
+
+    def _vectors(self, words: Tensor, labels: Tensor, constituents: Tensor) -> Tensor:
+        """All vectors in the numbering of :class:`StackBatch`."""
+        return torch.cat([words, labels, constituents, self.start.unsqueeze(0)])
+
+    def _output(self, hidden: Tensor) -> Tensor:
+        return functional.relu(self.to_output(self.dropout(hidden)))
+
+    def _hidden_by_time(self, words: Tensor, labels: Tensor, batch: TimedTreeBatch) -> Tensor:
+        empty = words.new_zeros(len(batch.constituent_label), words.shape[1])
+        states = timed_states(
+            self._vectors(words, labels, empty),
+            batch,
+            first_constituent=len(words) + len(labels),
+            push=self.stack.step,
+            state_size=self.stack.state_size,
+            compose=self.composition,
+            output=lambda states: self._output(self.stack.top_hidden(states)),
+        )
+        return self.stack.top_hidden(states)
+
+    def action_log_prob(self, output: Tensor, batch: StackBatch) -> Tensor:
+        """``(actions,)`` log probabilities."""
+        scores = self.action_output(output) + self.legal_bias[batch.legal]
+        columns = action_column(batch.action, self.strategy)
+        return -functional.cross_entropy(scores, columns, reduction="none")
+
+    def word_log_prob(self, output: Tensor, batch: StackBatch) -> Tensor:
+        """``(words,)`` log probabilities of words, given that one is shifted."""
+        scores = self.word_output.logits(functional.embedding(batch.shift_top, output))
+        return -functional.cross_entropy(scores, batch.shift_word, reduction="none")
+
+
+def action_count(strategy: Strategy, label_count: int) -> int:
+    """SHIFT, REDUCE, for in-order FINISH, and an NT for each label."""
+    return label_count + (2 if strategy == "top_down" else 3)
+
+
+def action_column(actions: Tensor, strategy: Strategy) -> Tensor:
+    """From ids of actions to columns of scores; top-down has no FINISH."""
+    return actions - (actions >= Kind.OPEN).long() if strategy == "top_down" else actions
+
+
+def legal_bias(
+    strategy: Strategy, label_count: int, action_norm: str, device: torch.device | None = None
+) -> Tensor:
+    """``(bits, actions)``: zero where the kind of an action is among the legal bits, else -inf."""
+    kinds = [Kind.SHIFT, Kind.REDUCE, *([Kind.FINISH] if strategy == "in_order" else [])]
+    kinds += [Kind.OPEN] * label_count
+    bias = torch.zeros(1 << len(LEGAL_BIT), len(kinds), device=device)
+    if action_norm == "legal":
+        for bits in range(len(bias)):
+            for column, kind in enumerate(kinds):
+                if not bits & LEGAL_BIT[kind]:
+                    bias[bits, column] = -torch.inf
+    return bias

@@ -1,0 +1,333 @@
+"""An RNNG as a search sees it: stacks that share what they have in common.
+
+Every element that was ever pushed is a node of an append-only arena: its stack-LSTM state, its
+vector, and the node below it. A stack is its top node. Pushing appends one node, whoever else
+stands on the same ones below; closing a constituent walks down to its label and pushes the
+composed vector on what lies below that. Nothing is copied when hypotheses branch.
+
+The recurrent half of the gates depends on the node below alone and is computed once for all that
+is pushed on it; the input half of labels is a table.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from gardenpath.data.batches.stack_plan import LEGAL_BIT
+from gardenpath.data.trees.actions import Kind
+from gardenpath.models.rnng.lstm_levels import cell_, tanh_by_sigmoid
+from gardenpath.models.rnng.rnng import RnngNetwork, legal_bias
+from gardenpath.models.rnng.search_composition import Children, make_composer
+from gardenpath.models.states.arena import Arena
+from gardenpath.models.states.lazy_words import LazyWords
+
+WORD, END, REDUCE, FIRST_OPEN = 0, 1, 2, 3
+
+# How many actions of a full beam are taken between two words, roughly.
+_STEPS_PER_WORD = 8
+
+
+class RnngSearch:
+    """The derivations of an RNNG, by node.
+
+    ``is_packed``: the number of rows that close a constituent may be looked at, so that only those
+    are composed; ``shared_compositions``: constituents of equal content are composed once.
+    """
+
+    def __init__(
+        self, network: RnngNetwork, *, is_packed: bool, shared_compositions: bool = True
+    ) -> None:
+        self._network = network
+        self._is_packed = is_packed
+        self._is_in_order = network.strategy == "in_order"
+        self._composer = make_composer(
+            network, is_packed=is_packed, is_shared=is_packed and shared_compositions
+        )
+        labels = network.label_embedding.weight
+        self._label_input = functional.linear(
+            labels, network.stack.input[0], network.stack.bias[0]
+        ).detach()
+        columns = FIRST_OPEN + len(labels)
+        is_open = torch.zeros(columns, dtype=torch.bool, device=self.device)
+        is_open[FIRST_OPEN:] = True
+        is_close = torch.zeros_like(is_open)
+        is_close[REDUCE] = True
+        self.is_open, self.is_close = is_open, is_close
+        self.opens_at_end = self._is_in_order
+        self._words = LazyWords(network.word_output)
+        self._legal = _LegalBits(network.strategy)
+        self._never = legal_bias(network.strategy, len(labels), "legal", self.device)
+        self._arena = Arena(self._arena_columns(), self.device)
+        self._most_children = 0
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return self._network.start.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of the network."""
+        return self._network.start.dtype
+
+    def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
+        """Roughly the memory of a group that reads a sentence of so many tokens."""
+        nodes = _STEPS_PER_WORD * action_beam + word_beam * (length + 20)
+        return nodes * self._arena.row_bytes
+
+    def _arena_columns(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+        network = self._network
+        size = network.word_embedding.embedding_dim
+        number = ((), torch.long)
+        return {
+            "state": ((network.stack.state_size,), self.dtype),
+            "output": ((size,), self.dtype),
+            "vector": ((size,), self.dtype),
+            "below": number,
+            # The node of the innermost open label, the root where none is open.
+            "label_node": number,
+            "label": number,
+            "children": number,
+            "depth": number,
+            "height": number,
+            "legal": number,
+            "content": number,
+        }
+
+    def begin(self) -> None:
+        """Only the start of the stack."""
+        self._arena = Arena(self._arena_columns(), self.device)
+        self._most_children = 0
+        network = self._network
+        start = network.start.detach().unsqueeze(0)
+        state = network.stack.step(start, start.new_zeros(1, network.stack.state_size))
+        zero = torch.zeros(1, dtype=torch.long, device=self.device)
+        self._arena.append(
+            state=state, output=self._output(state), vector=start, below=zero, label_node=zero,
+            label=zero, children=zero, depth=zero, height=zero,
+            legal=self._legal.at_start(zero), content=zero,
+        )  # fmt: skip
+
+    def log_probs(self, nodes: Tensor) -> Tensor:
+        """``(rows, columns)``: see :class:`TransitionModel`."""
+        network, arena = self._network, self._arena
+        legal = arena["legal"][nodes]
+        scores = network.action_output(arena["output"][nodes]) + network.legal_bias[legal]
+        log_probs = scores.log_softmax(1)
+        if network.action_norm == "full":
+            # Illegal actions took part in the normalisation, and are not taken all the same.
+            log_probs = log_probs + self._never[legal]
+        first_open = 3 if self._is_in_order else 2
+        shift, reduce = log_probs[:, :1], log_probs[:, 1:2]
+        if self._is_in_order:
+            end = log_probs[:, 2:3]
+        else:
+            # Closing the root is the end of the sentence.
+            is_root = (arena["depth"][nodes] == 1).unsqueeze(1)
+            end = reduce.masked_fill(~is_root, -torch.inf)
+            reduce = reduce.masked_fill(is_root, -torch.inf)
+        return torch.cat([shift, end, reduce, log_probs[:, first_open:]], dim=1)
+
+    def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """``(rows,)`` log probabilities of words, given that a word comes."""
+        return self._words.log_prob(self._arena["output"][nodes], words)
+
+    def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """``(rows,)`` upper bounds of these."""
+        return self._words.bound(self._arena["output"][nodes], words)
+
+    def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
+        """Push words."""
+        self._most_children += 1
+        network = self._network
+        vectors = network.word_embedding.weight[words]
+        inputs = functional.linear(vectors, network.stack.input[0], network.stack.bias[0])
+        return self._push_element(
+            nodes, vectors, inputs, content=words + 1, kind=Kind.SHIFT,
+            depth=self._arena["depth"][nodes],
+        )  # fmt: skip
+
+    def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
+        """Close constituents and open new ones."""
+        self._most_children += 1
+        if self._is_packed:
+            is_reduce = columns == REDUCE
+            closing, opening = is_reduce.nonzero().squeeze(1), (~is_reduce).nonzero().squeeze(1)
+            result = torch.empty_like(nodes)
+            if len(closing):
+                result[closing] = self._close(nodes[closing])
+            if len(opening):
+                result[opening] = self._open(nodes[opening], columns[opening] - FIRST_OPEN)
+            return result
+        labels = (columns - FIRST_OPEN).clamp(min=0)
+        return torch.where(columns == REDUCE, self._close(nodes), self._open(nodes, labels))
+
+    def _open(self, nodes: Tensor, labels: Tensor) -> Tensor:
+        arena = self._arena
+        below = arena["below"][nodes] if self._is_in_order else nodes
+        state = self._step(self._label_input.index_select(0, labels), below)
+        depth = arena["depth"][nodes] + 1
+        number = torch.arange(len(arena), len(arena) + len(nodes), device=self.device)
+        label_nodes = arena.append(
+            state=state,
+            output=self._output(state),
+            vector=self._network.label_embedding.weight.index_select(0, labels),
+            below=below,
+            label_node=number,
+            label=labels,
+            children=torch.zeros_like(nodes),
+            depth=depth,
+            height=arena["height"][below] + 1,
+            legal=self._legal.after(Kind.OPEN, depth),
+            content=labels,
+        )
+        if not self._is_in_order:
+            return label_nodes
+        # The first child goes on top of its label.
+        vectors = arena["vector"][nodes]
+        stack = self._network.stack
+        inputs = functional.linear(vectors, stack.input[0], stack.bias[0])
+        content = arena["content"][nodes]
+        return self._push_element(
+            label_nodes, vectors, inputs, content=content, kind=Kind.OPEN, depth=depth
+        )
+
+    def _close(self, nodes: Tensor) -> Tensor:
+        arena, stack = self._arena, self._network.stack
+        label_nodes = arena["label_node"][nodes]
+        children = self._children(nodes, label_nodes)
+        vectors, content = self._composer(children)
+        inputs = functional.linear(vectors, stack.input[0], stack.bias[0])
+        return self._push_element(
+            arena["below"][label_nodes], vectors, inputs, content=content, kind=Kind.REDUCE,
+            depth=arena["depth"][nodes] - 1,
+        )  # fmt: skip
+
+    def _children(self, nodes: Tensor, label_nodes: Tensor) -> Children:
+        """What lies above the open label, the last child first."""
+        arena = self._arena
+        counts = arena["children"][nodes]
+        most = int(counts.max()) if self._is_packed else self._most_children
+        places = [nodes]
+        for _ in range(most - 1):
+            places.append(arena["below"][places[-1]])
+        return Children(
+            vector=arena["vector"],
+            content=arena["content"],
+            place=torch.stack(places, dim=1),
+            count=counts.clamp(min=1),
+            label=arena["label"][label_nodes],
+            output=arena["output"][nodes],
+        )
+
+    def _push_element(
+        self,
+        below: Tensor,
+        vectors: Tensor,
+        inputs: Tensor,
+        *,
+        content: Tensor,
+        kind: Kind,
+        depth: Tensor,
+    ) -> Tensor:
+        """Push a word or a constituent: one more child of what is open."""
+        arena = self._arena
+        state = self._step(inputs, below)
+        return arena.append(
+            state=state,
+            output=self._output(state),
+            vector=vectors,
+            below=below,
+            label_node=arena["label_node"][below],
+            label=torch.zeros_like(below),
+            children=arena["children"][below] + 1,
+            depth=depth,
+            height=arena["height"][below] + 1,
+            legal=self._legal.after(kind, depth),
+            content=content,
+        )
+
+    def _step(self, inputs: Tensor, below: Tensor) -> Tensor:
+        """States after pushing vectors, given by their input projections, on nodes."""
+        stack = self._network.stack
+        bottom, again = self._distinct(below)
+        layers = len(stack.input)
+        before = self._arena["state"].index_select(0, bottom).chunk(layers, dim=1)
+        after = inputs.new_empty(len(below), stack.state_size)
+        # Where the shapes are fixed it is launches that count.
+        tanh = tanh_by_sigmoid if self._is_packed else torch.tanh
+        for layer, state in enumerate(after.chunk(layers, dim=1)):
+            hidden_before, cell_before = before[layer].chunk(2, dim=1)
+            recurrent = functional.linear(hidden_before, stack.recurrent[layer])
+            gates = recurrent.index_select(0, again)
+            gates += inputs
+            hidden = state.chunk(2, dim=1)[0]
+            cell_(gates, cell_before.index_select(0, again), state, hidden, tanh=tanh)
+            if layer + 1 < layers:
+                inputs = functional.linear(hidden, stack.input[layer + 1], stack.bias[layer + 1])
+        return after
+
+    def _distinct(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Each node once, and where each of the given ones is among them."""
+        if not self._is_packed:
+            return nodes, torch.arange(len(nodes), device=nodes.device)
+        unique, inverse = nodes.unique(return_inverse=True)
+        return unique, inverse
+
+    def _output(self, state: Tensor) -> Tensor:
+        hidden = self._network.stack.top_hidden(state)
+        return functional.relu(self._network.to_output(hidden))
+
+    def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
+        """Keep the stacks of these nodes."""
+        arena = self._arena
+        tops = torch.where(is_alive, nodes, 0)
+        flat = tops.flatten()
+        numbers = torch.stack([arena["height"][flat].max(), arena["children"][flat].max()])
+        height, self._most_children = numbers.tolist()
+        is_needed = torch.zeros(len(arena), dtype=torch.bool, device=self.device)
+        is_needed[0] = True
+        current = flat
+        for _ in range(height):
+            is_needed[current] = True
+            current = arena["below"][current]
+        kept = is_needed.nonzero().squeeze(1)
+        renumbered = is_needed.cumsum(0) - 1
+        arena.keep(kept)
+        for pointer in ("below", "label_node"):
+            arena[pointer].copy_(renumbered[arena[pointer]])
+        self._composer.forget()
+        return renumbered[tops]
+
+
+class _LegalBits:
+    """Which kinds of actions may come next, from the last kind and the open constituents."""
+
+    def __init__(self, strategy: str) -> None:
+        self._is_in_order = strategy == "in_order"
+
+    def at_start(self, like: Tensor) -> Tensor:
+        """Before any action."""
+        return torch.full_like(like, _bits(Kind.SHIFT if self._is_in_order else Kind.OPEN))
+
+    def after(self, last: Kind, depth: Tensor) -> Tensor:
+        """After an action that left ``depth`` constituents open."""
+        if not self._is_in_order:
+            inside = _bits(Kind.OPEN, Kind.SHIFT)
+            if last is not Kind.OPEN:
+                inside |= _bits(Kind.REDUCE)
+            return torch.where(depth > 0, inside, 0)
+        inside = _bits(Kind.REDUCE, Kind.SHIFT)
+        outside = 0
+        if last is not Kind.OPEN:
+            inside |= _bits(Kind.OPEN)
+            outside |= _bits(Kind.OPEN)
+        if last is Kind.REDUCE:
+            outside |= _bits(Kind.FINISH)
+        return torch.where(depth > 0, inside, outside)
+
+
+def _bits(*kinds: Kind) -> int:
+    return sum(LEGAL_BIT[kind] for kind in kinds)

@@ -1,0 +1,1 @@
+"""LSTM and Transformer language models."""

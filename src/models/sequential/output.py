@@ -1,0 +1,66 @@
+"""What models that read tokens from left to right have in common."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gardenpath.data.batches.batch_loader import TokenBatch
+from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
+from gardenpath.models.scores import BatchScores, score_tokens
+
+
+class SequentialNetwork(nn.Module, abc.ABC):
+    """A network that predicts each token from those before it."""
+
+    @abc.abstractmethod
+    def log_prob(self, batch: TokenBatch) -> Tensor:
+        """``(sentences, length)`` log probabilities of the targets, zero on padding."""
+
+    def score(self, batch: TokenBatch) -> BatchScores:
+        """Log probabilities of a batch, summed."""
+        return score_tokens(self.log_prob(batch), batch)
+
+
+class NextToken(nn.Module):
+    """A linear layer and a softmax over all tokens that can come next.
+
+    Symbols that never come next (padding, the begin symbol) take no part in the normalisation, so
+    that probabilities are comparable with those of n-gram models over the same vocabulary.
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden: int,
+        vocabulary_size: int,
+        bias: bool = True,
+        never: Sequence[int] = (PAD_ID, BEGIN_ID),
+    ) -> None:
+        super().__init__()
+        self.linear = nn.Linear(hidden, vocabulary_size, bias=bias)
+        excluded = torch.zeros(vocabulary_size)
+        excluded[list(never)] = -torch.inf
+        self.excluded: Tensor
+        self.register_buffer("excluded", excluded, persistent=False)
+
+    def logits(self, states: Tensor) -> Tensor:
+        """``(…, vocabulary)`` scores, ``-inf`` where a token cannot come next."""
+        bias = self.linear.bias
+        # Exclusion costs nothing as part of the bias.
+        excluded = self.excluded if bias is None else bias + self.excluded
+        return functional.linear(states, self.linear.weight, excluded)
+
+    def log_prob(self, states: Tensor, batch: TokenBatch) -> Tensor:
+        """``(sentences, length)`` log probabilities of the targets, zero on padding.
+
+        Only the rows of real tokens pass through the dearest product.
+        """
+        rows = self.logits(states[batch.is_token])
+        negative = functional.cross_entropy(rows, batch.targets[batch.is_token], reduction="none")
+        result = torch.zeros(batch.targets.shape, dtype=negative.dtype, device=negative.device)
+        return result.masked_scatter(batch.is_token, -negative)

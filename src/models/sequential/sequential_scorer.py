@@ -1,0 +1,136 @@
+"""One answer from all models: the log probability of each word of a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from gardenpath.data.batches.batch_loader import BatchSettings, plan_batches, token_batch
+from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
+from gardenpath.data.encoding.raw_split import IntArray
+from gardenpath.data.sharing import Sharing
+from gardenpath.data.words.subwords import Subwords
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.errors import RunError
+from gardenpath.models.ngram.ngram import NgramModel
+from gardenpath.models.sequential.output import SequentialNetwork
+from gardenpath.models.sequential.shared_prefixes import PrefixNetwork, PrefixTrie, prefix_tries
+from gardenpath.store.run_folder import RunFolder
+
+Floats = npt.NDArray[np.float64]
+
+_BATCHES = BatchSettings(max_tokens=8192, max_sentences=256)
+
+# Sentences that share less than this part of their tokens are faster in ordinary batches.
+_LEAST_SAVED = 0.2
+
+
+class SequentialScorer:
+    """Scores words with a model that reads tokens from left to right.
+
+    With ``share_prefixes`` what sentences have in common is computed once; ``sharing`` says, after
+    a call, how much that saved. The scores are the same. N-grams share nothing: to look one up
+    costs less than to find out what is shared.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: SequentialNetwork | NgramModel,
+        vocabulary: Vocabulary,
+        subwords: Subwords | None = None,
+        device: torch.device | str = "cpu",
+        share_prefixes: bool = True,
+    ) -> None:
+        self._model = model.to(device).eval() if isinstance(model, nn.Module) else model
+        self._vocabulary = vocabulary
+        self._subwords = subwords
+        self._device = device
+        self._shares_prefixes = share_prefixes and isinstance(model, PrefixNetwork)
+        self.sharing = Sharing(0, 0)
+
+    @staticmethod
+    def load(
+        run: RunFolder, *, device: torch.device | str = "cpu", share_prefixes: bool = True
+    ) -> SequentialScorer:
+        """The model of a run folder, which must be one that reads from left to right."""
+        model = run.load_model()
+        if not isinstance(model, SequentialNetwork | NgramModel):
+            raise RunError(
+                f"{run.path}: this model predicts trees, and needs a search to score words"
+            )
+        return SequentialScorer(
+            model=model,
+            vocabulary=run.vocabulary(),
+            subwords=run.subwords(),
+            device=device,
+            share_prefixes=share_prefixes,
+        )
+
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """For each sentence, the log probability (nats) of each word and, last, of its end.
+
+        The log probability of a word is the sum over its pieces.
+        """
+        self.sharing = Sharing(0, 0)
+        if not sentences:
+            return []
+        split = encode_sentences(sentences, self._vocabulary, self._subwords)
+        per_token = self._token_log_probs(split)
+        results = []
+        for number, scores in enumerate(per_token):
+            begin, end = split.offsets[number], split.offsets[number + 1]
+            starts = np.flatnonzero(np.append(split.starts_word[begin:end], True))
+            results.append(np.add.reduceat(scores, starts))
+        return results
+
+    def _token_log_probs(self, split: EncodedSplit) -> list[Floats]:
+        results: list[Floats] = [np.zeros(0)] * len(split)
+        alone: list[int] = []
+        computed = 0
+        for trie in self._tries(split):
+            if trie.sharing.saved < _LEAST_SAVED:
+                alone += trie.numbers
+                continue
+            scores = self._score_trie(trie)
+            for number, rows in zip(trie.numbers, trie.predictions, strict=True):
+                results[number] = scores[rows]
+            computed += trie.sharing.computed
+        if not self._shares_prefixes:
+            alone = list(range(len(split)))
+        if alone:
+            self._score_alone(split, np.sort(alone), results)
+            computed += int(split.lengths[alone].sum()) + len(alone)
+        self.sharing = Sharing(len(split.tokens) + len(split), computed)
+        return results
+
+    def _tries(self, split: EncodedSplit) -> Iterator[PrefixTrie]:
+        if self._shares_prefixes and isinstance(self._model, PrefixNetwork):
+            yield from prefix_tries(split, most=self._model.most_prefixes)
+
+    def _score_trie(self, trie: PrefixTrie) -> Floats:
+        assert isinstance(self._model, PrefixNetwork)
+        with torch.inference_mode():
+            found = self._model.prefix_log_prob(trie.batch().to(self._device))
+            scores: Floats = found.double().cpu().numpy()
+        return scores
+
+    def _score_alone(self, split: EncodedSplit, numbers: IntArray, results: list[Floats]) -> None:
+        """Score sentences by themselves, in batches of similar length."""
+        model = self._model
+        if isinstance(model, NgramModel):
+            sentences = [split.sentence(number).astype(np.int64) for number in numbers]
+            for number, scores in zip(numbers, model.score(sentences), strict=True):
+                results[number] = scores
+            return
+        with torch.inference_mode():
+            for rows in plan_batches(split.lengths[numbers], _BATCHES, shuffle_seed=None):
+                members = numbers[rows]
+                batch = token_batch(split, members).to(self._device)
+                found = model.log_prob(batch).double().cpu().numpy()
+                for row, number in enumerate(members.tolist()):
+                    results[number] = found[row, : split.lengths[number] + 1]

@@ -1,0 +1,197 @@
+"""A Transformer language model with the architecture of GPT-2."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gardenpath.data.batches.batch_loader import TokenBatch
+from gardenpath.errors import GardenpathError
+from gardenpath.models.sequential.output import NextToken, SequentialNetwork
+from gardenpath.models.sequential.shared_prefixes import PrefixBatch
+from gardenpath.settings.bounds import Fraction, PositiveInt
+
+
+class Shape(NamedTuple):
+    """The three numbers that make a Transformer large or small."""
+
+    layers: int
+    hidden: int
+    heads: int
+
+
+Size = Literal["tiny", "small", "base"]
+
+SIZES: dict[Size, Shape] = {
+    "tiny": Shape(layers=2, hidden=128, heads=4),
+    "small": Shape(layers=6, hidden=384, heads=6),
+    "base": Shape(layers=12, hidden=768, heads=12),
+}
+
+
+class Decoder(nn.Module):
+    """Pre-norm blocks over learned positions."""
+
+    def __init__(
+        self, *, vocabulary_size: int, shape: Shape, max_positions: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.token_embedding = nn.Embedding(vocabulary_size, shape.hidden)
+        self.position_embedding = nn.Embedding(max_positions, shape.hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(
+            Block(hidden=shape.hidden, heads=shape.heads, dropout=dropout)
+            for _ in range(shape.layers)
+        )
+        self.final_norm = nn.LayerNorm(shape.hidden)
+        self._initialise(shape.layers)
+
+    def forward(
+        self, tokens: Tensor, visible: Tensor | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """``(sentences, length, hidden)`` states after each token.
+
+        ``visible`` says, ``(sentences, heads, length, length)``, which positions a head may attend
+        to; without it, all heads attend to the present and the past. ``positions``, where tokens do
+        not simply follow each other, are to be checked (:meth:`require_positions`) by the caller.
+        """
+        if positions is None:
+            self.require_positions(tokens.shape[1])
+            positions = torch.arange(tokens.shape[1], device=tokens.device)
+        states = self.dropout(self.token_embedding(tokens) + self.position_embedding(positions))
+        for block in self.blocks:
+            states = block(states, visible)
+        normed: Tensor = self.final_norm(states)
+        return normed
+
+    def require_positions(self, length: int) -> None:
+        """Refuse what is longer than the positions that were learnt."""
+        limit = self.position_embedding.num_embeddings
+        if length > limit:
+            raise GardenpathError(
+                f"a sentence has {length - 1} symbols, but the model has positions for "
+                f"{limit - 1}: raise model.network.max_positions or set data.cleaning.max_tokens"
+            )
+
+    def _initialise(self, layers: int) -> None:
+        """GPT-2's: normal(0.02), and less for what adds up along the residual stream."""
+        for name, weight in self.named_parameters():
+            if name.endswith(("project.weight", "contract.weight")):
+                nn.init.normal_(weight, std=0.02 / math.sqrt(2 * layers))
+            elif weight.dim() == 2:
+                nn.init.normal_(weight, std=0.02)
+            elif name.endswith("bias"):
+                nn.init.zeros_(weight)
+
+
+class TransformerNetwork(SequentialNetwork):
+    """A decoder with tied input and output embeddings.
+
+    ``size`` sets layers, hidden and heads; each can be given by itself as well.
+    """
+
+    # All prefixes of a trie attend to each other, masked: the mask grows with the square.
+    most_prefixes = 512
+
+    def __init__(
+        self,
+        *,
+        vocabulary_size: int,
+        size: Size = "base",
+        layers: PositiveInt | None = None,
+        hidden: PositiveInt | None = None,
+        heads: PositiveInt | None = None,
+        max_positions: PositiveInt = 512,
+        dropout: Fraction = 0.1,
+    ) -> None:
+        super().__init__()
+        shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
+        self.decoder = Decoder(
+            vocabulary_size=vocabulary_size,
+            shape=shape,
+            max_positions=max_positions,
+            dropout=dropout,
+        )
+        self.output = NextToken(hidden=shape.hidden, vocabulary_size=vocabulary_size, bias=False)
+        self.output.linear.weight = self.decoder.token_embedding.weight
+
+    @staticmethod
+    def mistakes(
+        *, size: Size, layers: int | None, hidden: int | None, heads: int | None, **_: object
+    ) -> list[str]:
+        """What is wrong with a combination of settings."""
+        shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
+        if shape.hidden % shape.heads:
+            return [f"hidden ({shape.hidden}) must be a multiple of heads ({shape.heads})"]
+        return []
+
+    def log_prob(self, batch: TokenBatch) -> Tensor:
+        """``(sentences, length)`` log probabilities of the targets, zero on padding."""
+        # Padding stands at the end only, and attention looks back only.
+        return self.output.log_prob(self.decoder(batch.inputs), batch)
+
+    def prefix_log_prob(self, batch: PrefixBatch) -> Tensor:
+        """``(predictions,)`` log probabilities from prefixes that sentences share, no dropout.
+
+        The prefixes stand in one sequence, and each attends to those that it begins with.
+        """
+        self.decoder.require_positions(len(batch.sizes))
+        visible = batch.is_ancestor()[None, None]
+        states = self.decoder(batch.tokens[None], visible, batch.depths[None])
+        return batch.log_prob(self.output.logits(states[0]))
+
+
+def shape_of(*, size: Size, layers: int | None, hidden: int | None, heads: int | None) -> Shape:
+    """A named size, with single numbers replaced."""
+    default = SIZES[size]
+    return Shape(layers or default.layers, hidden or default.hidden, heads or default.heads)
+
+
+class Block(nn.Module):
+    """Attention and a feed-forward layer, each on normalised input and added to the stream."""
+
+    def __init__(self, *, hidden: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(hidden)
+        self.attention = CausalAttention(hidden=hidden, heads=heads, dropout=dropout)
+        self.feed_forward_norm = nn.LayerNorm(hidden)
+        self.expand = nn.Linear(hidden, 4 * hidden)
+        self.contract = nn.Linear(4 * hidden, hidden)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, states: Tensor, visible: Tensor | None) -> Tensor:
+        states = states + self.dropout(self.attention(self.attention_norm(states), visible))
+        inner = functional.gelu(self.expand(self.feed_forward_norm(states)), approximate="tanh")
+        result: Tensor = states + self.dropout(self.contract(inner))
+        return result
+
+
+class CausalAttention(nn.Module):
+    """Multi-head attention to the present and the past."""
+
+    def __init__(self, *, hidden: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.dropout = dropout
+        self.query_key_value = nn.Linear(hidden, 3 * hidden)
+        self.project = nn.Linear(hidden, hidden)
+
+    def forward(self, states: Tensor, visible: Tensor | None) -> Tensor:
+        sentences, length, hidden = states.shape
+        # (3, sentences, heads, length, hidden / heads)
+        split = self.query_key_value(states).view(sentences, length, 3, self.heads, -1)
+        query, key, value = split.permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=visible,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=visible is None,
+        )
+        result: Tensor = self.project(mixed.transpose(1, 2).reshape(sentences, length, hidden))
+        return result

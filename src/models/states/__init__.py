@@ -1,0 +1,1 @@
+"""What the searches of RNNG and PLM share: arenas of states and lazy word scores."""

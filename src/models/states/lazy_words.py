@@ -1,0 +1,56 @@
+"""Probabilities of words over a large vocabulary, and cheap bounds of them.
+
+The normaliser of a softmax is a sum over all words. A sum over a few of them is smaller, so the
+probability that it gives is an upper bound; and where the few are those that are likely anyway,
+the bound is close.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from gardenpath.models.sequential.output import NextToken
+
+# How many words the bound sums over.
+_LIKELY = 512
+
+# The logits of the vocabulary are computed for at most so many numbers at a time.
+_MOST_LOGITS = 1 << 22
+
+
+class LazyWords:
+    """The output layer over words; which words are likely is learnt from the first rows seen."""
+
+    def __init__(self, output: NextToken) -> None:
+        self._weight = output.linear.weight.detach()
+        bias = output.linear.bias
+        self._bias = output.excluded if bias is None else (bias + output.excluded).detach()
+        self._likely: Tensor | None = None
+
+    def log_prob(self, states: Tensor, words: Tensor) -> Tensor:
+        """``(rows,)`` log probabilities."""
+        rows = max(1, _MOST_LOGITS // len(self._weight))
+        parts = [
+            self._log_prob(some, wanted)
+            for some, wanted in zip(states.split(rows), words.split(rows), strict=True)
+        ]
+        return torch.cat(parts) if parts else states.new_zeros(0)
+
+    def _log_prob(self, states: Tensor, words: Tensor) -> Tensor:
+        logits = functional.linear(states, self._weight, self._bias)
+        if self._likely is None and len(states):
+            count = min(_LIKELY, len(self._weight))
+            self._likely = logits.softmax(1).mean(0).topk(count).indices
+            self._likely_weight = self._weight[self._likely]
+            self._likely_bias = self._bias[self._likely]
+        return -functional.cross_entropy(logits, words, reduction="none")
+
+    def bound(self, states: Tensor, words: Tensor) -> Tensor:
+        """``(rows,)`` upper bounds of the log probabilities."""
+        if self._likely is None:
+            return states.new_zeros(len(states))
+        logits = functional.linear(states, self._likely_weight, self._likely_bias)
+        own = (states * self._weight[words]).sum(1) + self._bias[words]
+        return own - torch.maximum(logits.logsumexp(1), own)

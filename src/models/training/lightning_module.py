@@ -1,0 +1,115 @@
+"""The one Lightning module, for all neural models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+from gardenpath.models.scores import BatchScores, Network, Totals
+from gardenpath.models.training.optimisation import OptimiserSettings, make_optimiser, make_schedule
+
+
+class LanguageModelling(pl.LightningModule):
+    """Trains a network to give high probability to sentences.
+
+    The random numbers of a step (dropout) follow from seed, step and process alone, so that a
+    resumed run draws the ones it would have drawn.
+    """
+
+    def __init__(self, *, network: Network, optimiser: OptimiserSettings, seed: int) -> None:
+        super().__init__()
+        assert isinstance(network, nn.Module)
+        self.network = network
+        self._optimiser = optimiser
+        self._seed = seed
+        self._sums: dict[str, dict[str, Tensor]] = {"train": {}, "valid": {}, "test": {}}
+        self.totals: dict[str, Totals] = {}
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
+        state = np.random.SeedSequence([self._seed, self.global_step, self.global_rank])
+        torch.manual_seed(int(state.generate_state(1)[0]))
+
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        scores: BatchScores = self.network.score(batch)
+        loss = scores.loss()
+        self._add("train", scores)
+        self.log("loss", loss.detach(), prog_bar=True, logger=False)
+        return loss
+
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
+        self._add("valid", self.network.score(batch))
+
+    def test_step(self, batch: Any, batch_idx: int) -> None:
+        self._add("test", self.network.score(batch))
+
+    def on_validation_epoch_end(self) -> None:
+        self._report("valid")
+        if self._sums["train"]:  # validation ends each epoch of training
+            self.log("train/loss", self._totals("train").loss)
+
+    def on_test_epoch_end(self) -> None:
+        self._report("test")
+
+    def configure_optimizers(self) -> Any:
+        optimiser = make_optimiser(self.network, self._optimiser)
+        total_steps = self._total_steps() if self._optimiser.schedule == "cosine" else 0
+        schedule = make_schedule(optimiser, self._optimiser, total_steps=total_steps)
+        interval = "epoch" if isinstance(schedule, ReduceLROnPlateau) else "step"
+        return {
+            "optimizer": optimiser,
+            "lr_scheduler": {
+                "scheduler": schedule,
+                "interval": interval,
+                "monitor": "valid/loss",
+            },
+        }
+
+    def _total_steps(self) -> int:
+        """How many steps training takes, as far as the first epoch tells.
+
+        Lightning's own estimate would set up the batches too early for a resumed run, which would
+        then begin its epoch anew.
+        """
+        trainer: Any = self.trainer
+        steps: int = len(trainer.datamodule.train_dataloader()) * trainer.max_epochs
+        return steps if trainer.max_steps == -1 else min(steps, int(trainer.max_steps))
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        # In the middle of an epoch part of its training loss is summed already.
+        checkpoint["train_sums"] = dict(self._sums["train"])
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        sums = checkpoint["train_sums"]
+        self._sums["train"] = {name: value.to(self.device) for name, value in sums.items()}
+
+    def _add(self, split: str, scores: BatchScores) -> None:
+        sums = self._sums[split]
+        parts = {**scores.log_prob, "words": scores.words, "sentences": scores.sentences}
+        for name, value in parts.items():
+            exact = _in_high_precision(value.detach())
+            sums[name] = sums[name] + exact if name in sums else exact
+
+    def _totals(self, split: str) -> Totals:
+        """The sums of all processes since the last call."""
+        reduced = {
+            name: float(self.trainer.strategy.reduce(value, reduce_op="sum"))
+            for name, value in self._sums[split].items()
+        }
+        self._sums[split] = {}
+        words, sentences = int(reduced.pop("words")), int(reduced.pop("sentences"))
+        return Totals(log_prob=reduced, words=words, sentences=sentences)
+
+    def _report(self, split: str) -> None:
+        self.totals[split] = self._totals(split)
+        for name, metric in self.totals[split].as_metrics().items():
+            self.log(f"{split}/{name}", metric, prog_bar=name.endswith("perplexity"))
+
+
+def _in_high_precision(value: Tensor) -> Tensor:
+    """Sums over a large split need double precision, which Apple's GPUs do not have."""
+    return value.float() if value.device.type == "mps" else value.double()

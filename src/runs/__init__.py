@@ -1,0 +1,1 @@
+"""Trained models as one asks them: load, train, score, evaluate."""

@@ -1,0 +1,1 @@
+"""Typed settings: ranges, checks, composition with Hydra, and the two roots."""

@@ -1,0 +1,151 @@
+"""Subwords: pieces make up their words, never more than one, and training is deterministic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gardenpath.data.encoding.encoded import encode_sentences
+from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.words.subwords import (
+    Subwords,
+    SubwordSettings,
+    subword_vocabulary,
+    train_subwords,
+)
+from gardenpath.data.words.vocabulary import SPECIALS, UNKNOWN_ID, Vocabulary
+from gardenpath.errors import ConfigError, InputError
+
+Algorithm = Literal["unigram", "bpe"]
+BOTH = pytest.mark.parametrize("algorithm", ["unigram", "bpe"])
+BOUNDARY = "▁"
+
+
+@cache
+def corpus() -> tuple[str, ...]:
+    reader = ToyTreebank(grammar="english", train=400)
+    return tuple(" ".join(sentence.words) for sentence in reader.read("train"))
+
+
+@cache
+def trained(algorithm: Algorithm) -> Subwords:
+    return train_subwords(corpus(), SubwordSettings(algorithm=algorithm, pieces=120))
+
+
+@cache
+def vocabulary(algorithm: Algorithm) -> Vocabulary:
+    subwords = trained(algorithm)
+    counts = Counter(
+        piece
+        for sentence in corpus()
+        for word in sentence.split()
+        for piece in subwords.split(word)
+    )
+    return subword_vocabulary(subwords, counts, labels=["S", "NP"], language="en")
+
+
+def letters() -> list[str]:
+    return sorted(set("".join(corpus())) - {" "})
+
+
+@BOTH
+@given(word=st.text(st.sampled_from(letters()), min_size=1, max_size=12))
+def test_pieces_make_up_the_word(algorithm: Algorithm, word: str) -> None:
+    pieces = trained(algorithm).split(word)
+    assert "".join(pieces) == BOUNDARY + word
+    assert not any(BOUNDARY in piece for piece in pieces[1:])
+    ids = trained(algorithm).encode(word, vocabulary(algorithm))
+    assert [vocabulary(algorithm).tokens[number] for number in ids] == pieces
+
+
+@BOTH
+def test_some_words_are_cut(algorithm: Algorithm) -> None:
+    lengths = {len(trained(algorithm).split(word)) for word in corpus()[0].split()}
+    assert max(lengths) > 1
+
+
+@BOTH
+def test_training_is_deterministic(algorithm: Algorithm) -> None:
+    again = train_subwords(corpus(), SubwordSettings(algorithm=algorithm, pieces=120))
+    assert again.model == trained(algorithm).model
+    assert again.content_hash == trained(algorithm).content_hash
+
+
+def test_algorithms_differ() -> None:
+    assert trained("bpe").content_hash != trained("unigram").content_hash
+
+
+@BOTH
+def test_unknown_characters(algorithm: Algorithm) -> None:
+    pieces = trained(algorithm).split("猫")
+    assert "".join(pieces) == BOUNDARY + "猫"
+    assert trained(algorithm).encode("猫", vocabulary(algorithm))[-1] == UNKNOWN_ID
+
+
+@BOTH
+def test_word_boundaries_in_sentences(algorithm: Algorithm) -> None:
+    """Pieces between two marks are those of one word: word surprisal sums over them."""
+    sentences = [["the", "queen", "laughs"], ["themselves"]]
+    encoded = encode_sentences(sentences, vocabulary(algorithm), trained(algorithm))
+    tokens = vocabulary(algorithm).tokens
+    assert encoded.word_count == 4
+    for number, words in enumerate(sentences):
+        begin, end = encoded.offsets[number : number + 2]
+        text = ""
+        for token, starts in zip(
+            encoded.tokens[begin:end], encoded.starts_word[begin:end], strict=True
+        ):
+            assert tokens[token].startswith(BOUNDARY) == bool(starts)
+            text += tokens[token]
+        assert text.split(BOUNDARY)[1:] == words
+
+
+def test_vocabulary_of_pieces() -> None:
+    result = vocabulary("unigram")
+    assert result.tokens[:4] == SPECIALS
+    assert len(result) == 4 + 119, "the pieces without SentencePiece's own unknown piece"
+    assert len(set(result.tokens)) == len(result)
+    assert result.labels == ("NP", "S")
+    assert result.subword_hash == trained("unigram").content_hash
+    assert sum(result.counts) == sum(
+        len(trained("unigram").split(word)) for text in corpus() for word in text.split()
+    )
+
+
+def test_text_is_not_normalised() -> None:
+    """Full-width and composed characters stay what they are."""
+    sentences = ["Ａ A ① é e\u0301"] * 20
+    subwords = train_subwords(sentences, SubwordSettings(algorithm="bpe", pieces=14))
+    for word in sentences[0].split():
+        assert "".join(subwords.split(word)) == BOUNDARY + word
+
+
+def test_file_round_trip(tmp_path: Path) -> None:
+    trained("bpe").save(tmp_path / "subwords.model")
+    loaded = Subwords.load(tmp_path / "subwords.model")
+    assert loaded.content_hash == trained("bpe").content_hash
+    assert loaded.pieces == trained("bpe").pieces
+    assert loaded.split("themselves") == trained("bpe").split("themselves")
+
+
+def test_damaged_file(tmp_path: Path) -> None:
+    path = tmp_path / "subwords.model"
+    with pytest.raises(InputError, match="No such file"):
+        Subwords.load(path)
+    path.write_bytes(b"no model")
+    with pytest.raises(InputError, match="is not a SentencePiece model") as caught:
+        Subwords.load(path)
+    assert caught.value.path == str(path)
+
+
+@BOTH
+@pytest.mark.parametrize("pieces", [5, 100_000])
+def test_wrong_number_of_pieces(algorithm: Algorithm, pieces: int) -> None:
+    with pytest.raises(ConfigError, match=f"data.subwords.pieces={pieces}"):
+        train_subwords(corpus(), SubwordSettings(algorithm=algorithm, pieces=pieces))

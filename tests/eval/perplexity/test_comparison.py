@@ -1,0 +1,82 @@
+"""Tables of models beside the exact answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+import pytest
+from rich.console import Console
+
+from gardenpath.eval.perplexity.comparison import EXACT, as_csv, as_table, compare
+from gardenpath.eval.perplexity.measure import Perplexity
+
+
+def _perplexity(bits_per_word: float) -> Perplexity:
+    """Three words and one end, equally surprising."""
+    nats = bits_per_word * math.log(2)
+    return Perplexity(sentences=1, words=3, word_nats=3 * nats, end_nats=nats)
+
+
+MODELS = [("ngram", 1, _perplexity(5.0)), ("lstm", 2, _perplexity(4.5))]
+
+
+def test_excess_is_over_the_exact_grammar_in_bits_per_word() -> None:
+    rows = compare("toy", MODELS, {1: _perplexity(4.0)})
+    assert [row.model for row in rows] == ["ngram", "lstm", EXACT]
+    assert [row.seed for row in rows] == [1, 2, None]
+    assert [row.excess_bits_per_word for row in rows] == pytest.approx([1.0, 0.5, 0.0])
+    assert [row.perplexity for row in rows] == pytest.approx([32.0, 2**4.5, 16.0])
+    assert [row.bits_per_sentence for row in rows] == pytest.approx([20.0, 18.0, 16.0])
+
+
+def test_without_a_grammar_there_is_no_excess() -> None:
+    rows = compare("ptb", MODELS, None)
+    assert [row.model for row in rows] == ["ngram", "lstm"]
+    assert [row.excess_bits_per_word for row in rows] == [None, None]
+
+
+def test_csv_reads_back() -> None:
+    rows = compare("toy", MODELS, {1: _perplexity(4.0)})
+    read = list(csv.DictReader(io.StringIO(as_csv(rows))))
+    assert [row["model"] for row in read] == ["ngram", "lstm", EXACT]
+    assert [float(row["perplexity"]) for row in read] == [row.perplexity for row in rows]
+    assert read[0]["corpus"] == "toy" and read[2]["seed"] == ""
+    assert (read[0]["sentences"], read[0]["words"]) == ("1", "3")
+
+
+def test_table_shows_every_model_and_the_caption() -> None:
+    console = Console(width=100)
+    with console.capture() as captured:
+        table = as_table(compare("toy", MODELS, {1: _perplexity(4.0)}), title="T", caption="C")
+        console.print(table)
+    text = captured.get()
+    for part in ("ngram", "lstm", EXACT, "32.00", "16.00", "1.000", "0.000", "T", "C"):
+        assert part in text
+
+
+def test_headings_are_whole_on_80_columns() -> None:
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(
+            as_table(compare("toy", [("rnng (marginal)", 1, _perplexity(9.0))], None), title="T")
+        )
+    lines = captured.get().splitlines()
+    assert "…" not in captured.get() and max(map(len, lines)) <= 80
+    assert (
+        "sentences" in lines[4]
+        and "perplexity" in lines[4]
+        and lines[4].rstrip().endswith("word ┃")
+    )
+
+
+def test_a_model_is_compared_with_the_exact_answer_to_the_same_sentences() -> None:
+    nats = 3.0 * math.log(2)
+    fewer = Perplexity(sentences=2, words=6, word_nats=6 * nats, end_nats=2 * nats)
+    failed = Perplexity(sentences=1, words=3, word_nats=1.0, end_nats=1.0, failed=1)
+    exact = {1: _perplexity(4.0), 2: fewer}
+    rows = compare("toy", [*MODELS, ("rnng", 1, fewer), ("plm", 1, failed)], exact)
+    assert [row.excess_bits_per_word for row in rows[:3]] == pytest.approx([1.0, 0.5, 0.0])
+    assert rows[3].excess_bits_per_word is None
+    assert rows[4].model == EXACT and rows[4].sentences == 2

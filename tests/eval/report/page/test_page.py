@@ -1,0 +1,368 @@
+"""The report as a file: complete, self-contained, and safe whatever the texts are."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.figures.inline_figures import InlineFigures
+from gardenpath.eval.report.page.explorer import INFINITE, ExplorerLimits, explorer_data
+from gardenpath.eval.report.page.findings import analysis_html
+from gardenpath.eval.report.page.html_tables import ReportTable, number, table_html
+from gardenpath.eval.report.page.markup import Html, data_block, element, text, unbroken
+from gardenpath.eval.report.page.page import page
+from gardenpath.eval.report.page.summaries import perplexity_table, summary_table
+from gardenpath.eval.report.study import Analysis, Study
+from gardenpath.eval.report.write import write_report
+from tests.eval.report.samples import NASTY
+
+
+class Outline(HTMLParser):
+    """Elements, attributes and text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def content(report: Path) -> str:
+    return report.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def outline(content: str) -> Outline:
+    parser = Outline()
+    parser.feed(content)
+    return parser
+
+
+def test_nothing_in_the_page_points_outside(content: str, outline: Outline) -> None:
+    for _, attributes in outline.elements:
+        for name in ("src", "href", "xlink:href", "action", "data", "poster"):
+            value = attributes.get(name) or "#"
+            assert value.startswith(("#", "data:")), value
+    addresses = set(re.findall(r"https?://[^\s\"'<>)]+", content))
+    assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, not a place
+    assert all(url.startswith(("#", "data:")) for url in re.findall(r"url\(\"?([^)]*)", content))
+    assert "default-src 'none'" in content and "@import" not in content
+
+
+def test_texts_stay_texts(content: str, outline: Outline) -> None:
+    assert NASTY not in content
+    assert [tag for tag, _ in outline.elements].count("script") == 2  # data, and the page's own
+    assert any(NASTY in piece for piece in outline.texts)
+
+
+def test_ids_are_unique_and_references_find_them(outline: Outline) -> None:
+    ids = [attributes["id"] for _, attributes in outline.elements if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    links = [a.get("href") or a.get("xlink:href") or "" for _, a in outline.elements]
+    wanted = {link[1:] for link in links if link.startswith("#")}
+    assert wanted <= set(ids)
+
+
+def test_every_chapter_is_there(outline: Outline) -> None:
+    chapters = [a["id"] for tag, a in outline.elements if a.get("class") == "chapter"]
+    assert chapters == [
+        *("overview", "accuracy", "effects", "explorer", "sentences"),
+        *("statistics", "doubts", "perplexity", "training"),
+    ]
+
+
+def test_pictures_have_words_for_those_who_do_not_see_them(outline: Outline) -> None:
+    figures = [a for tag, a in outline.elements if tag == "svg" and "aria-hidden" not in a]
+    assert len(figures) > 10
+    assert all(a.get("role") == "img" and a.get("aria-label") for a in figures)
+
+
+def test_figures_take_the_colours_of_the_page(content: str) -> None:
+    figures = "".join(re.findall(r"<svg.*?</svg>", content, flags=re.DOTALL))
+    rules = "".join(re.findall(r"^\.s\d+\{.*\}$", content, flags=re.MULTILINE))
+    assert "var(--ink)" in rules and "var(--blue)" in rules
+    assert "#1f2933" not in figures + rules and "#ffffff" not in figures + rules
+    used = set(re.findall(r'class="(s\d+)"', figures))
+    assert used == set(re.findall(r"\.(s\d+)\{", rules))
+
+
+def test_letters_are_drawn_once_for_all_figures(content: str, report: Path) -> None:
+    paths = sorted((report.parent / "figures").glob("*.svg"))
+    single = {
+        (node.get("d"), node.get("transform"))
+        for path in paths
+        for node in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}path")
+        if "scale" in node.get("transform", "")
+    }
+    kept = re.findall(r'<path id="(g\d+)"', content)
+    assert len(kept) == len(set(kept)) == len(single)
+    assert len(content.encode()) < sum(path.stat().st_size for path in paths)
+
+
+def test_words_are_embedded_for_machines_without_chinese_fonts(content: str) -> None:
+    assert re.search(r"@font-face\{font-family:\"Gardenpath Han\";src:url\(data:font/otf", content)
+
+
+@given(st.text(max_size=40))
+def test_json_in_pages_reads_back_and_cannot_end_its_element(word: str) -> None:
+    block = data_block("x", {"word": word + "</script><!--"})
+    inside = block.removeprefix('<script type="application/json" id="x">').removesuffix("</script>")
+    assert "<" not in inside and ">" not in inside
+    assert json.loads(inside) == {"word": word + "</script><!--"}
+
+
+@given(st.text(max_size=40))
+def test_elements_read_back(word: str) -> None:
+    parser = Outline()
+    parser.feed(element("p", word, title=word, aria_label="a", hidden=False, open=True) + " ")
+    shown = word.replace("\r", "\n") if "\r" in word else word
+    assert parser.elements[0][0] == "p"
+    assert set(parser.elements[0][1]) == {"title", "aria-label", "open"}
+    assert "".join(parser.texts).rstrip(" ").replace("\r", "\n") == shown.rstrip(" ")
+    assert text(element("b", word)) == element("b", word)
+
+
+SVG = """<?xml version="1.0"?>
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+ viewBox="0 0 9 4.5"><defs><style>*{stroke: red}</style></defs>
+ <g id="figure"><path d="M 0 0" style="fill: #ffffff"/>
+  <g id="text"><g style="fill: #1f2933" transform="translate(1.23456 2) scale(0.09 -0.09)">
+   <defs><path id="Font-1" d="M 1
+ 2" transform="scale(0.015625)"/></defs>
+   <use xlink:href="#Font-1"/><use xlink:href="#Font-1" transform="translate(61.279 0)"/></g></g>
+  <defs><path id="mark" d="M 0 0"/><clipPath id="edge"><rect x="0" y="0"/></clipPath></defs>
+  <use xlink:href="#mark" x="3.14159" y="2" clip-path="url(#edge)" style="fill: #1f2933"/>
+ </g></svg>"""
+
+
+def test_figures_share_letters_and_styles_but_no_marks() -> None:
+    inline = InlineFigures()
+    one, two = inline.figure(SVG, label='"'), inline.figure(SVG, label="b")
+    assert one == (
+        '<svg role="img" aria-label="&quot;" viewBox="0 0 9 4.5" style="--width:12px;--least:9px">'
+        '<g class="s0" transform="translate(1.23 2) scale(0.09 -0.09)">'
+        '<use href="#g0"/><use href="#g0" x="61"/></g>'
+        '<defs><path id="f1-mark" d="M 0 0"/><clipPath id="f1-edge"><rect x="0" y="0"/></clipPath>'
+        '</defs><use href="#f1-mark" x="3.14" y="2" clip-path="url(#f1-edge)" class="s0"/></svg>'
+    )
+    assert two == one.replace("f1-", "f2-").replace("&quot;", "b")
+    assert inline.outlines().count("<path") == 1
+    assert '<path id="g0" d="M 1 2" transform="scale(0.015625)"/>' in inline.outlines()
+    assert inline.css() == ".s0{fill:var(--ink)}\n"
+    assert InlineFigures().outlines() == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("t(4) = −0.57, p = .061", "t(4)~=~−0.57, p~=~.061"),
+        ("mean −0.029 bits (SD 0.17), p < .001", "mean~−0.029~bits (SD~0.17), p~<~.001"),
+        ("b = 0.51, SE 0.20, z = 2.57", "b~=~0.51, SE~0.20, z~=~2.57"),
+        ("bars 95 % intervals", "bars 95~% intervals"),
+        ("a mean of some words", "a mean of some words"),
+    ],
+)
+def test_numbers_never_break(said: str, expected: str) -> None:
+    assert unbroken(said) == expected.replace("~", "\N{NO-BREAK SPACE}")
+
+
+def test_what_was_found_is_shown_and_all_else_is_folded(content: str) -> None:
+    chapter = content[content.index('id="statistics"') :]
+    first = chapter[: chapter.index("</section>")]
+    shown, folded = first.split("<details>", 1)
+    assert (
+        "1 of 3 comparisons differs from zero (p\N{NO-BREAK SPACE}<".replace("<", "&lt;") in shown
+    )
+    assert "RNNG is more accurate" in shown and "No difference" not in shown
+    assert folded.startswith("<summary>No difference could be shown in 2 other comparisons<")
+    assert "t(4)\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}−0.57" in folded
+    assert "<summary>Not answered in 1 case</summary>" in chapter
+
+
+def test_a_single_answer_is_never_folded() -> None:
+    analysis = Analysis(title="x", sentences=("No effect could be shown.",), found=(False,))
+    assert "<details>" not in analysis_html(analysis, 0, Html(""))
+
+
+def test_a_title_that_asks_has_no_full_stop(content: str) -> None:
+    titles = re.findall(r"<figcaption><strong>(.*?)</strong> ", content)
+    assert any(title.endswith("help?") for title in titles)
+    assert all(title.endswith((".", "?")) and not title.endswith("?.") for title in titles)
+
+
+def test_perplexities_say_what_they_rest_on(study: Study) -> None:
+    rows = [replace(row, model=f"{row.model} (joint)") for row in study.perplexity[:1]]
+    rows += [replace(row, sentences=15) for row in study.perplexity[1:2]]
+    table = perplexity_table(replace(study, perplexity=rows))
+    assert table.frame["sentences"].tolist() == [500, 15]
+    assert "gold trees" in table.note and "same number of sentences can be compared" in table.note
+    plain = perplexity_table(study)
+    assert "joint" not in plain.note and "compared" not in plain.note
+
+
+def test_tables_stand_in_the_order_of_the_figures(study: Study) -> None:
+    frame = summary_table(study).frame
+    part = frame[(frame["corpus"] == "toy_mandarin") & (frame["class"] == "missing object")]
+    assert list(dict.fromkeys(part["model"]))[-2:] == ["plm", EXACT]
+    expected = ["none", "subject rc", "coordinated rc", "embedded rc"]
+    assert part["modifier"].tolist() == expected * 7
+
+
+def test_what_is_empty_is_left_out(content: str) -> None:
+    assert "Nothing" not in content
+    frame = pd.DataFrame({"model": ["a"], "corpus": [""], "standard_error": [0.5]})
+    table = table_html(ReportTable(name="t", title="T", frame=frame))
+    assert "corpus" not in table and "standard error" in table
+
+
+@pytest.mark.parametrize(
+    ("value", "column", "expected"),
+    [
+        (0.0004, "p", "< .001"),
+        (0.0095, "p", ".0095"),
+        (0.8, "p", ".800"),
+        (-0.5, "estimate", "−0.500"),
+        (1234, "items", "1,234"),
+        (math.nan, "x", "–"),
+        (None, "x", "–"),
+        (math.inf, "x", "∞"),
+        (True, "x", "yes"),
+    ],
+)
+def test_numbers_as_they_are_read(value: object, column: str, expected: str) -> None:
+    assert number(value, column) == expected
+
+
+def test_tables_sort_by_numbers_and_not_by_digits() -> None:
+    frame = pd.DataFrame({"model": ["a", "b"], "bits": [10.0, math.nan]})
+    table = table_html(ReportTable(name="t", title="T", frame=frame))
+    assert 'data-value="10"' in table and 'data-value=""' in table
+    assert table.count('aria-sort="none"') == 2
+    assert "<input" not in table, "two rows need no filter"
+
+
+def _data(content: str) -> dict[str, Any]:
+    found = re.search(r'id="explorer-data">(.*?)</script>', content, flags=re.DOTALL)
+    assert found
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def _run(data: dict[str, Any], model: str) -> str:
+    """The number of a model's run on the Mandarin toy corpus, as JSON names it."""
+    wanted = {"model": model, "corpus": "toy_mandarin"}
+    return str(next(n for n, run in enumerate(data["runs"]) if run.items() >= wanted.items()))
+
+
+def test_the_explorer_holds_what_the_study_holds(content: str, study: Study) -> None:
+    data = _data(content)
+    suite = next(one for one in data["suites"] if one["name"] == "classifier_noun_adjective")
+    item = suite["items"][1]
+    run = _run(data, "rnng")
+    rows = study.surprisals.query(
+        "suite == 'classifier_noun_adjective' and item == 2 and model == 'rnng'"
+    )
+    for place, variant in enumerate(item["variants"]):
+        expected = rows[rows["condition"] == variant["c"]]
+        assert [data["words"][n] for n in variant["w"]] == expected["word"].tolist()
+        assert [suite["regions"][n] for n in variant["r"]] == expected["region"].tolist()
+        assert item["s"][run][place] == expected["surprisal_bits"].round(2).tolist()
+        unseen = [n for n, seen in enumerate(expected["seen"]) if not seen]
+        found = item["u"][run][place] if place < len(item["u"][run]) else []
+        assert found == unseen
+        parses = item["p"][run][str(place)]
+        key = ("toy_mandarin/rnng/seed1", suite["name"], 2, variant["c"], 1, 3)
+        assert [(share, data["trees"][n]) for share, n in parses["2"]] == study.parses[key]
+
+
+def test_infinite_surprisals_survive_the_way(content: str) -> None:
+    data = _data(content)
+    values = data["suites"][0]["items"][0]["s"][_run(data, EXACT)]
+    assert INFINITE in values[1] and INFINITE not in values[0]
+
+
+def test_the_explorer_keeps_its_limits_and_says_so(study: Study) -> None:
+    limits = ExplorerLimits(items=1, items_with_parses=0, parses=1)
+    data = explorer_data(study, limits)
+    assert all(len(suite["items"]) == 1 and suite["total"] == 2 for suite in data["suites"])
+    assert data["trees"] == []
+    assert "first 1 items of each suite, of up to 2 that were scored" in page(study, {}, limits)
+
+
+def test_a_crash_leaves_the_earlier_report_whole(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = Study(title="x", lengths=study.lengths, curves=study.curves)
+    write_report(small, tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    drawn = []
+
+    def fail(pixels: style.Pixels) -> bytes:
+        drawn.append(pixels)
+        if len(drawn) == 2:
+            raise RuntimeError("no memory")
+        return b"new"
+
+    monkeypatch.setattr(style, "as_png", fail)
+    with pytest.raises(RuntimeError, match="no memory"):
+        write_report(replace(small, title="y"), tmp_path)
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert set(after) == set(before), "no piece of a file"
+    changed = [path.name for path in after if after[path] != before[path]]
+    assert changed == ["sentence_lengths.png"]
+
+
+def test_an_empty_study_makes_a_page(tmp_path: Path) -> None:
+    path = write_report(Study(title="Nothing yet"), tmp_path)
+    content = path.read_text(encoding="utf-8")
+    assert "Nothing yet" in content and 'id="explorer-root"' not in content
+
+
+def test_a_study_without_corpora_and_seeds_makes_a_page(study: Study, tmp_path: Path) -> None:
+    """Surprisals that somebody else's models gave."""
+
+    def bare(table: pd.DataFrame) -> pd.DataFrame:
+        chosen = table[(table["corpus"] == "toy_mandarin") & (table["model"] != EXACT)]
+        return chosen.assign(corpus="", seed=pd.array([pd.NA] * len(chosen), dtype="Int64"))
+
+    other = Study(
+        title="Rescored",
+        items=bare(study.items),
+        summary=study.summary.assign(corpus=""),
+        surprisals=bare(study.surprisals),
+    )
+    path = write_report(other, tmp_path)
+    assert "highest mean accuracy of 6 models" in path.read_text(encoding="utf-8")
+
+
+def test_figures_of_an_earlier_report_go(study: Study, tmp_path: Path) -> None:
+    lengths = replace(Study(title="x"), lengths=study.lengths)
+    write_report(lengths, tmp_path)
+    (tmp_path / "figures" / "notes.txt").write_text("mine", encoding="utf-8")
+    write_report(Study(title="x"), tmp_path)
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["notes.txt"]
+
+
+def test_a_report_is_the_same_every_time(tmp_path: Path, study: Study) -> None:
+    small = Study(title="x", lengths=study.lengths, surprisals=study.surprisals[:60])
+    first = write_report(small, tmp_path / "a").read_bytes()
+    assert write_report(small, tmp_path / "b").read_bytes() == first

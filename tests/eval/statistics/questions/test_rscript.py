@@ -1,0 +1,230 @@
+"""Tests of what an analysis leaves for R."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from mixedlm import parse_formula
+
+from gardenpath.eval.statistics.inference.intervals import WithinMethod
+from gardenpath.eval.statistics.questions.analysis import Analysis, load_analysis, make_analysis
+from gardenpath.eval.statistics.questions.answering import run_analysis
+from gardenpath.eval.statistics.questions.rscript import r_script, write_result
+from tests.eval.statistics.tables import effect_table, item_table
+
+FOLDER = Path(__file__).parents[4] / "conf" / "analysis"
+
+
+ITEMS = {"lstm": 0.6, "rnng": 0.8, "transformer": 0.6, "plm": 0.7}
+
+
+def _outside_quotes(text: str) -> str:
+    """The script without comments, and with nothing left of texts but their quotes.
+
+    Names in backticks are kept. A text that does not end on its line is a mistake.
+    """
+    kept = []
+    for line in text.splitlines():
+        quote = escaped = ""
+        for sign in line:
+            if quote:
+                if escaped:
+                    escaped = ""
+                elif sign == "\\":
+                    escaped = sign
+                elif sign == quote:
+                    quote = ""
+                kept.append(sign if not quote or quote == "`" else "")
+                continue
+            if sign == "#":
+                break
+            if sign in "\"'`":
+                quote = sign
+            kept.append(sign)
+        assert not quote, f"not closed: {line}"
+        kept.append("\n")
+    return "".join(kept)
+
+
+def _check_brackets(code: str) -> None:
+    open_brackets: list[str] = []
+    for sign in re.sub(r"`[^`]*`", "", code):
+        if sign in "([{":
+            open_brackets.append(sign)
+        elif sign in ")]}":
+            assert open_brackets, "closed before it was opened"
+            assert "([{".index(open_brackets.pop()) == ")]}".index(sign)
+    assert not open_brackets
+
+
+def _columns_used(code: str) -> set[str]:
+    """The columns that a script takes from its data: after ``$``, and in formulas."""
+    used = {
+        plain or quoted
+        for plain, quoted in re.findall(r"\b(?:d|part|cells)\$(?:([\w.]+)|`([^`]*)`)", code)
+    }
+    for formula in re.findall(r"\(([^()]*~.*?), data = ", code):
+        used |= {str(name) for name in parse_formula(formula).all_variables}
+    return used
+
+
+def _check_script(script: str, columns: Iterable[str]) -> None:
+    code = _outside_quotes(script)
+    _check_brackets(code)
+    used = _columns_used(code)
+    assert used and used <= set(columns)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_scripts_are_in_order_and_use_columns_that_are_there(tmp_path: Path, path: Path) -> None:
+    analysis = load_analysis(path)
+    result = run_analysis(analysis, _table_of(analysis))
+    write_result(tmp_path, result)
+    written = pd.read_csv(tmp_path / f"{analysis.name}.csv", dtype=str, keep_default_na=False)
+    script = (tmp_path / f"{analysis.name}.R").read_text(encoding="utf-8")
+    _check_script(script, written.columns)
+    assert set(analysis.predictors) | {analysis.measured} <= _columns_used(_outside_quotes(script))
+    # Every part that was answered is found again in the data as they were written.
+    for part in result.parts:
+        rows = written
+        for column, value in part.items():
+            assert f"d${column} == {json.dumps(value, ensure_ascii=False)}" in script
+            rows = rows[rows[column] == value]
+        assert len(rows)
+    for column in {analysis.measured} | set(re.findall(r"d\$(\w+) <- as.numeric", script)):
+        assert pd.to_numeric(written[column]).notna().all()
+
+
+def _table_of(analysis: Analysis) -> pd.DataFrame:
+    if analysis.table == "effects":
+        return effect_table()
+    classes = ("verb_noun", "missing_object", "garden_path_object")
+    modifiers = ("none", "subject_rc", "coordinated_rc")
+    tables = [
+        item_table(ITEMS, classes=classes, modifiers=modifiers).assign(corpus=corpus)
+        for corpus in ("ctb", "xinhua")
+    ]
+    tables[1]["outcome"] = 1.0 - tables[1]["outcome"]
+    return pd.concat(tables)
+
+
+def test_mistakes_in_scripts_would_be_seen() -> None:
+    for wrong in ("print((1)", 'cat("a)', "d[1)", "part$nothing", "lm(a ~ nothing, data = part)"):
+        with pytest.raises(AssertionError):
+            _check_script(f"d$a\n{wrong}\n", ["a"])
+    _check_script('cat("(\\"", part$a) # )\nlmer(a ~ 1 + (1 | b), data = part)\n', ["a", "b"])
+
+
+def test_every_fit_is_a_call_of_lme4() -> None:
+    analysis = load_analysis(FOLDER / "supervision.yaml")
+    script = r_script(run_analysis(analysis, item_table({"lstm": 0.6, "rnng": 0.8})))
+    assert 'part <- d[d$corpus == "toy" & d$class == "verb_noun" & d$architecture' in script
+    assert (
+        "glmer(outcome ~ syntax + (1 | modifier) + (1 | item) + (1 | seed), data = part, "
+        "family = binomial,\n  control = glmerControl(tolPwrss = 1e-13))" in script
+    )
+    assert "d$syntax <- as.numeric(d$syntax)" in script
+    assert "library(lme4)" in script and "lmerTest" not in script
+    assert "permutation_test" not in script
+
+
+def test_where_the_model_fails_outcomes_are_exchanged() -> None:
+    table = item_table({"lstm": 0.6, "rnng": 0.8})
+    table.loc[table["model"] == "rnng", "outcome"] = 1.0
+    result = run_analysis(load_analysis(FOLDER / "supervision.yaml"), table)
+    script = r_script(result)
+    assert "glmer" not in script and "lme4" not in script
+    assert (
+        "permutation_test(part$syntax, part$outcome, "
+        'paste(part$item, part$modifier, part$seed, sep = "\\t"))' in script
+    )
+    _check_script(script, result.data.columns)
+
+
+def test_factors_are_coded_as_they_were() -> None:
+    analysis = load_analysis(FOLDER / "wh_discharge.yaml")
+    script = r_script(run_analysis(analysis, effect_table()))
+    assert (
+        'part$modifier <- factor(part$modifier, levels = c("subject", "adjunct_discharge", '
+        '"cnp_discharge"))' in script
+    )
+    assert (
+        "contrasts(part$modifier) <- contr.sum(3)  # modifier1 is subject, "
+        "modifier2 is adjunct_discharge\n" in script
+    )
+    assert "as.numeric(d$modifier)" not in script
+    assert "print(summary(lmer(value_bits ~ modifier + (1 | suite:item)" in script
+    assert "library(lmerTest)" in script
+    treated = r_script(run_analysis(load_analysis(FOLDER / "wh_effects.yaml"), effect_table()))
+    assert "contrasts(part$modifier) <- contr.treatment(levels(part$modifier))" in treated
+
+
+def test_names_that_r_would_misread_are_quoted() -> None:
+    table = effect_table().rename(columns={"value_bits": "next", "seed": "the seed"})
+    settings = {"title": "a\nb", "formula": "next ~ `in` + (1 | `the seed`)"}
+    table["in"] = np.arange(len(table)) % 2.0
+    result = run_analysis(make_analysis(settings, name="quoted"), table)
+    script = r_script(result)
+    assert "lmer(`next` ~ `in` + (1 | `the seed`), data = part)" in script
+    assert "d$`next` <- as.numeric(d$`next`)" in script
+    assert script.startswith("# a\n# b\n")
+    _check_script(script, result.data.columns)
+
+
+@pytest.mark.parametrize(
+    ("method", "line"),
+    [("masson_loftus", "error$`Mean Sq`"), ("cousineau_morey", "j / (j - 1)")],
+)
+def test_intervals_within_items_are_by_the_method_named(method: WithinMethod, line: str) -> None:
+    analysis = dataclasses.replace(load_analysis(FOLDER / "wh_intervals.yaml"), method=method)
+    assert line in r_script(run_analysis(analysis, effect_table()))
+
+
+@pytest.mark.parametrize("name", ["flips", "wh_intervals", "wh_effects"])
+def test_data_and_script_go_together(tmp_path: Path, name: str) -> None:
+    result = run_analysis(load_analysis(FOLDER / f"{name}.yaml"), effect_table())
+    write_result(tmp_path, result)
+    written = pd.read_csv(tmp_path / f"{name}.csv", dtype=str, keep_default_na=False)
+    assert len(written) == len(result.data)
+    assert written["value_bits"].astype(float).tolist() == result.data["value_bits"].tolist()
+    script = (tmp_path / f"{name}.R").read_text(encoding="utf-8")
+    assert f'read.csv("{name}.csv"' in script
+    assert (tmp_path / f"{name}_estimates.csv").exists()
+
+
+def test_an_empty_answer_leaves_its_reason_only(tmp_path: Path) -> None:
+    result = run_analysis(load_analysis(FOLDER / "flips.yaml"), item_table({"lstm": 0.6}))
+    write_result(tmp_path, result)
+    assert [path.name for path in tmp_path.iterdir()] == ["flips.txt"]
+    assert "Skipped: the table has no column" in (tmp_path / "flips.txt").read_text()
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_scripts_run_in_r(tmp_path: Path, path: Path) -> None:
+    program = shutil.which("Rscript")
+    if program is None:
+        pytest.skip("needs R")
+    analysis = load_analysis(path)
+    if analysis.test == "mixed" and not _has_lme4(program):
+        pytest.skip("needs the R package lme4")
+    result = run_analysis(analysis, _table_of(analysis))
+    write_result(tmp_path, result)
+    script = tmp_path / f"{analysis.name}.R"
+    done = subprocess.run([program, script], capture_output=True, text=True, check=True)
+    assert "Error" not in done.stdout + done.stderr
+    if analysis.test == "t_test":
+        assert done.stdout.count("One Sample t-test") == len(result.parts)
+
+
+def _has_lme4(program: str) -> bool:
+    call = [program, "-e", 'quit(status = !requireNamespace("lme4", quietly = TRUE))']
+    return subprocess.run(call, capture_output=True, check=False).returncode == 0

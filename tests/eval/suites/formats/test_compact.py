@@ -1,0 +1,166 @@
+"""The YAML form of suites."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from gardenpath.errors import InputError
+from gardenpath.eval.suites.design.suite import Item, Suite, SuiteError, Variant
+from gardenpath.eval.suites.formats.compact import dump_compact, load_compact
+from tests.eval.suites.suite_samples import small_suite, suites
+
+SAMPLE = """\
+name: mandarin/classifier_noun/none
+language: zh
+version: "1"
+kind: classifier_noun        # class of phenomenon
+modifier: none
+spaced: false
+description: A classifier that does not fit its noun.
+critical: [noun]
+differing: [classifier]
+regions: [context, classifier, noun, end]
+predictions:
+  mismatch: (noun;%mismatch%) > (noun;%match%)
+items:
+  1:
+    match:    他 有 一 | 只 | 猫 | 。
+    mismatch: 他 有 一 | 本 | 猫 | 。
+  2:
+    match:    他 有 一 | 本 | 书 | 。
+    mismatch: 他 有 一 | 只 | 书 | 。
+"""
+
+
+def load(folder: Path, text: str) -> Suite:
+    path = folder / "suite.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_compact(path)
+
+
+def test_the_sample(tmp_path: Path) -> None:
+    assert load(tmp_path, SAMPLE) == small_suite()
+
+
+@given(suites())
+def test_what_is_written_is_read(suite: Suite) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        text = dump_compact(suite)
+        assert load(Path(folder), text) == suite
+        assert dump_compact(load(Path(folder), text)) == text
+
+
+def test_several_lines_labels_and_empty_regions(tmp_path: Path) -> None:
+    text = SAMPLE.replace(
+        "    match:    他 有 一 | 只 | 猫 | 。\n",
+        "    labels: {pronoun: himself, depth: 2}\n"
+        "    match:\n      - 他 有 一 | 只 | 猫 | 。\n      - '| 只 | 猫 |'\n",
+    )
+    item = load(tmp_path, text).items[0]
+    assert item.labels == {"pronoun": "himself", "depth": "2"}
+    assert [variant.regions for variant in item.of_condition("match")] == [
+        (("他", "有", "一"), ("只",), ("猫",), ("。",)),
+        ((), ("只",), ("猫",), ()),
+    ]
+
+
+def test_what_else_is_said_about_a_suite(tmp_path: Path) -> None:
+    text = SAMPLE.replace("kind:", "meta: {author: A. Writer, tags: [a, 'no'], year: 2001}\nkind:")
+    suite = load(tmp_path, text)
+    assert suite.meta == {"author": "A. Writer", "tags": ["a", "no"], "year": 2001}
+    assert replace(suite, meta={}) == small_suite()
+
+
+def test_yes_and_no_are_words(tmp_path: Path) -> None:
+    text = SAMPLE.replace("regions: [context, classifier, noun, end]", "regions: [no]").replace(
+        "critical: [noun]\ndiffering: [classifier]\n", ""
+    )
+    text = text[: text.index("predictions")] + "predictions: {}\nitems: {1: {yes: no}}\n"
+    suite = load(tmp_path, text)
+    assert (suite.regions, suite.conditions) == (("no",), ("yes",))
+    assert suite.sentences == (("no",),)
+
+
+def test_numbers_in_predictions_become_names(tmp_path: Path) -> None:
+    text = SAMPLE.replace("(noun;%mismatch%)", "(3;%mismatch%)")
+    assert load(tmp_path, text) == small_suite()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("match:    他 有 一 | 只", "match:    他 有 一 只", 15, "3 regions where the suite has 4"),
+        ("(noun;%match%)", "(noun;%mach%)", 12, "condition 'mach' is not known (did you mean"),
+        ("> (noun;", "> (nuon;", 12, "region 'nuon' is not known (did you mean 'noun'?)"),
+        ("> (noun;", "> (9;", 12, "region '9' is not known"),
+        ("> (noun;%match%)", "> (noun;%match%", 12, "formula"),
+        ("(noun;%mismatch%) >", "[(noun;%mismatch%)] >", 12, "quotation marks"),
+        ("critical: [noun]", "critical: [non]", 8, "did you mean 'noun'?"),
+        ("  2:\n", "  1:\n", 17, "'1' stands twice in items (first in line 14)"),
+        ("  2:\n", "  01:\n", 17, "item 1 stands twice"),
+        ("  2:\n", "  two:\n", 17, "items are numbered"),
+        ("mismatch: 他 有 一 | 本 | 猫", "match: 他 有 一 | 本 | 猫", 16, "stands twice in item 1"),
+        ("modifier: none", "modifyer: none", 5, "no entry 'modifyer' (did you mean 'modifier'?)"),
+        ("spaced: false", "spaced: maybe", 6, "spaced: 'maybe' is not known (valid: true, false)"),
+        ("spaced: false", "metric: summ", 6, "did you mean 'sum'?"),
+        ("spaced: false", "meta: Writer", 6, "meta must be lines of the form 'key: value'"),
+        ("spaced: false", "meta: {spaced: false}", 6, "'spaced' is said by the suite itself"),
+        ("spaced: false", "meta: {year: 2001-01-02}", 6, "meta: year must be text, numbers or"),
+        ("spaced: false", "meta: {a: &a [*a]}", 6, "meta: a must be text, numbers or lists"),
+        ("spaced: false", "meta: {a: !!python/name:os.system x}", 6, "meta: a must be text"),
+        ("language: zh\n", "", 1, "language missing"),
+        ("regions: [context,", "regions: [end,", 10, "regions: 'end' stands twice"),
+        ("match:    他 有 一 | 只 | 猫 | 。", "match: | | |", 15, "quotation marks"),
+        ("match:    他 有 一 | 只 | 猫 | 。", "match: '| | |'", 15, "no words"),
+        ("match:    他 有 一 | 只 | 猫 | 。", "match: {a: b}", 15, "must be text"),
+        ("modifier: none", "conditions: [match, other]", 16, "condition 'mismatch' is not known"),
+        ("description: A", "description: A: b\tA", 7, "quotation marks"),
+    ],
+)
+def test_mistakes_have_a_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
+    assert old in SAMPLE
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, SAMPLE.replace(old, new, 1))
+    assert message in str(caught.value)
+    assert caught.value.line == line
+    assert caught.value.path == str(tmp_path / "suite.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("- a\n- b\n", "'key: value'"),
+        ("a: !!python/name:os.system x", "no entry"),
+    ],
+)
+def test_files_that_are_no_suites(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(tmp_path, text)
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        load_compact(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9")
+    with pytest.raises(InputError, match="not UTF-8"):
+        load_compact(tmp_path / "latin.yaml")
+
+
+@pytest.mark.parametrize("word", ["a|b", "a b", ""])
+def test_words_that_cannot_be_written(word: str) -> None:
+    suite = small_suite()
+    item = Item(1, (Variant("match", ((word,), (), ("x",), ())),))
+    with pytest.raises(SuiteError, match="cannot stand between bars"):
+        dump_compact(replace(suite, items=(item,)))
+
+
+def test_a_condition_called_labels() -> None:
+    item = Item(1, (Variant("labels", ((), (), ("x",), ())),))
+    with pytest.raises(SuiteError, match="labels"):
+        dump_compact(replace(small_suite(), items=(item,)))

@@ -1,0 +1,156 @@
+"""Items from templates: against enumeration, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gardenpath.eval.suites.design.suite import Item
+from gardenpath.eval.suites.library.templates import (
+    Cell,
+    Lexicon,
+    Line,
+    Slot,
+    Template,
+    TemplateError,
+    Word,
+)
+
+PATH = Path("somewhere.yaml")
+FAMILY: Mapping[str, object] = {
+    "forms": {"men": ["sg", "pl"]},
+    "classes": {
+        "men": ["man / men", "boy / boys", "son / sons"],
+        "prepositions": ["near", "in front of"],
+    },
+    "scenes": {
+        "meals": [
+            {"agents": ["cook", "baker"], "dishes": ["cake", "soup"]},
+            {"agents": ["vet", "groom"], "dishes": ["hay"]},
+        ]
+    },
+}
+
+
+def template(
+    *lines: str,
+    slots: Mapping[str, str],
+    items: int,
+    seed: int = 0,
+    scenes: str = "",
+    content: Mapping[str, object] = FAMILY,
+) -> Template:
+    cell = Cell(tuple(Line.parse("only", line) for line in lines), items, {"kind": "test"})
+    lexicon = Lexicon.from_mapping(content, PATH)
+    return Template("test", PATH, lexicon, slots, (cell,), seed, scenes)
+
+
+def texts(items: tuple[Item, ...]) -> list[str]:
+    return [" ".join(variant.words) for item in items for variant in item.variants]
+
+
+def test_lines_are_cut_into_regions_and_slots() -> None:
+    line = Line.parse("base", "The | {x.pl} | | {near} the | .")
+    assert line.regions == (("The",), (Slot("x", "pl"),), (), (Slot("near", ""), "the"), (".",))
+
+
+def test_words_of_several_words_and_forms() -> None:
+    line = Line.parse("base", "The {x.pl} | {near} the {x.sg}")
+    words: dict[str, Word] = {
+        "x": {"sg": ("man",), "pl": ("men",)},
+        "near": {"": ("in", "front", "of")},
+    }
+    assert line.fill(words).regions == (("The", "men"), ("in", "front", "of", "the", "man"))
+
+
+def test_the_same_seed_gives_the_same_items_and_another_seed_others() -> None:
+    def made(seed: int) -> list[str]:
+        slots = {"x": "men", "y": "men", "near": "prepositions"}
+        return texts(template("{x.sg} {near} {y.pl}", slots=slots, items=6, seed=seed).items())
+
+    assert made(1) == made(1)
+    assert made(1) != made(2)
+
+
+def test_items_are_numbered_and_labelled() -> None:
+    items = template("{x.sg}", slots={"x": "men"}, items=3).items()
+    assert [item.number for item in items] == [1, 2, 3]
+    assert {item.labels["kind"] for item in items} == {"test"}
+
+
+@given(st.integers(2, 5), st.integers(1, 3), st.integers(0, 100))
+def test_all_items_that_there_are_and_no_more(words: int, others: int, seed: int) -> None:
+    content = {
+        "classes": {
+            "letters": [f"a{n}" for n in range(words)],
+            "others": [f"b{n}" for n in range(others)],
+        }
+    }
+    slots = {"x": "letters", "y": "letters", "z": "others"}
+    possible = {
+        f"{x} {y} {z}"
+        for x, y in itertools.permutations(content["classes"]["letters"], 2)
+        for z in content["classes"]["others"]
+    }
+
+    def wanted(items: int) -> Template:
+        return template("{x} {y} {z}", slots=slots, items=items, seed=seed, content=content)
+
+    assert set(texts(wanted(len(possible)).items())) == possible
+    with pytest.raises(TemplateError, match=f"allow for {len(possible)} different items"):
+        wanted(len(possible) + 1).items()
+
+
+def test_no_sentence_stands_in_two_items() -> None:
+    """Two orders of the same two nouns are one item, not two."""
+    slots = {"x": "men", "y": "men"}
+    items = template("{x.sg} and {y.sg}", "{y.sg} and {x.sg}", slots=slots, items=3).items()
+    assert len(set(texts(items))) == 6
+    with pytest.raises(TemplateError, match="allow for 3 different items"):
+        template("{x.sg} and {y.sg}", "{y.sg} and {x.sg}", slots=slots, items=4).items()
+
+
+def test_scenes_do_not_mix_and_take_turns() -> None:
+    slots = {"a": "agents", "d": "dishes", "p": "prepositions"}
+    items = template("{a} {d} {p}", slots=slots, items=8, scenes="meals").items()
+    kinds = [("vet" in text or "groom" in text, "hay" in text) for text in texts(items)]
+    assert all(agent == dish for agent, dish in kinds)
+    assert 2 <= sum(agent for agent, _ in kinds) <= 4  # there are no more than four with hay
+
+
+@pytest.mark.parametrize(
+    ("line", "slots", "scenes", "message"),
+    [
+        ("{x.sg}", {}, "", "no slot 'x'"),
+        ("{x}", {"x": "men"}, "", "has no form ''"),
+        ("{x.dual}", {"x": "men"}, "", "has no form 'dual'"),
+        ("{x}", {"x": "women"}, "", "class 'women', which has 0 words"),
+        ("{x}", {"x": "dishes", "y": "dishes"}, "meals", "which has 1 words in some scene"),
+        ("{x}", {"x": "dishes"}, "wars", "no scenes called 'wars'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    line: str, slots: Mapping[str, str], scenes: str, message: str
+) -> None:
+    with pytest.raises(TemplateError, match=message):
+        template(line, slots=slots, items=1, scenes=scenes).items()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"classes": {"adjectives": ["clear", True]}}, "quote them"),
+        ({"forms": {"men": ["sg", "pl"]}, "classes": {"men": ["man"]}}, "has 1 forms, not 2"),
+        ({"classes": ["man"]}, "'classes' is not a mapping"),
+        ({"scenes": {"meals": {"agents": ["cook"]}}}, "are not a list"),
+        ({"scenes": {"meals": ["cook"]}}, "not classes of words"),
+    ],
+)
+def test_lexica_that_cannot_be_read(content: Mapping[str, object], message: str) -> None:
+    with pytest.raises(TemplateError, match=message):
+        Lexicon.from_mapping(content, PATH)

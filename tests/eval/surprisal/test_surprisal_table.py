@@ -1,0 +1,346 @@
+"""Tables of surprisals come back from all three formats, and their TSV is read by others."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import string
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from gardenpath.errors import InputError
+from gardenpath.eval.published.rescoring import rescore_suites
+from gardenpath.eval.published.surprisal_files import read_own_table
+from gardenpath.eval.surprisal.surprisal_rows import (
+    RunHeader,
+    SentenceFailure,
+    Setting,
+    SurprisalRow,
+    TableHeader,
+    rows_of,
+)
+from gardenpath.eval.surprisal.surprisal_table import (
+    COLUMNS,
+    check_extension,
+    read_surprisals,
+    side_car,
+    write_surprisals,
+)
+from tests.data.strategies import words
+from tests.eval.suites.samples import cats_suite
+
+EXTENSIONS = (".tsv", ".jsonl", ".parquet")
+
+FAILURE = SentenceFailure(sentence_id=1, place="in.txt:7", word_id=2, remedy="raise x")
+HEADER = TableHeader(
+    runs=(
+        RunHeader(run="toy/lstm/seed1", model="lstm", vocabulary="0123456789abcdef"),
+        RunHeader(
+            run="toy/rnng/seed1",
+            model="rnng",
+            vocabulary="1234567890123456",
+            search="word_sync",
+            settings={"action_beam": 100, "marginal": "survivors", "fixed_shapes": None},
+            failures=(FAILURE,),
+        ),
+    )
+)
+
+
+def _row(
+    word: str, surprisal: float, *, seen_as: str | None = None, word_id: int = 1
+) -> SurprisalRow:
+    return SurprisalRow(
+        run="toy/lstm/seed1", sentence_id=1, word_id=word_id, word=word,
+        seen_as=word if seen_as is None else seen_as, surprisal_bits=surprisal,
+    )  # fmt: skip
+
+
+ROWS = [
+    _row("The", 2.5),
+    _row("no", 0.1, word_id=2),
+    _row('"', math.inf, seen_as="<unk-punct>", word_id=3),
+    _row("</s>", math.nan, word_id=4),
+]
+
+
+def _same(found: Sequence[SurprisalRow], expected: Sequence[SurprisalRow]) -> bool:
+    """Equal to the last bit, NaN included."""
+    return list(map(repr, found)) == list(map(repr, expected))
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_a_table_comes_back(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / "new" / f"table{extension}"
+    write_surprisals(path, ROWS, HEADER)
+    rows, header = read_surprisals(path)
+    assert _same(rows, ROWS) and header == HEADER
+    beside = [] if extension == ".tsv" else [side_car(path).name]
+    assert sorted(p.name for p in path.parent.iterdir()) == [path.name, *beside]
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_an_empty_table_comes_back(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"table{extension}"
+    header = TableHeader(runs=(), end_of_sentence="none")
+    write_surprisals(path, [], header)
+    assert read_surprisals(path) == ([], header)
+
+
+# Cs: halves of characters, which no file can hold.
+_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+_awkward = st.sampled_from(["", "1", "true", "null", "NaN", '"', ": ", " x ", "# run: y", "a\nb"])
+_strings = st.one_of(_texts, _awkward)
+_names = st.one_of(words(), st.sampled_from(["#", "nan", "NA", "1", "a b", "runs/猫"]))
+
+
+def _rows() -> SearchStrategy[SurprisalRow]:
+    return st.builds(
+        SurprisalRow,
+        run=st.one_of(st.just(""), _names),
+        sentence_id=st.integers(1, 2**40),
+        word_id=st.integers(1, 300),
+        word=words(),
+        seen_as=st.lists(words(), min_size=1, max_size=3).map(" ".join),
+        surprisal_bits=st.floats(),
+    )
+
+
+def _headers() -> SearchStrategy[TableHeader]:
+    ids = st.integers(1, 10**6)
+    failure = st.builds(
+        SentenceFailure, sentence_id=ids, place=_strings, word_id=ids, remedy=_strings
+    )
+    settings: SearchStrategy[Setting] = st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), _strings
+    )
+    keys = st.text(string.ascii_lowercase + "_", min_size=1)
+    run = st.builds(
+        RunHeader,
+        run=_strings,
+        model=_strings,
+        vocabulary=_strings,
+        search=_strings,
+        settings=st.dictionaries(keys, settings, max_size=4),
+        failures=st.lists(failure, max_size=2).map(tuple),
+    )
+    return st.builds(
+        TableHeader,
+        runs=st.lists(run, max_size=3).map(tuple),
+        end_of_sentence=st.sampled_from(["row", "none"]),
+    )
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+@given(rows=st.lists(_rows(), max_size=5), header=_headers())
+def test_any_table_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    extension: str,
+    rows: list[SurprisalRow],
+    header: TableHeader,
+) -> None:
+    path = tmp_path_factory.mktemp("table") / f"table{extension}"
+    write_surprisals(path, rows, header)
+    found, found_header = read_surprisals(path)
+    assert _same(found, rows) and found_header == header
+
+
+def test_the_tsv_as_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "table.tsv"
+    write_surprisals(path, ROWS[2:], HEADER)
+    failure = '{"sentence_id": 1, "place": "in.txt:7", "word_id": 2, "remedy": "raise x"}'
+    assert path.read_text(encoding="utf-8").splitlines() == [
+        "# unit: bits",
+        "# end_of_sentence: row",
+        "# run: toy/lstm/seed1",
+        "# model: lstm",
+        "# vocabulary: 0123456789abcdef",
+        "# search: none",
+        "# run: toy/rnng/seed1",
+        "# model: rnng",
+        '# vocabulary: "1234567890123456"',
+        "# search: word_sync",
+        "# search.action_beam: 100",
+        "# search.marginal: survivors",
+        "# search.fixed_shapes: null",
+        f"# failure: {failure}",
+        "run\tsentence_id\tword_id\tword\tseen\tseen_as\tsurprisal_bits",
+        'toy/lstm/seed1\t1\t3\t"\t0\t<unk-punct>\tInf',
+        "toy/lstm/seed1\t1\t4\t</s>\t1\t</s>\tNaN",
+    ]
+
+
+def test_pandas_reads_the_tsv(tmp_path: Path) -> None:
+    path = tmp_path / "table.tsv"
+    words_of_pandas = [_row("NA", 1.5), _row("null", math.inf), *ROWS]
+    write_surprisals(path, words_of_pandas, TableHeader(runs=HEADER.runs[:1]))
+    frame = pd.read_csv(
+        path,
+        sep="\t",
+        skiprows=6,
+        quoting=csv.QUOTE_NONE,
+        keep_default_na=False,
+        na_values={"surprisal_bits": ["NaN"]},
+    )
+    assert frame["word"].tolist() == ["NA", "null", "The", "no", '"', "</s>"]
+    expected = [1.5, math.inf, 2.5, 0.1, math.inf, math.nan]
+    assert frame["surprisal_bits"].tolist() == pytest.approx(expected, nan_ok=True)
+
+
+def test_json_lines_are_json(tmp_path: Path) -> None:
+    path = tmp_path / "table.jsonl"
+    write_surprisals(path, ROWS, HEADER)
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    records = [
+        json.loads(line, parse_constant=refuse)
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    assert [list(record) for record in records] == [list(COLUMNS)] * 4
+    assert [record["surprisal_bits"] for record in records] == [2.5, 0.1, "Infinity", None]
+    assert [record["seen"] for record in records] == [True, True, False, True]
+    meta = json.loads(side_car(path).read_text(encoding="utf-8"))
+    assert meta["unit"] == "bits" and meta["runs"][1]["settings"]["action_beam"] == 100
+
+
+def test_parquet_has_types(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    write_surprisals(path, ROWS, HEADER)
+    frame = pd.read_parquet(path)
+    assert list(frame.columns) == list(COLUMNS)
+    assert frame["seen"].dtype == bool and frame["surprisal_bits"].dtype == "float64"
+    assert frame["word_id"].tolist() == [1, 2, 3, 4]
+
+
+def test_the_importer_reads_our_tsv(tmp_path: Path) -> None:
+    path = tmp_path / "table.tsv"
+    other = [replace(row, run="toy/rnng/seed1") for row in ROWS]
+    write_surprisals(path, [*ROWS, *other], HEADER)
+    first, second = read_own_table(path)
+    assert (first.run, second.run) == ("toy/lstm/seed1", "toy/rnng/seed1")
+    assert first.tokens == ("The", "no", '"', "</s>") and first.sentence_id == "1"
+    assert first.seen == (True, True, False, True)
+    assert first.surprisal_bits[:3] == (2.5, 0.1, math.inf) and math.isnan(first.surprisal_bits[3])
+
+
+def test_suites_are_rescored_from_our_tsv(tmp_path: Path) -> None:
+    suite = cats_suite(items=2, name="cats")
+    sentences = suite.sentences
+    nouns = (1, 2, 4, 3)
+    scores = [-math.log(2) * pd.Series([1, 2, noun, 3, 7]).to_numpy() for noun in nouns]
+    views = [[word if word != "猫2" else "<unk-len2>" for word in s] for s in sentences]
+    rows = rows_of("lstm_seed3", sentences, scores, views)
+    write_surprisals(tmp_path / "cats.tsv", rows, HEADER)
+    items = rescore_suites([suite], tmp_path).items
+    found = items[["model", "seed", "item", "outcome", "unknown"]].values.tolist()
+    assert found == [["lstm", 3, 1, 1.0, 0], ["lstm", 3, 2, 0.0, 1]]
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table", "table.tsv.gz"])
+def test_other_extensions_are_refused(tmp_path: Path, name: str) -> None:
+    for action in (
+        lambda: check_extension(tmp_path / name),
+        lambda: write_surprisals(tmp_path / name, ROWS, HEADER),
+        lambda: read_surprisals(tmp_path / name),
+    ):
+        with pytest.raises(InputError, match=r"choose one of \.tsv, \.jsonl, \.parquet"):
+            action()
+    assert list(tmp_path.iterdir()) == []
+    assert check_extension(Path("A.TSV")) == ".tsv"
+
+
+def test_words_that_would_break_the_table(tmp_path: Path) -> None:
+    for word in ("a\tb", "a\n", "a\r"):
+        with pytest.raises(InputError, match=r"has a tab or the end of a line"):
+            write_surprisals(tmp_path / "table.tsv", [*ROWS, _row(word, 1.0)], HEADER)
+    assert list(tmp_path.iterdir()) == []
+    write_surprisals(tmp_path / "table.jsonl", [_row("a\n\tb", 1.0)], HEADER)
+    assert read_surprisals(tmp_path / "table.jsonl")[0][0].word == "a\n\tb"
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_a_failure_leaves_the_old_table(
+    tmp_path: Path, extension: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"table{extension}"
+    write_surprisals(path, ROWS, HEADER)
+
+    def fail(self: Path, target: Path) -> None:
+        if target == path:
+            raise OSError("disk is full")
+        Path(self).rename(target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="disk is full"):
+        write_surprisals(path, ROWS[:1], HEADER)
+    assert _same(read_surprisals(path)[0], ROWS)
+
+
+@pytest.mark.parametrize("extension", [".jsonl", ".parquet"])
+def test_a_table_without_its_side_car(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"table{extension}"
+    write_surprisals(path, ROWS, HEADER)
+    side_car(path).unlink()
+    with pytest.raises(InputError, match="belong together"):
+        read_surprisals(path)
+    side_car(path).write_text('{"unit": "nats"}')
+    with pytest.raises(InputError, match="has no header of surprisals"):
+        read_surprisals(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("# unit: bits\n", "", "has no header of surprisals: 'unit'"),
+        ("# unit: bits", "# unit: nats", "unknown unit"),
+        ("# model: lstm\n", "", "has no header of surprisals"),
+        ("\t2.5", "\ttwo", r":16: is not a row"),
+        ("\tseen_as", "\tview", "the header has no column seen_as"),
+    ],
+)
+def test_mistakes_in_a_tsv(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "table.tsv"
+    write_surprisals(path, ROWS, HEADER)
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(InputError, match=message):
+        read_surprisals(path)
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", "{}", '{"surprisal_bits": "x"}'])
+def test_mistakes_in_json_lines(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "table.jsonl"
+    write_surprisals(path, ROWS, HEADER)
+    path.write_text(f"{path.read_text()}\n{line}\n")
+    with pytest.raises(InputError, match=r"table\.jsonl:6: is no"):
+        read_surprisals(path)
+
+
+def test_mistakes_in_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    for write in (
+        lambda: None,
+        lambda: path.write_text("no Parquet"),
+        lambda: pd.DataFrame({"run": ["a"]}).to_parquet(path),
+        lambda: pd.DataFrame({name: ["x"] for name in COLUMNS}).to_parquet(path),
+    ):
+        write()
+        with pytest.raises(InputError, match="is not a Parquet table of surprisals"):
+            read_surprisals(path)
+
+
+def test_comments_of_others_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "table.tsv"
+    write_surprisals(path, ROWS, HEADER)
+    path.write_text(f"# gardenpath 0.1\n#\n\n# model: odd\n{path.read_text()}")
+    rows, header = read_surprisals(path)
+    assert _same(rows, ROWS) and header == HEADER

@@ -1,0 +1,79 @@
+"""Probabilities of words, and bounds of them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
+from gardenpath.models.sequential.output import NextToken
+from gardenpath.models.states import lazy_words
+from gardenpath.models.states.lazy_words import LazyWords
+
+SIZE, HIDDEN = 40, 6
+
+
+def make_output(*, bias: bool = True) -> NextToken:
+    torch.manual_seed(0)
+    output = NextToken(hidden=HIDDEN, vocabulary_size=SIZE, bias=bias).double()
+    for weight in output.parameters():
+        torch.nn.init.normal_(weight, std=1.5)
+    return output
+
+
+def make_rows(count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    random = torch.Generator().manual_seed(1)
+    states = torch.randn(count, HIDDEN, dtype=torch.float64, generator=random)
+    words = torch.randint(BEGIN_ID + 1, SIZE, (count,), generator=random)
+    return states, words
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_probabilities_are_those_of_the_output_layer(bias: bool) -> None:
+    output = make_output(bias=bias)
+    states, words = make_rows(30)
+    expected = output.logits(states).log_softmax(1).gather(1, words.unsqueeze(1)).squeeze(1)
+    torch.testing.assert_close(LazyWords(output).log_prob(states, words), expected.detach())
+
+
+def test_large_jobs_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    states, words = make_rows(30)
+    whole = LazyWords(make_output()).log_prob(states, words)
+    monkeypatch.setattr(lazy_words, "_MOST_LOGITS", 4 * SIZE + 1)
+    torch.testing.assert_close(LazyWords(make_output()).log_prob(states, words), whole)
+    assert LazyWords(make_output()).log_prob(states[:0], words[:0]).shape == (0,)
+
+
+def test_words_that_never_come_have_no_probability() -> None:
+    states, _ = make_rows(2)
+    layer = LazyWords(make_output())
+    found = layer.log_prob(states, torch.tensor([PAD_ID, BEGIN_ID]))
+    assert found.tolist() == [-torch.inf, -torch.inf]
+    assert layer.bound(states, torch.tensor([PAD_ID, BEGIN_ID])).tolist() == [-torch.inf] * 2
+
+
+@pytest.mark.parametrize("likely", [1, 5, 20, 1000])
+def test_bounds_are_above_and_as_close_as_the_likely_words_allow(
+    likely: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy_words, "_LIKELY", likely)
+    states, words = make_rows(200)
+    layer = LazyWords(make_output())
+    # Nothing is known at first.
+    assert layer.bound(states, words).tolist() == [0.0] * 200
+    layer.log_prob(states[:0], words[:0])
+    assert layer.bound(states, words).tolist() == [0.0] * 200
+    exact = layer.log_prob(states, words)
+    bound = layer.bound(states, words)
+    assert (bound >= exact - 1e-9).all()
+    assert (bound <= 1e-9).all()
+    if likely >= SIZE:
+        torch.testing.assert_close(bound, exact, rtol=0, atol=1e-9)
+
+
+def test_bounds_hold_for_rows_not_seen_before() -> None:
+    states, words = make_rows(400)
+    layer = LazyWords(make_output())
+    layer.log_prob(states[:3], words[:3])
+    bound = layer.bound(states[3:], words[3:])
+    assert (bound >= layer.log_prob(states[3:], words[3:]) - 1e-9).all()

@@ -1,0 +1,48 @@
+"""``task=suites``: what there is, and how it leaves the house."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gardenpath.console import console
+from gardenpath.eval.suites.library.collection import load_suites, suite_names
+from gardenpath.settings.compose import load_settings
+from gardenpath.tasks import list_suites as suites
+
+
+def test_all_suites_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "width", 200)
+    suites.run(
+        load_settings("evaluate", ["task=suites", f"output={tmp_path}", "task.examples=false"])
+    )
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in suite_names())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_few_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    suites.run(load_settings("evaluate", ["task=suites", "suite=toy_english"]))
+    shown = capsys.readouterr().out
+    assert "reflexives/toy" in shown and "himself" in shown and "mandarin" not in shown
+
+
+@pytest.mark.parametrize("form", ["syntaxgym", "compact", "text"])
+def test_exports(tmp_path: Path, form: str) -> None:
+    arguments = ["task=suites", "suite=toy_english", f"task.export={form}", f"output={tmp_path}"]
+    suites.run(load_settings("evaluate", arguments))
+    files = sorted((tmp_path / "suites").iterdir())
+    originals = sorted(load_suites(["reflexives/toy", "center_embedding/toy", "islands/toy",
+                                    "filler_gap/toy"]), key=lambda suite: suite.name)  # fmt: skip
+    assert [path.stem for path in files] == [one.name.replace("/", "_") for one in originals]
+    for path, original in zip(files, originals, strict=True):
+        if form == "text":
+            lines = path.read_text(encoding="utf-8").splitlines()
+            assert tuple(dict.fromkeys(tuple(x.split()) for x in lines)) == original.sentences
+        else:
+            (again,) = load_suites(str(path))
+            assert again.sentences == original.sentences
+            assert len(again.items) == len(original.items)
