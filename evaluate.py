@@ -4,59 +4,37 @@
     python evaluate.py task=perplexity run=runs/ptb_sample
     python evaluate.py task=surprisal run=runs/ptb_sample/rnng/seed1 input=sentences.txt
 
-Each run folder holds all that is needed of its model; `run` may name one or a folder above many.
+`run` names a run folder, or a folder above several.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import sys
+from pathlib import Path
+from typing import Any
 
-import hydra
-from omegaconf import DictConfig
-
-from gardenpath.console import exit_on_error
-from gardenpath.settings.compose import check_command_line, plain
-from gardenpath.tasks import (
-    corpus,
-    parse,
-    perplexity,
-    rescore,
-    surprisal,
-)
-from gardenpath.tasks import (
-    list_suites as suites,
-)
-from gardenpath.tasks import (
-    score_suites as suite,
-)
-
-TASKS = {
-    "perplexity": perplexity.run,
-    "surprisal": surprisal.run,
-    "parse": parse.run,
-    "suite": suite.run,
-    "suites": suites.run,
-    "rescore": rescore.run,
-    "corpus": corpus.run,
-}
+SOURCE = Path(__file__).resolve().parent / "src"
 
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="evaluate")
-def run(config: DictConfig) -> None:
-    """Hydra calls this with the composed configuration."""
-    with exit_on_error():
-        settings = plain(config)
-        name = settings["task"]["name"]
-        if name == "auto":
-            name = "perplexity" if settings["suite"] is None else "suite"
-        TASKS[name](settings)
+def use_this_checkout() -> None:
+    """Import ``gardenpath`` from src/ beside this file, whatever is installed."""
+    spec = importlib.util.spec_from_file_location("gardenpath", SOURCE / "__init__.py")
+    if "gardenpath" not in sys.modules and spec is not None and spec.loader is not None:
+        sys.modules["gardenpath"] = package = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(package)
 
 
-def main() -> None:
-    with exit_on_error():
-        check_command_line("evaluate", sys.argv[1:])
-    run()
+def job(config: Any) -> float | None:
+    """One job of a sweep, possibly in a process of its own."""
+    use_this_checkout()
+    from gardenpath.cli import evaluate_job
+
+    return evaluate_job(config)
 
 
 if __name__ == "__main__":
-    main()
+    use_this_checkout()
+    from gardenpath.cli import main
+
+    main("evaluate", job)

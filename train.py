@@ -3,106 +3,37 @@
     python train.py model=lstm data=ptb_sample seed=3
     python train.py -m model=rnng,transformer seed=1,2,3
 
-The run folder that comes out of it (runs/<data>/<model>/seed<k>) is all that evaluate.py needs.
+The run folder (runs/<data>/<model>/seed<k>) is all that evaluate.py needs.
 """
 
 from __future__ import annotations
 
-import functools
+import importlib.util
 import sys
 from pathlib import Path
+from typing import Any
 
-import hydra
-from omegaconf import DictConfig
-
-from gardenpath.console import exit_on_error, log_to, show_progress
-from gardenpath.data.batches.batch_loader import BatchSettings
-from gardenpath.data.preparation import PreparedCorpus
-from gardenpath.models.families import FAMILIES
-from gardenpath.models.training.loggers import make_loggers
-from gardenpath.models.training.optimisation import OptimiserSettings
-from gardenpath.models.training.trainer_settings import TrainerSettings
-from gardenpath.runs.split_scores import score_split
-from gardenpath.settings.compose import Settings, check_command_line, make_preparation, plain
-from gardenpath.store.run_folder import RunFolder, claim
+SOURCE = Path(__file__).resolve().parent / "src"
 
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="train")
-def run(config: DictConfig) -> None:
-    """Hydra calls this once for each job of a sweep."""
-    with exit_on_error():
-        train(plain(config))
+def use_this_checkout() -> None:
+    """Import ``gardenpath`` from src/ beside this file, whatever is installed."""
+    spec = importlib.util.spec_from_file_location("gardenpath", SOURCE / "__init__.py")
+    if "gardenpath" not in sys.modules and spec is not None and spec.loader is not None:
+        sys.modules["gardenpath"] = package = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(package)
 
 
-def train(settings: Settings) -> None:
-    """Prepare the corpus, train the model, and leave a complete run folder."""
-    folder = RunFolder(Path(settings["run_dir"]))
-    claim(folder, settings, resume=settings["resume"], overwrite=settings["overwrite"])
-    if folder.is_finished:
-        print(f"{folder.path} is finished already")
-        return
-    preparation = make_preparation(settings["data"])
-    corpus = preparation.prepare(Path(settings["paths"]["cache"]), progress=show_progress)
-    with log_to(folder.path / "train.log"):
-        if FAMILIES[settings["model"]["family"]].is_neural:
-            train_neural(settings, corpus, folder)
-        else:
-            estimate(settings, corpus, folder)
-    result = {
-        split: score_split(folder, preparation, corpus, split).as_metrics()
-        for split in ("valid", "test")
-    }
-    folder.finish(result)
-    for name, value in result["test"].items():
-        if name.endswith("perplexity"):
-            print(f"{folder.path}: test {name.replace('_', ' ')} {value:.3f}")
+def job(config: Any) -> float | None:
+    """One job of a sweep, possibly in a process of its own."""
+    use_this_checkout()
+    from gardenpath.cli import train_job
 
-
-def estimate(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> None:
-    """Estimate an n-gram model."""
-    model = settings["model"]
-    estimator = FAMILIES[model["family"]].build(**model["network"])
-    ngram, vocabulary = estimator.estimate(corpus)
-    folder.begin(settings, corpus, vocabulary)
-    ngram.save(folder.weights_path)
-
-
-def train_neural(settings: Settings, corpus: PreparedCorpus, folder: RunFolder) -> None:
-    """Train a neural model."""
-    # Lightning takes seconds to load; --help and counting n-grams need not wait for it.
-    from gardenpath.models.training.data_module import CorpusDataModule
-    from gardenpath.models.training.lightning_module import LanguageModelling
-    from gardenpath.models.training.trainer import seed_everything, train_network
-
-    model, seed = settings["model"], settings["seed"]
-    family, vocabulary = FAMILIES[model["family"]], corpus.vocabulary
-    seed_everything(seed)
-    network = family.build(**family.dimensions(vocabulary), **model["network"])
-    folder.begin(settings, corpus, vocabulary)
-    train_network(
-        module=LanguageModelling(
-            network=network, optimiser=OptimiserSettings(**model["optimiser"]), seed=seed
-        ),
-        data=CorpusDataModule(
-            corpus=corpus,
-            make_collate=functools.partial(
-                family.make_collate, vocabulary=vocabulary, settings=model["network"]
-            ),
-            batches=BatchSettings(**model["batches"]),
-            seed=seed,
-        ),
-        folder=folder,
-        settings=TrainerSettings(**settings["trainer"]),
-        resume=settings["resume"],
-        loggers=make_loggers(settings["logger"], folder=folder.path, config=settings),
-    )
-
-
-def main() -> None:
-    with exit_on_error():
-        check_command_line("train", sys.argv[1:])
-    run()
+    return train_job(config)
 
 
 if __name__ == "__main__":
-    main()
+    use_this_checkout()
+    from gardenpath.cli import main
+
+    main("train", job)

@@ -32,8 +32,10 @@ from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.search.work import Work
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.models.plm.plm import PlmNetwork
+from gardenpath.models.plm.plm_family import PlmSettings
 from gardenpath.models.plm.plm_search import PlmSearch
 from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.models.rnng.rnng_family import RnngSettings
 from gardenpath.models.rnng.rnng_search import RnngSearch
 from gardenpath.store.run_folder import RunFolder
 
@@ -106,14 +108,13 @@ def load_model(variant: Variant) -> Model:
     torch.manual_seed(0)
     if variant.model == "rnng":
         random: Network = RnngNetwork(
-            vocabulary_size=words, label_count=labels, layers=2, hidden=256, embedding=256
+            RnngSettings(layers=2, hidden=256, embedding=256),
+            vocabulary_size=words,
+            label_count=labels,
         )
     else:
         # Nothing tells random weights how long a tree may become.
-        random = PlmNetwork(
-            vocabulary_size=words, label_count=labels, layers=4, hidden=256, heads=4,
-            max_positions=8192,
-        )  # fmt: skip
+        random = PlmNetwork(PlmSettings(layers=4, hidden=256, heads=4, max_positions=8192), vocabulary_size=words, label_count=labels)  # fmt: skip
     return Model(random.eval(), vocabulary, prepared.subwords)
 
 

@@ -41,6 +41,7 @@ from gardenpath.data.readers.nltk_corpora import PennTreebankSample
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.models.rnng.rnng_family import RnngSettings
 
 Schedule = Literal["by level", "action by action"]
 SCHEDULES: tuple[Schedule, Schedule] = ("by level", "action by action")
@@ -102,7 +103,9 @@ class Schedules:
     def __init__(self, task: Task) -> None:
         self.split, words, labels = load(task.corpus)
         torch.manual_seed(0)
-        self.network = RnngNetwork(vocabulary_size=words, label_count=labels, dropout=0.0)
+        self.network = RnngNetwork(
+            RnngSettings(dropout=0.0), vocabulary_size=words, label_count=labels
+        )
         self.stepwise = StepwiseRnng(self.network)
         generator = np.random.default_rng(task.batch)
         self.members = [

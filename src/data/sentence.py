@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from gardenpath.data.trees.tree import Tree
 
-SPLITS = ("train", "valid", "test")
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,7 @@ def exact_runs(runs: Sequence[RunFolder], suites: Sequence[Suite]) -> list[Score
         if data["name"] in found or not isinstance(reader, ToyTreebank):
             continue
         sentences = sentences_of(suites, data["language"])
-        bits = ExactModel(reader.grammar).surprisal_bits(sentences)
+        bits = ExactModel(reader.rules).surprisal_bits(sentences)
         scored = ScoredSentences(
             {
                 # What comes after an impossible word is as impossible.

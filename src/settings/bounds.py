@@ -1,7 +1,7 @@
-"""Ranges of settings, written as types: ``dropout: Fraction`` means a number from 0 up to 1.
+"""Ranges of settings, written as types: ``dropout: Fraction`` is a number in [0, 1).
 
-The configuration check reads these annotations, so that a value out of range is reported together
-with all other mistakes, before anything is loaded.
+The settings check reads these annotations, so that a value out of range is reported together with
+all other mistakes, before any data is read.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ class Bounds:
     def __str__(self) -> str:
         if self.high == float("inf"):
             return f"at least {self.low:.15g}"
-        until = "up to but below" if self.high_is_open else "to"
-        return f"from {self.low:.15g} {until} {self.high:.15g}"
+        return f"in [{self.low:.15g}, {self.high:.15g}{')' if self.high_is_open else ']'}"
 
 
 PositiveInt = Annotated[int, Bounds(1)]
 NonNegativeInt = Annotated[int, Bounds(0)]
-Seed = Annotated[int, Bounds(0, 2**32 - 1)]  # what NumPy takes
+Seed = Annotated[int, Bounds(0, 2**32 - 1)]  # the range that NumPy accepts
 NonNegativeFloat = Annotated[float, Bounds(0.0)]
 Fraction = Annotated[float, Bounds(0.0, 1.0, high_is_open=True)]
 PositiveFloat = Annotated[float, Bounds(1e-6)]

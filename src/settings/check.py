@@ -1,89 +1,204 @@
-"""Checking settings against the signature of what they are meant for.
+"""Typed settings from plain mappings: every mistake at once, each with the nearest valid name.
 
-All mistakes are collected, each with the nearest valid name, so that one message tells everything.
+Settings are frozen dataclasses. :func:`read` builds one from nested mappings and checks names,
+types, ranges and combinations on the way; :func:`plain` is its inverse.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-import inspect
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from gardenpath.errors import ConfigError
 from gardenpath.settings.bounds import Bounds
+
+Record = TypeVar("Record")
+
+# How OmegaConf writes a value that must be given.
+MISSING = "???"
+
+# What a setting becomes for which no value could be made; the mistake is noted.
+_WRONG = object()
+
+
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+    """Marks a setting whose class is chosen by one of its own entries, such as ``kind``.
+
+    Each of the ``classes`` has a field of that name with a ``Literal`` type.
+    """
+
+    key: str
+    classes: Mapping[str, type]
 
 
 def nearest(name: str, valid: Iterable[str], otherwise: Iterable[str] | None = None) -> str:
-    """A hint: the valid name that is meant, or where none is close all (or ``otherwise``)."""
+    """A hint: the closest valid name or, if none is close, all of them (or ``otherwise``)."""
     names = [str(candidate) for candidate in valid]
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     listed = names if otherwise is None else otherwise
     return f"did you mean {close[0]!r}?" if close else f"valid: {', '.join(listed)}"
 
 
-def check_arguments(
-    function: Callable[..., Any],
-    settings: Mapping[str, Any],
+def read(
+    record: type[Record],
+    content: Mapping[str, Any],
     *,
-    prefix: str,
-    provided: Iterable[str] = (),
-) -> list[str]:
-    """Mistakes in the keyword arguments for a function or class.
+    place: str = "",
+    short: Mapping[str, str] | None = None,
+) -> Record:
+    """Build a record from nested mappings; a :class:`ConfigError` lists all mistakes.
 
-    ``provided`` names the arguments that the program itself adds. If the class has a static method
-    ``mistakes``, it is asked about combinations once each argument is right by itself.
+    ``place`` is how the names of the settings begin. ``short`` maps the beginnings of names to
+    what users write in their place.
     """
-    parameters = _parameters(function)
-    hints = get_type_hints(
-        function.__init__ if inspect.isclass(function) else function, include_extras=True
+    reading = _Reading(short or {})
+    result = reading.record(record, content, place)
+    if reading.mistakes:
+        raise ConfigError(list(dict.fromkeys(reading.mistakes)))
+    assert isinstance(result, record)
+    return result
+
+
+def plain(settings: Any) -> Any:
+    """Settings as nested dictionaries, lists and values, as they are written to files."""
+    if dataclasses.is_dataclass(settings):
+        names = [field.name for field in dataclasses.fields(settings) if field.init]
+        return {name: plain(getattr(settings, name)) for name in names}
+    if isinstance(settings, Mapping):
+        return {key: plain(value) for key, value in settings.items()}
+    if isinstance(settings, Sequence) and not isinstance(settings, str):
+        return [plain(value) for value in settings]
+    return settings
+
+
+def defaults(record: type) -> dict[str, Any]:
+    """The default values of a record as nested mappings; ``???`` for those that must be given."""
+    found: dict[str, Any] = {}
+    hints = get_type_hints(record, include_extras=True)
+    for field in dataclasses.fields(record):
+        if not field.init:
+            continue
+        if field.default is not dataclasses.MISSING:
+            found[field.name] = plain(field.default)
+        elif field.default_factory is not dataclasses.MISSING:
+            found[field.name] = plain(field.default_factory())
+        elif dataclasses.is_dataclass(hints[field.name]):
+            found[field.name] = defaults(hints[field.name])
+        else:
+            found[field.name] = MISSING
+    return found
+
+
+class _Reading:
+    """Reads one tree of settings and collects the mistakes in it."""
+
+    def __init__(self, short: Mapping[str, str]) -> None:
+        self._short = short
+        self.mistakes: list[str] = []
+
+    def record(self, record: type, content: Any, place: str) -> Any:
+        """A dataclass from a mapping."""
+        if not isinstance(content, Mapping):
+            return self._wrong(place, content, "must be a group of settings")
+        before = len(self.mistakes)
+        fields = {field.name: field for field in dataclasses.fields(record) if field.init}
+        for name in content:
+            if name not in fields:
+                where = self._shown(_join(place, str(name)))
+                self.mistakes.append(f"{where} is not a setting; {nearest(str(name), fields)}")
+        hints = get_type_hints(record, include_extras=True)
+        values = {}
+        for name, field in fields.items():
+            given = content.get(name, MISSING)
+            where = _join(place, name)
+            if _is_missing(given, field, hints[name]):
+                self.mistakes.append(f"{self._shown(where)} is missing{_remedy(record, name)}")
+            elif not _is_unset(given):
+                values[name] = self.value(given, hints[name], where)
+        if len(self.mistakes) > before:
+            return _WRONG
+        return self._combined(record(**values), place)
+
+    def _combined(self, result: Any, place: str) -> Any:
+        check = getattr(result, "mistakes", None)
+        prefix = f"{self._shown(place)}: " if place else ""
+        self.mistakes += [f"{prefix}{mistake}" for mistake in (check() if check else ())]
+        return result
+
+    def value(self, value: Any, annotation: Any, place: str) -> Any:
+        """A value of the annotated type."""
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            inner, *metadata = get_args(annotation)
+            if tagged := next((one for one in metadata if isinstance(one, Tagged)), None):
+                return self._tagged(value, tagged, place)
+        elif origin in (Union, types.UnionType):
+            records = [one for one in get_args(annotation) if _holds_records(one)]
+            if value is not None and records:
+                return self.value(value, records[0], place)
+        elif dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
+            return self.record(annotation, value, place)
+        if problem := type_problem(value, annotation):
+            return self._wrong(place, value, problem)
+        return _converted(value, annotation)
+
+    def _tagged(self, value: Any, tagged: Tagged, place: str) -> Any:
+        if not isinstance(value, Mapping):
+            return self._wrong(place, value, "must be a group of settings")
+        tag = str(value.get(tagged.key, MISSING))
+        if tag not in tagged.classes:
+            problem = nearest(tag, tagged.classes)
+            return self._wrong(_join(place, tagged.key), value.get(tagged.key), problem)
+        return self.record(tagged.classes[tag], value, place)
+
+    def _wrong(self, place: str, value: Any, problem: str) -> object:
+        self.mistakes.append(f"{self._shown(place)}={_show(value)}: {problem}")
+        return _WRONG
+
+    def _shown(self, place: str) -> str:
+        for begin, written in self._short.items():
+            if place == begin or place.startswith(f"{begin}."):
+                return written + place[len(begin) :]
+        return place
+
+
+def _join(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _is_unset(value: Any) -> bool:
+    return isinstance(value, str) and value == MISSING
+
+
+def _is_missing(value: Any, field: dataclasses.Field[Any], annotation: Any) -> bool:
+    """Whether a required setting has no value; null is one only where the type allows it."""
+    is_required = (
+        field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     )
-    found = []
-    for name, value in settings.items():
-        if name not in parameters:
-            found.append(f"{prefix}.{name} is not a setting; {nearest(name, parameters)}")
-        elif problem := type_problem(value, hints.get(name, Any)):
-            found.append(f"{prefix}.{name}={_show(value)}: {problem}")
-    given = {*settings, *provided}
-    for name, parameter in parameters.items():
-        if parameter.default is inspect.Parameter.empty and name not in given:
-            found.append(f"{prefix}.{name} is missing")
-    return found or _combinations(function, settings, parameters, prefix)
+    if not is_required:
+        return False
+    is_null = value is None and types.NoneType not in get_args(annotation)
+    return _is_unset(value) or is_null
 
 
-def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    return {
-        name: parameter
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    }
+def _remedy(record: type, name: str) -> str:
+    """``: what to write``, if the record has a remedy for a missing setting."""
+    remedy = getattr(record, "REMEDIES", {}).get(name)
+    return f": {remedy}" if remedy else ""
 
 
-def _combinations(
-    function: Callable[..., Any],
-    settings: Mapping[str, Any],
-    parameters: Mapping[str, inspect.Parameter],
-    prefix: str,
-) -> list[str]:
-    check = getattr(function, "mistakes", None)
-    if check is None:
-        return []
-    defaults = {
-        name: parameter.default
-        for name, parameter in parameters.items()
-        if parameter.default is not inspect.Parameter.empty
-    }
-    arguments = {**defaults, **settings}
-    found = check(**arguments) if _is_static(function) else function(**arguments).mistakes()
-    return [f"{prefix}: {mistake}" for mistake in found]
-
-
-def _is_static(function: Callable[..., Any]) -> bool:
-    return isinstance(inspect.getattr_static(function, "mistakes"), staticmethod)
+def _holds_records(annotation: Any) -> bool:
+    if get_origin(annotation) is Annotated:
+        return any(isinstance(one, Tagged) for one in get_args(annotation)[1:])
+    return dataclasses.is_dataclass(annotation)
 
 
 def type_problem(value: Any, annotation: Any) -> str:
-    """Why a value does not fit an annotation; empty where it does."""
+    """Why a value does not fit an annotation; empty if it does."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _bounded_problem(value, *get_args(annotation))
@@ -93,23 +208,23 @@ def type_problem(value: Any, annotation: Any) -> str:
     if origin is Literal:
         choices = get_args(annotation)
         # On the command line 32 is a number, also where the choice is the text "32".
-        return (
-            ""
-            if value in choices or str(value) in choices
-            else nearest(str(value), map(str, choices))
-        )
-    if isinstance(origin, type) and issubclass(origin, Sequence) and origin is not tuple:
+        is_right = value in choices or str(value) in choices
+        return "" if is_right else nearest(str(value), map(str, choices))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "" if isinstance(value, Mapping) else "must be a group of settings"
+    if isinstance(origin, type) and issubclass(origin, Sequence):
         return _sequence_problem(value, get_args(annotation)[0])
     return _plain_problem(value, annotation)
 
 
 def _plain_problem(value: Any, annotation: Any) -> str:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_text = isinstance(value, str | int) and not isinstance(value, bool)
     fits: dict[Any, tuple[bool, str]] = {
         bool: (isinstance(value, bool), "must be true or false"),
         int: (is_number and isinstance(value, int), "must be a whole number"),
         float: (is_number, "must be a number"),
-        str: (isinstance(value, str | int), "must be text"),
+        str: (is_text, "must be text"),
         types.NoneType: (value is None, "must be null"),
     }
     is_right, problem = fits.get(annotation, (True, ""))
@@ -134,6 +249,22 @@ def _sequence_problem(value: Any, inner: Any) -> str:
 def _most_telling(problems: list[str], choices: tuple[Any, ...]) -> str:
     telling = [p for p, c in zip(problems, choices, strict=True) if c is not types.NoneType]
     return " or ".join(dict.fromkeys(telling))
+
+
+def _converted(value: Any, annotation: Any) -> Any:
+    """The value as its annotation writes it: 22 as text, a list as a tuple."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _converted(value, get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        fitting = [one for one in get_args(annotation) if not type_problem(value, one)]
+        return value if value is None else _converted(value, fitting[0])
+    if origin is Literal:
+        choices = get_args(annotation)
+        return value if value in choices else str(value)
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return tuple(_converted(item, get_args(annotation)[0]) for item in value)
+    return annotation(value) if annotation in (str, float) else value
 
 
 def _show(value: Any) -> str:

@@ -79,10 +79,10 @@ def _of_corpus(
     reader = make_reader(data)
     if not isinstance(reader, ToyTreebank):
         return compare(data["name"], measured, None), "\n".join(captions)
-    model = ExactModel(reader.grammar)
+    model = ExactModel(reader.rules)
     sizes = {len(sentences), *(one.sentences for _, _, one in measured)}
     exact = {size: measure(model, sentences[:size]) for size in sizes}
-    entropy = reader.grammar.derivation_entropy_bits
+    entropy = reader.rules.derivation_entropy_bits
     known = f"entropy of the grammar: {entropy:.2f} bits per sentence"
     return compare(data["name"], measured, exact), "\n".join([known, *captions])
 

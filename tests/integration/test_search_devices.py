@@ -17,7 +17,9 @@ from gardenpath.eval.search.search_settings import Particle, SearchSettings, Wor
 from gardenpath.eval.search.sentences import SentenceSearch
 from gardenpath.eval.search.work import Work
 from gardenpath.models.plm.plm import PlmNetwork
+from gardenpath.models.plm.plm_family import PlmSettings
 from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.models.rnng.rnng_family import RnngSettings
 from tests.integration.launches import Launches
 from tests.integration.searching import (
     MODELS,
@@ -54,10 +56,10 @@ def make_middling(name: str, **changes: Any) -> RnngNetwork | PlmNetwork:
     network: RnngNetwork | PlmNetwork
     if name.startswith("rnng"):
         settings |= {"embedding": 32}
-        network = RnngNetwork(vocabulary_size=WORDS, label_count=LABELS, **settings)
+        network = RnngNetwork(RnngSettings(**settings), vocabulary_size=WORDS, label_count=LABELS)
     else:
         settings |= {"heads": 4}
-        network = PlmNetwork(vocabulary_size=WORDS, label_count=LABELS, **settings)
+        network = PlmNetwork(PlmSettings(**settings), vocabulary_size=WORDS, label_count=LABELS)
     for weight in network.parameters():
         torch.nn.init.normal_(weight, std=0.3)
     return network.eval()

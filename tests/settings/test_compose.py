@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from gardenpath.data.batches.batch_loader import BatchSettings
+from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.data.readers.registry import READERS
 from gardenpath.errors import ConfigError
 from gardenpath.eval.suites.library.collection import suite_names

@@ -12,24 +12,15 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.data.batches.tensor_batch import TensorBatch
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.encoding.raw_split import IntArray
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
-from gardenpath.settings.bounds import NonNegativeInt, PositiveInt
 
 # Sentences are shuffled, and then sorted by length within pools of this many batches: lengths in
 # a batch are close, yet batches differ from epoch to epoch.
 _POOL_BATCHES = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchSettings:
-    """How large batches are: at most so many tokens, padding included, and sentences."""
-
-    max_tokens: PositiveInt = 4096
-    max_sentences: PositiveInt = 64
-    workers: NonNegativeInt = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -42,23 +44,34 @@ def parse_ids(text: str | int, *, setting: str) -> frozenset[int]:
     return frozenset(numbers)
 
 
-def split_ids(train: str, valid: str, test: str) -> dict[str, frozenset[int]]:
-    """The numbers of the three splits."""
-    return {
-        split: parse_ids(ids, setting=f"data.reader.{split}")
-        for split, ids in zip(SPLITS, (train, valid, test), strict=True)
-    }
+@dataclass(frozen=True, kw_only=True)
+class SplitByIds:
+    """Settings of corpora that are split by lists of numbers, of files, sections or sentences."""
 
+    train: str
+    """Numbers of the training split: ``2-21``, or ``1-43, 900``."""
+    valid: str
+    """Numbers of the validation split."""
+    test: str
+    """Numbers of the test split."""
 
-def id_mistakes(*, train: str, valid: str, test: str, **_: object) -> list[str]:
-    """What is wrong with the lists of numbers of the three splits, for the configuration check."""
-    found = []
-    for split, ids in zip(SPLITS, (train, valid, test), strict=True):
-        try:
-            parse_ids(ids, setting=split)
-        except ConfigError as error:
-            found += error.mistakes
-    return found
+    @cached_property
+    def ids(self) -> dict[str, frozenset[int]]:
+        """The numbers of the three splits."""
+        return {
+            split: parse_ids(getattr(self, split), setting=f"data.reader.{split}")
+            for split in SPLITS
+        }
+
+    def mistakes(self) -> list[str]:
+        """What is wrong with the lists of numbers."""
+        found = []
+        for split in SPLITS:
+            try:
+                parse_ids(getattr(self, split), setting=split)
+            except ConfigError as error:
+                found += error.mistakes
+        return found
 
 
 def _bad_range(part: str, setting: str) -> ConfigError:

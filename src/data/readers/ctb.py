@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
-from gardenpath.data.readers.base import hash_files, id_mistakes, split_ids
+from gardenpath.data.readers.base import SplitByIds, hash_files
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.errors import InputError, MissingCorpusError
@@ -24,30 +25,24 @@ _GENRE_OF_OLD_IDS: tuple[tuple[range, Genre], ...] = (
 )
 
 
-class ChineseTreebank:
-    """Chinese Treebank 9.0, or an older release, split by lists of file ids.
+@dataclass(frozen=True, kw_only=True)
+class ChineseTreebank(SplitByIds):
+    """Chinese Treebank 9.0, or an older release, split by lists of file ids."""
 
-    ``root`` may be any folder above the bracketed files. ``encoding="auto"`` reads each file as
-    UTF-8 and, where it is not, as GB18030.
-    """
+    has_trees: ClassVar[bool] = True
 
-    has_trees = True
-    mistakes = staticmethod(id_mistakes)
+    kind: Literal["ctb"] = "ctb"
+    root: str
+    """Folder of the bracketed files, or any folder above them."""
+    genres: Sequence[Genre] = ("nw", "mz", "bn", "bc", "wb")
+    """Genres to read: nw newswire, mz magazine, bn broadcast news, bc broadcast conversation,
+    wb weblogs, df discussion forums, sc chat and text messages, cs conversational speech."""
+    encoding: Literal["auto", "utf-8", "gb18030"] = "auto"
+    """Encoding of the files; auto tries UTF-8 first and GB18030 next."""
 
-    def __init__(
-        self,
-        *,
-        root: str,
-        train: str,
-        valid: str,
-        test: str,
-        genres: Sequence[Genre] = ("nw", "mz", "bn", "bc", "wb"),
-        encoding: Literal["auto", "utf-8", "gb18030"] = "auto",
-    ) -> None:
-        self._root = Path(root)
-        self._genres = frozenset(genres)
-        self._encodings = ("utf-8", "gb18030") if encoding == "auto" else (encoding,)
-        self._ids = split_ids(train, valid, test)
+    @property
+    def _encodings(self) -> tuple[str, ...]:
+        return ("utf-8", "gb18030") if self.encoding == "auto" else (self.encoding,)
 
     def read(self, split: str) -> Iterator[Sentence]:
         for path in self._files(split):
@@ -57,20 +52,20 @@ class ChineseTreebank:
 
     def fingerprint(self) -> str:
         files = [path for split in SPLITS for path in self._files(split)]
-        ids = {split: sorted(ids) for split, ids in self._ids.items()}
-        return hash_files(files, ids, sorted(self._genres), self._encodings)
+        ids = {split: sorted(ids) for split, ids in self.ids.items()}
+        return hash_files(files, ids, sorted(self.genres), self._encodings)
 
     def _files(self, split: str) -> list[Path]:
         found = []
-        for path in self._root.rglob("chtb_*"):
+        for path in Path(self.root).rglob("chtb_*"):
             match = _FILE_NAME.fullmatch(path.name)
-            is_raw = "raw" in path.relative_to(self._root).parts
+            is_raw = "raw" in path.relative_to(Path(self.root)).parts
             if match and not is_raw and self._wanted(match, split):
                 found.append((int(match["id"]), path))
         if not found:
             raise MissingCorpusError(
                 corpus=f"The {split} split of the Chinese Treebank",
-                looked_for=self._root / "**" / "chtb_*",
+                looked_for=Path(self.root) / "**" / "chtb_*",
                 licence="LDC2016T13 (Chinese Treebank 9.0), Linguistic Data Consortium",
                 setting="data.root=/path/to/ctb9.0/data/bracketed",
             )
@@ -78,7 +73,7 @@ class ChineseTreebank:
 
     def _wanted(self, match: re.Match[str], split: str) -> bool:
         number = int(match["id"])
-        return number in self._ids[split] and genre_of(number, match["suffix"]) in self._genres
+        return number in self.ids[split] and genre_of(number, match["suffix"]) in self.genres
 
     def _decode(self, path: Path) -> str:
         data = path.read_bytes()

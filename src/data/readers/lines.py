@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Literal
 
 from gardenpath.data.readers.base import hash_files
 from gardenpath.data.sentence import SPLITS, Sentence, Source
@@ -11,31 +13,30 @@ from gardenpath.data.trees.brackets import open_text, read_tree_file
 from gardenpath.errors import MissingCorpusError
 
 
+@dataclass(frozen=True, kw_only=True)
 class _ThreeFiles:
     """A folder with one file per split."""
 
-    _title = ""
+    _title: ClassVar[str] = ""
 
-    def __init__(
-        self,
-        *,
-        root: str,
-        train: str = "train.txt",
-        valid: str = "valid.txt",
-        test: str = "test.txt",
-        encoding: str = "utf-8",
-    ) -> None:
-        self._root = Path(root)
-        self._names = dict(zip(SPLITS, (train, valid, test), strict=True))
-        self._encoding = encoding
+    root: str
+    """Folder of the three files."""
+    train: str = "train.txt"
+    """File of the training split."""
+    valid: str = "valid.txt"
+    """File of the validation split."""
+    test: str = "test.txt"
+    """File of the test split."""
+    encoding: str = "utf-8"
+    """Encoding of the files."""
 
     def fingerprint(self) -> str:
         # The same file reads differently as trees and as text.
         kind = type(self).__name__
-        return hash_files([self._path(split) for split in SPLITS], kind, self._encoding)
+        return hash_files([self._path(split) for split in SPLITS], kind, self.encoding)
 
     def _path(self, split: str) -> Path:
-        path = self._root / self._names[split]
+        path = Path(self.root) / getattr(self, split)
         if not path.is_file():
             raise MissingCorpusError(
                 corpus=f"The {split} split of {self._title}",
@@ -47,6 +48,7 @@ class _ThreeFiles:
         return path
 
 
+@dataclass(frozen=True, kw_only=True)
 class BracketFiles(_ThreeFiles):
     """Trees in brackets, with or without part-of-speech tags, usually one per line.
 
@@ -54,24 +56,29 @@ class BracketFiles(_ThreeFiles):
     the same to the reader.
     """
 
-    has_trees = True
-    _title = "a corpus of bracketed trees"
+    has_trees: ClassVar[bool] = True
+    _title: ClassVar[str] = "a corpus of bracketed trees"
+
+    kind: Literal["brackets"] = "brackets"
 
     def read(self, split: str) -> Iterator[Sentence]:
         path = self._path(split)
-        for line, tree in read_tree_file(path, encoding=self._encoding):
+        for line, tree in read_tree_file(path, encoding=self.encoding):
             yield Sentence(tree.words(), Source(path.name, line), tree)
 
 
+@dataclass(frozen=True, kw_only=True)
 class TextFiles(_ThreeFiles):
     """Tokenised text, one sentence per line, tokens separated by blanks; empty lines skipped."""
 
-    has_trees = False
-    _title = "a corpus of plain text"
+    has_trees: ClassVar[bool] = False
+    _title: ClassVar[str] = "a corpus of plain text"
+
+    kind: Literal["text"] = "text"
 
     def read(self, split: str) -> Iterator[Sentence]:
         path = self._path(split)
-        with open_text(path, encoding=self._encoding) as lines:
+        with open_text(path, encoding=self.encoding) as lines:
             for number, line in enumerate(lines, start=1):
                 if words := tuple(line.split()):
                     yield Sentence(words, Source(path.name, number))

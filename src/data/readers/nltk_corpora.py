@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from gardenpath.data.readers.base import id_mistakes, split_ids
+from gardenpath.data.readers.base import SplitByIds
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import MissingCorpusError
 
 
-class PennTreebankSample:
+@dataclass(frozen=True, kw_only=True)
+class PennTreebankSample(SplitByIds):
     """NLTK's ``treebank``: 3,914 trees of the Wall Street Journal, files 1 to 199.
 
     The split is by file, so that no article is in two of them.
     """
 
-    has_trees = True
-    mistakes = staticmethod(id_mistakes)
+    has_trees: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        *,
-        root: str | None = None,
-        train: str = "1-159",
-        valid: str = "160-179",
-        test: str = "180-199",
-    ) -> None:
-        self._root = root
-        self._ids = split_ids(train, valid, test)
+    kind: Literal["ptb_sample"] = "ptb_sample"
+    root: str | None = None
+    """Folder of NLTK's data; null searches where NLTK keeps it."""
+    train: str = "1-159"
+    valid: str = "160-179"
+    test: str = "180-199"
 
     def read(self, split: str) -> Iterator[Sentence]:
         corpus = self._open()
@@ -54,37 +51,33 @@ class PennTreebankSample:
             "BracketParseCorpusReader",
             r"wsj_.*\.mrg",
             title="The Penn Treebank sample",
-            root=self._root,
+            root=self.root,
         )
 
     def _files(self, corpus: Any, split: str) -> list[str]:
         # wsj_0123.mrg has number 123.
-        return [name for name in corpus.fileids() if int(name[4:8]) in self._ids[split]]
+        return [name for name in corpus.fileids() if int(name[4:8]) in self.ids[split]]
 
 
-class SinicaTreebank:
+@dataclass(frozen=True, kw_only=True)
+class SinicaTreebank(SplitByIds):
     """NLTK's ``sinica_treebank``: 10,000 clauses of Traditional Chinese.
 
     Clauses are split in the order of the corpus. Their final punctuation is not part of the trees.
     """
 
-    has_trees = True
-    mistakes = staticmethod(id_mistakes)
+    has_trees: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        *,
-        root: str | None = None,
-        train: str = "1-9000",
-        valid: str = "9001-9500",
-        test: str = "9501-10000",
-    ) -> None:
-        self._root = root
-        self._ids = split_ids(train, valid, test)
+    kind: Literal["sinica"] = "sinica"
+    root: str | None = None
+    """Folder of NLTK's data; null searches where NLTK keeps it."""
+    train: str = "1-9000"
+    valid: str = "9001-9500"
+    test: str = "9501-10000"
 
     def read(self, split: str) -> Iterator[Sentence]:
         corpus = self._open()
-        wanted = self._ids[split]
+        wanted = self.ids[split]
         for number, parsed in enumerate(corpus.parsed_sents(), start=1):
             if number in wanted:
                 tree = _from_nltk(parsed)
@@ -92,7 +85,7 @@ class SinicaTreebank:
 
     def fingerprint(self) -> str:
         corpus = self._open()
-        ids = {split: sorted(ids) for split, ids in self._ids.items()}
+        ids = {split: sorted(ids) for split, ids in self.ids.items()}
         return hashlib.sha256(f"{ids}\0{corpus.raw()}".encode()).hexdigest()
 
     def _open(self) -> Any:
@@ -102,7 +95,7 @@ class SinicaTreebank:
             "SinicaTreebankCorpusReader",
             ["parsed"],
             title="The Sinica Treebank sample",
-            root=self._root,
+            root=self.root,
         )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
-from gardenpath.data.readers.base import hash_files, id_mistakes, split_ids
+from gardenpath.data.readers.base import SplitByIds, hash_files
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_tree_file
 from gardenpath.errors import MissingCorpusError
@@ -15,27 +16,20 @@ from gardenpath.errors import MissingCorpusError
 _FILE_NAME = re.compile(r"wsj_(?P<section>\d\d)(?P<number>\d\d)\.mrg", re.IGNORECASE)
 
 
-class PennTreebank:
-    """The Wall Street Journal trees, split by section (default) or by file number.
+@dataclass(frozen=True, kw_only=True)
+class PennTreebank(SplitByIds):
+    """The Wall Street Journal trees, split by section (default) or by file number."""
 
-    ``root`` may be any folder above the ``.mrg`` files: the release itself or one section's parent.
-    """
+    has_trees: ClassVar[bool] = True
 
-    has_trees = True
-    mistakes = staticmethod(id_mistakes)
-
-    def __init__(
-        self,
-        *,
-        root: str,
-        train: str = "2-21",
-        valid: str = "22",
-        test: str = "23",
-        unit: Literal["section", "file"] = "section",
-    ) -> None:
-        self._root = Path(root)
-        self._unit = unit
-        self._ids = split_ids(train, valid, test)
+    kind: Literal["ptb"] = "ptb"
+    root: str
+    """Folder of the ``.mrg`` files, or any folder above them."""
+    train: str = "2-21"
+    valid: str = "22"
+    test: str = "23"
+    unit: Literal["section", "file"] = "section"
+    """Whether the splits list sections or files."""
 
     def read(self, split: str) -> Iterator[Sentence]:
         for path in self._files(split):
@@ -44,18 +38,18 @@ class PennTreebank:
 
     def fingerprint(self) -> str:
         files = [path for split in SPLITS for path in self._files(split)]
-        return hash_files(files, {split: sorted(ids) for split, ids in self._ids.items()})
+        return hash_files(files, {split: sorted(ids) for split, ids in self.ids.items()})
 
     def _files(self, split: str) -> list[Path]:
         found = []
-        for path in self._root.rglob("*"):
+        for path in Path(self.root).rglob("*"):
             match = _FILE_NAME.fullmatch(path.name)
-            if match and self._number(match) in self._ids[split]:
+            if match and self._number(match) in self.ids[split]:
                 found.append(path)
         if not found:
             raise MissingCorpusError(
                 corpus=f"The {split} split of the Penn Treebank",
-                looked_for=self._root / "**" / "wsj_*.mrg",
+                looked_for=Path(self.root) / "**" / "wsj_*.mrg",
                 licence="LDC99T42 (Treebank-3), Linguistic Data Consortium; the free sample that "
                 "NLTK ships is data=ptb_sample",
                 setting="data.root=/path/to/treebank_3/parsed/mrg/wsj",
@@ -64,4 +58,4 @@ class PennTreebank:
 
     def _number(self, match: re.Match[str]) -> int:
         section = int(match["section"])
-        return section if self._unit == "section" else section * 100 + int(match["number"])
+        return section if self.unit == "section" else section * 100 + int(match["number"])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar, Literal
 
 from gardenpath.data.pcfg.grammar import Grammar
 from gardenpath.data.pcfg.grammar_file import read_grammar
@@ -17,36 +19,41 @@ from gardenpath.settings.bounds import NonNegativeInt, PositiveInt
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 
 
+@dataclass(frozen=True, kw_only=True)
 class ToyTreebank:
-    """Sentences drawn from ``grammar``: a file, or the name of one that is shipped.
+    """Sentences sampled from a probabilistic grammar.
 
     Each split has a generator of its own, so that resizing one leaves the others as they were.
     """
 
-    has_trees = True
+    has_trees: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        *,
-        grammar: str,
-        seed: NonNegativeInt = 0,
-        train: PositiveInt = 8000,
-        valid: PositiveInt = 500,
-        test: PositiveInt = 500,
-    ) -> None:
-        shipped = GRAMMARS / f"{grammar}.pcfg"
-        self.path = shipped if shipped.is_file() else Path(grammar)
-        self._seed = seed
-        self._sizes = dict(zip(SPLITS, (train, valid, test), strict=True))
+    kind: Literal["toy"] = "toy"
+    grammar: str
+    """A grammar file, or the name of one that is shipped: english or mandarin."""
+    seed: NonNegativeInt = 0
+    """Random seed of the sampled sentences."""
+    train: PositiveInt = 8000
+    """Sentences of the training split."""
+    valid: PositiveInt = 500
+    """Sentences of the validation split."""
+    test: PositiveInt = 500
+    """Sentences of the test split."""
+
+    @property
+    def path(self) -> Path:
+        """The grammar file."""
+        shipped = GRAMMARS / f"{self.grammar}.pcfg"
+        return shipped if shipped.is_file() else Path(self.grammar)
 
     @cached_property
-    def grammar(self) -> Grammar:
+    def rules(self) -> Grammar:
         """The grammar behind the corpus, for exact answers."""
         return read_grammar(self.path)
 
     def read(self, split: str) -> Iterator[Sentence]:
-        sampler = Sampler(self.grammar, seed=self._seed * len(SPLITS) + SPLITS.index(split))
-        for number in range(1, self._sizes[split] + 1):
+        sampler = Sampler(self.rules, seed=self.seed * len(SPLITS) + SPLITS.index(split))
+        for number in range(1, getattr(self, split) + 1):
             tree = sampler.draw()
             yield Sentence(tree.words(), Source(f"{self.path.stem}-{split}", number), tree)
 
@@ -60,4 +67,5 @@ class ToyTreebank:
                 path=self.path,
                 remedy=f"give a grammar file, or one that is shipped: {shipped}",
             ) from error
-        return hashlib.sha256(f"{self._seed} {self._sizes}\0".encode() + content).hexdigest()
+        sizes = {split: getattr(self, split) for split in SPLITS}
+        return hashlib.sha256(f"{self.seed} {sizes}\0".encode() + content).hexdigest()

@@ -17,20 +17,22 @@ _PEEK = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaning:
-    """Which transforms to apply, in a fixed order.
-
-    ``pos_in_source`` says whether words carry part-of-speech brackets; ``auto`` looks. With
-    ``keep_pos`` these brackets stay and count as constituents. ``max_tokens`` drops longer
-    sentences, after traces are gone.
-    """
+    """Which transforms to apply, in a fixed order."""
 
     strip_function_tags: bool = True
+    """Whether ``NP-SBJ`` becomes ``NP``."""
     drop_traces: bool = True
+    """Whether empty elements are removed."""
     keep_pos: bool = False
+    """Whether part-of-speech brackets stay, as constituents."""
     pos_in_source: Literal["auto", "present", "absent"] = "auto"
+    """Whether words have part-of-speech brackets in the corpus; auto looks at its first trees."""
     collapse_unary: bool = True
+    """Whether a chain ``X -> X`` becomes one constituent."""
     lowercase: bool = False
+    """Whether words are lower-cased."""
     max_tokens: PositiveInt | None = None
+    """Longest sentence that is kept, counted without traces; null keeps all."""
 
     def apply(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """Clean each sentence; those of which nothing is left, or too long, are left out."""

@@ -23,10 +23,12 @@ from gardenpath.settings.bounds import PositiveInt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubwordSettings:
-    """How to train a segmentation: which algorithm (none: words stay whole), how many pieces."""
+    """How to train a segmentation of words into pieces."""
 
     algorithm: Literal["none", "unigram", "bpe"] = "none"
+    """SentencePiece algorithm; none keeps words whole."""
     pieces: PositiveInt = 8000
+    """Size of the inventory of pieces."""
 
 
 class Subwords:

@@ -1,56 +1,77 @@
-"""How to search."""
+"""How to search: ``search=`` on the command line."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
 
 from gardenpath.settings.bounds import NonNegativeInt, PositiveFloat, PositiveInt, Seed
+
+# To be raised whenever the same settings give other results than before.
+SEARCH_VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What makes a search finite: ``max_open`` constituents open at a time, and
-    ``max_consecutive`` constituents opened between two words.
+    """What all searches have in common.
+
+    ``WORK_ONLY`` names the settings that change the work or the memory and never the result.
     """
 
+    WORK_ONLY: ClassVar[frozenset[str]] = frozenset(
+        {"shared_compositions", "share_prefixes", "fixed_shapes", "memory_gb"}
+    )
+
     max_open: PositiveInt = 100
+    """Most constituents that are open at a time."""
     max_consecutive: PositiveInt = 8
+    """Most constituents that are opened between two words."""
+    shared_compositions: bool = True
+    """Whether equal constituents are composed once; results are the same."""
+    share_prefixes: bool = True
+    """Whether common beginnings of sentences are searched once; results are the same."""
+    fixed_shapes: bool | None = None
+    """Whether tensors keep their shapes between two words, without asking the device how many
+    hypotheses are left; null: on a GPU. Results are the same."""
+    memory_gb: PositiveFloat = 2.0
+    """Memory for the hypotheses of the sentences that are searched together; results are the
+    same."""
+
+    def result_settings(self) -> dict[str, Any]:
+        """The settings that can change a result, for keys of stored results."""
+        names = [field.name for field in fields(self) if field.name not in self.WORK_ONLY]
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordSync(Limits):
-    """Word-synchronous beam search (Stern et al. 2017; Hale et al. 2018).
+    """Word-synchronous beam search (Stern et al. 2017; Hale et al. 2018)."""
 
-    ``marginal`` says over which hypotheses the probability of a prefix is summed: the
-    ``survivors`` that go on to the next word, or all ``candidates`` that generated the word within
-    the beam. ``stop`` says when to look no further between two words: ``exhausted`` when no open
-    hypothesis is left, ``beam_full`` when as many hypotheses as ``action_beam`` have generated the
-    word (what batched RNNGs of other authors do).
+    WORK_ONLY: ClassVar[frozenset[str]] = Limits.WORK_ONLY | {"bounded", "lazy_words"}
 
-    The next three change the work, never the result: ``bounded`` drops open hypotheses that can no
-    longer enter the word beam, ``lazy_words`` skips word probabilities that cannot matter,
-    ``shared_compositions`` composes equal constituents once. The first two rest on the survivors
-    alone and have no effect with ``marginal=candidates`` or ``stop=beam_full``. ``fixed_shapes``
-    never asks the device how many hypotheses are left while it steps from action to action, which
-    pays on a GPU.
-    """
-
+    kind: Literal["word_sync"] = "word_sync"
     action_beam: PositiveInt = 100
+    """Hypotheses kept between two words."""
     word_beam: PositiveInt = 10
+    """Hypotheses kept at each word."""
     fast_track: NonNegativeInt = 1
+    """Best word-generating successors that are kept even if they fall off the action beam."""
     marginal: Literal["survivors", "candidates"] = "survivors"
+    """Hypotheses over which the probability of a prefix is summed: those that survive in the word
+    beam, or all that generated the word within the action beam."""
     stop: Literal["exhausted", "beam_full"] = "exhausted"
+    """When to stop between two words: when no open hypothesis is left, or when as many hypotheses
+    as the action beam holds have generated the word (as other implementations do)."""
     bounded: bool = True
+    """Whether open hypotheses are dropped that can no longer enter the word beam; results are the
+    same. No effect with marginal=candidates or stop=beam_full."""
     lazy_words: bool = True
-    shared_compositions: bool = True
-    share_prefixes: bool = True
-    fixed_shapes: bool | None = None
-    memory_gb: PositiveFloat = 2.0
+    """Whether word probabilities that cannot matter are skipped; results are the same. No effect
+    with marginal=candidates or stop=beam_full."""
 
     @property
     def may_bound(self) -> bool:
-        """Whether hypotheses below the word beam can be left out: nothing else asks for them."""
+        """Whether hypotheses below the word beam can be left out without changing the result."""
         return self.marginal == "survivors" and self.stop == "exhausted"
 
 
@@ -58,12 +79,16 @@ class WordSync(Limits):
 class Particle(Limits):
     """Particle filtering (Crabbé et al. 2019): derivations are sampled, words weight them."""
 
+    kind: Literal["particle"] = "particle"
     particles: PositiveInt = 100
+    """Number of particles."""
     seed: Seed = 1
-    share_prefixes: bool = True
-    shared_compositions: bool = True
-    fixed_shapes: bool | None = None
-    memory_gb: PositiveFloat = 2.0
+    """Random seed of the sampled derivations."""
 
 
 SearchSettings = WordSync | Particle
+
+SEARCHES: dict[str, type[WordSync] | type[Particle]] = {
+    "word_sync": WordSync,
+    "particle": Particle,
+}

@@ -6,18 +6,16 @@ what lies before the innermost open constituent, the second only to that constit
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from gardenpath.data.batches.bracket_batches import BracketBatch
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
+from gardenpath.models.plm.plm_family import PlmSettings
 from gardenpath.models.scores import BatchScores
 from gardenpath.models.sequential.output import NextToken
-from gardenpath.models.sequential.transformer import Decoder, Size, shape_of
-from gardenpath.settings.bounds import Fraction, PositiveInt
+from gardenpath.models.sequential.transformer import Decoder
 
 
 class PlmNetwork(nn.Module):
@@ -26,30 +24,15 @@ class PlmNetwork(nn.Module):
     ``action_norm`` says whether illegal next symbols are left out of the normalisation.
     """
 
-    def __init__(
-        self,
-        *,
-        vocabulary_size: int,
-        label_count: int,
-        size: Size = "base",
-        layers: PositiveInt | None = None,
-        hidden: PositiveInt | None = None,
-        heads: PositiveInt | None = None,
-        max_positions: PositiveInt = 1024,
-        dropout: Fraction = 0.1,
-        structured_heads: bool = False,
-        action_norm: Literal["legal", "full"] = "legal",
-    ) -> None:
+    def __init__(self, settings: PlmSettings, *, vocabulary_size: int, label_count: int) -> None:
         super().__init__()
-        shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
+        shape = settings.shape
         symbols = vocabulary_size + 1 + label_count
         self.vocabulary_size = vocabulary_size
         self.heads = shape.heads
-        self.structured_heads = structured_heads
-        self.action_norm = action_norm
-        self.decoder = Decoder(
-            vocabulary_size=symbols, shape=shape, max_positions=max_positions, dropout=dropout
-        )
+        self.structured_heads = settings.structured_heads
+        self.action_norm = settings.action_norm
+        self.decoder = Decoder(settings, vocabulary_size=symbols)
         self.output = NextToken(
             hidden=shape.hidden,
             vocabulary_size=symbols,
@@ -57,25 +40,6 @@ class PlmNetwork(nn.Module):
             never=(PAD_ID, BEGIN_ID, END_ID),
         )
         self.output.linear.weight = self.decoder.token_embedding.weight
-
-    @staticmethod
-    def mistakes(
-        *,
-        size: Size,
-        layers: int | None,
-        hidden: int | None,
-        heads: int | None,
-        structured_heads: bool,
-        **_: object,
-    ) -> list[str]:
-        """What is wrong with a combination of settings."""
-        shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
-        found = []
-        if shape.hidden % shape.heads:
-            found.append(f"hidden ({shape.hidden}) must be a multiple of heads ({shape.heads})")
-        if structured_heads and shape.heads < 2:
-            found.append("structured_heads=true needs at least two heads")
-        return found
 
     def score(self, batch: BracketBatch) -> BatchScores:
         """Log probabilities of a batch: words, and brackets as actions."""

@@ -15,8 +15,6 @@ Weights, by name:
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -29,10 +27,9 @@ from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.rnng.attention_composition import AttentionComposition, timed_states
 from gardenpath.models.rnng.composition import LstmComposition
 from gardenpath.models.rnng.lstm_levels import stack_states
+from gardenpath.models.rnng.rnng_family import RnngSettings
 from gardenpath.models.scores import BatchScores
-from gardenpath.models.sequential.lstm import Size, shape_of
 from gardenpath.models.sequential.output import NextToken
-from gardenpath.settings.bounds import Fraction, PositiveInt
 
 
 class StackLstm(nn.Module):
@@ -90,41 +87,21 @@ class StackLstm(nn.Module):
 
 
 class RnngNetwork(nn.Module):
-    """An RNNG; ``size`` sets layers, hidden and embedding, each of which can be set by itself.
+    """An RNNG: actions and words are predicted from the state of a stack LSTM."""
 
-    ``composition`` is a bidirectional LSTM over the children, or gated attention
-    (:mod:`attention_composition`). ``action_norm`` says whether illegal actions are left
-    out of the normalisation. With ``tied`` the scores of words use their embeddings.
-    """
-
-    def __init__(
-        self,
-        *,
-        vocabulary_size: int,
-        label_count: int,
-        strategy: Strategy = "top_down",
-        composition: Literal["lstm", "attention"] = "lstm",
-        size: Size = "small",
-        layers: PositiveInt | None = None,
-        hidden: PositiveInt | None = None,
-        embedding: PositiveInt | None = None,
-        dropout: Fraction = 0.2,
-        tied: bool = True,
-        action_norm: Literal["legal", "full"] = "legal",
-    ) -> None:
+    def __init__(self, settings: RnngSettings, *, vocabulary_size: int, label_count: int) -> None:
         super().__init__()
-        layers, hidden, embedding = shape_of(
-            size=size, layers=layers, hidden=hidden, embedding=embedding
-        )
+        layers, hidden, embedding = settings.shape
+        strategy, dropout = settings.strategy, settings.dropout
         self.strategy = strategy
-        self.action_norm = action_norm
+        self.action_norm = settings.action_norm
         self.word_embedding = nn.Embedding(vocabulary_size, embedding)
         self.label_embedding = nn.Embedding(label_count, embedding)
         self.start = nn.Parameter(torch.empty(embedding))
         self.stack = StackLstm(embedding=embedding, hidden=hidden, layers=layers, dropout=dropout)
         self.composition = (
             LstmComposition(size=embedding, dropout=dropout)
-            if composition == "lstm"
+            if settings.composition == "lstm"
             else AttentionComposition(size=embedding, label_count=label_count, dropout=dropout)
         )
         self.to_output = nn.Linear(hidden, embedding)
@@ -137,11 +114,11 @@ class RnngNetwork(nn.Module):
             # Much smaller, and what is composed of composed vectors fades away at first.
             nn.init.normal_(weight, std=0.5)
         nn.init.zeros_(self.word_output.linear.bias)
-        if tied:
+        if settings.tied:
             self.word_output.linear.weight = self.word_embedding.weight
         self.legal_bias: Tensor
         self.register_buffer(
-            "legal_bias", legal_bias(strategy, label_count, action_norm), persistent=False
+            "legal_bias", legal_bias(strategy, label_count, settings.action_norm), persistent=False
         )
 
     def score(self, batch: TreeBatch | TimedTreeBatch) -> BatchScores:

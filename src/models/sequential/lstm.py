@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -11,50 +9,19 @@ from torch.nn import functional
 from gardenpath.data.batches.batch_loader import TokenBatch
 from gardenpath.data.words.vocabulary import PAD_ID
 from gardenpath.models.rnng.lstm_levels import stack_states
+from gardenpath.models.sequential.lstm_family import LstmSettings
 from gardenpath.models.sequential.output import NextToken, SequentialNetwork
 from gardenpath.models.sequential.shared_prefixes import PrefixBatch
-from gardenpath.settings.bounds import Fraction, PositiveInt
-
-
-class Shape(NamedTuple):
-    """The three numbers that make an LSTM large or small."""
-
-    layers: int
-    hidden: int
-    embedding: int
-
-
-Size = Literal["tiny", "small", "base"]
-
-SIZES: dict[Size, Shape] = {
-    "tiny": Shape(layers=2, hidden=128, embedding=128),
-    "small": Shape(layers=2, hidden=256, embedding=256),
-    "base": Shape(layers=2, hidden=650, embedding=650),
-}
 
 
 class LstmNetwork(SequentialNetwork):
-    """Embedding, LSTM layers, softmax; each sentence starts from a zero state.
-
-    ``size`` sets layers, hidden and embedding; each can be given by itself as well. With ``tied``
-    the output layer uses the embedding matrix, which needs ``embedding == hidden``.
-    """
+    """Embedding, LSTM layers, softmax; each sentence starts from a zero state."""
 
     most_prefixes = 8192
 
-    def __init__(
-        self,
-        *,
-        vocabulary_size: int,
-        size: Size = "small",
-        layers: PositiveInt | None = None,
-        hidden: PositiveInt | None = None,
-        embedding: PositiveInt | None = None,
-        dropout: Fraction = 0.2,
-        tied: bool = False,
-    ) -> None:
+    def __init__(self, settings: LstmSettings, *, vocabulary_size: int) -> None:
         super().__init__()
-        shape = shape_of(size=size, layers=layers, hidden=hidden, embedding=embedding)
+        shape, dropout = settings.shape, settings.dropout
         self.embedding = nn.Embedding(vocabulary_size, shape.embedding, padding_idx=PAD_ID)
         self.lstm = nn.LSTM(
             shape.embedding,
@@ -66,27 +33,8 @@ class LstmNetwork(SequentialNetwork):
         self.dropout = nn.Dropout(dropout)
         self.output = NextToken(hidden=shape.hidden, vocabulary_size=vocabulary_size)
         self._initialise()
-        if tied:
+        if settings.tied:
             self.output.linear.weight = self.embedding.weight
-
-    @staticmethod
-    def mistakes(
-        *,
-        size: Size,
-        layers: int | None,
-        hidden: int | None,
-        embedding: int | None,
-        tied: bool,
-        **_: object,
-    ) -> list[str]:
-        """What is wrong with a combination of settings."""
-        shape = shape_of(size=size, layers=layers, hidden=hidden, embedding=embedding)
-        if tied and shape.embedding != shape.hidden:
-            return [
-                f"tied=true needs embedding ({shape.embedding}) and hidden ({shape.hidden}) "
-                "to be equal"
-            ]
-        return []
 
     def log_prob(self, batch: TokenBatch) -> Tensor:
         """``(sentences, length)`` log probabilities of the targets, zero on padding."""
@@ -121,9 +69,3 @@ class LstmNetwork(SequentialNetwork):
         with torch.no_grad():
             self.embedding.weight[PAD_ID] = 0.0
         nn.init.zeros_(self.output.linear.bias)
-
-
-def shape_of(*, size: Size, layers: int | None, hidden: int | None, embedding: int | None) -> Shape:
-    """A named size, with single numbers replaced."""
-    default = SIZES[size]
-    return Shape(layers or default.layers, hidden or default.hidden, embedding or default.embedding)

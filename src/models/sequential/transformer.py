@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,35 +12,17 @@ from gardenpath.data.batches.batch_loader import TokenBatch
 from gardenpath.errors import GardenpathError
 from gardenpath.models.sequential.output import NextToken, SequentialNetwork
 from gardenpath.models.sequential.shared_prefixes import PrefixBatch
-from gardenpath.settings.bounds import Fraction, PositiveInt
-
-
-class Shape(NamedTuple):
-    """The three numbers that make a Transformer large or small."""
-
-    layers: int
-    hidden: int
-    heads: int
-
-
-Size = Literal["tiny", "small", "base"]
-
-SIZES: dict[Size, Shape] = {
-    "tiny": Shape(layers=2, hidden=128, heads=4),
-    "small": Shape(layers=6, hidden=384, heads=6),
-    "base": Shape(layers=12, hidden=768, heads=12),
-}
+from gardenpath.models.sequential.transformer_family import DecoderSettings
 
 
 class Decoder(nn.Module):
     """Pre-norm blocks over learned positions."""
 
-    def __init__(
-        self, *, vocabulary_size: int, shape: Shape, max_positions: int, dropout: float
-    ) -> None:
+    def __init__(self, settings: DecoderSettings, *, vocabulary_size: int) -> None:
         super().__init__()
+        shape, dropout = settings.shape, settings.dropout
         self.token_embedding = nn.Embedding(vocabulary_size, shape.hidden)
-        self.position_embedding = nn.Embedding(max_positions, shape.hidden)
+        self.position_embedding = nn.Embedding(settings.max_positions, shape.hidden)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(
             Block(hidden=shape.hidden, heads=shape.heads, dropout=dropout)
@@ -97,37 +78,12 @@ class TransformerNetwork(SequentialNetwork):
     # All prefixes of a trie attend to each other, masked: the mask grows with the square.
     most_prefixes = 512
 
-    def __init__(
-        self,
-        *,
-        vocabulary_size: int,
-        size: Size = "base",
-        layers: PositiveInt | None = None,
-        hidden: PositiveInt | None = None,
-        heads: PositiveInt | None = None,
-        max_positions: PositiveInt = 512,
-        dropout: Fraction = 0.1,
-    ) -> None:
+    def __init__(self, settings: DecoderSettings, *, vocabulary_size: int) -> None:
         super().__init__()
-        shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
-        self.decoder = Decoder(
-            vocabulary_size=vocabulary_size,
-            shape=shape,
-            max_positions=max_positions,
-            dropout=dropout,
-        )
-        self.output = NextToken(hidden=shape.hidden, vocabulary_size=vocabulary_size, bias=False)
+        self.decoder = Decoder(settings, vocabulary_size=vocabulary_size)
+        hidden = settings.shape.hidden
+        self.output = NextToken(hidden=hidden, vocabulary_size=vocabulary_size, bias=False)
         self.output.linear.weight = self.decoder.token_embedding.weight
-
-    @staticmethod
-    def mistakes(
-        *, size: Size, layers: int | None, hidden: int | None, heads: int | None, **_: object
-    ) -> list[str]:
-        """What is wrong with a combination of settings."""
-        shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
-        if shape.hidden % shape.heads:
-            return [f"hidden ({shape.hidden}) must be a multiple of heads ({shape.heads})"]
-        return []
 
     def log_prob(self, batch: TokenBatch) -> Tensor:
         """``(sentences, length)`` log probabilities of the targets, zero on padding."""
@@ -143,12 +99,6 @@ class TransformerNetwork(SequentialNetwork):
         visible = batch.is_ancestor()[None, None]
         states = self.decoder(batch.tokens[None], visible, batch.depths[None])
         return batch.log_prob(self.output.logits(states[0]))
-
-
-def shape_of(*, size: Size, layers: int | None, hidden: int | None, heads: int | None) -> Shape:
-    """A named size, with single numbers replaced."""
-    default = SIZES[size]
-    return Shape(layers or default.layers, hidden or default.hidden, heads or default.heads)
 
 
 class Block(nn.Module):

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gardenpath.models.scores import BatchScores, Network, Totals
-from gardenpath.models.training.optimisation import OptimiserSettings, make_optimiser, make_schedule
+from gardenpath.models.training.optimisation import make_optimiser, make_schedule
+from gardenpath.models.training.training_settings import OptimiserSettings
 
 
 class LanguageModelling(pl.LightningModule):

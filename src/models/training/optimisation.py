@@ -4,36 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
 
 from torch import nn
 from torch.optim import SGD, AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
-from gardenpath.settings.bounds import Fraction, NonNegativeFloat, NonNegativeInt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptimiserSettings:
-    """``plateau`` multiplies the rate by ``decay`` after ``patience`` epochs without progress;
-    ``cosine`` falls to zero at the last step; both others may warm up linearly.
-    """
-
-    algorithm: Literal["adamw", "sgd"] = "adamw"
-    learning_rate: NonNegativeFloat = 1e-3
-    weight_decay: NonNegativeFloat = 0.01
-    momentum: Fraction = 0.0
-    schedule: Literal["constant", "plateau", "cosine"] = "constant"
-    warmup_steps: NonNegativeInt = 0
-    decay: Fraction = 0.5
-    patience: NonNegativeInt = 0
-
-    def mistakes(self) -> list[str]:
-        """What is wrong with a combination of settings."""
-        if self.schedule == "plateau" and self.warmup_steps:
-            return ["schedule=plateau cannot warm up: set warmup_steps=0 or another schedule"]
-        return []
+from gardenpath.models.training.training_settings import OptimiserSettings
 
 
 def make_optimiser(network: nn.Module, settings: OptimiserSettings) -> Optimizer:

@@ -24,7 +24,7 @@ from rich.console import Console
 from gardenpath.errors import RunError
 from gardenpath.models.training.data_module import CorpusDataModule
 from gardenpath.models.training.lightning_module import LanguageModelling
-from gardenpath.models.training.trainer_settings import TrainerSettings
+from gardenpath.models.training.training_settings import TrainerSettings
 from gardenpath.store.files import write_text
 from gardenpath.store.run_folder import RunFolder, save_weights
 

@@ -68,7 +68,7 @@ def test_splits_differ_whatever_the_seed(grammar: str) -> None:
 
 @LANGUAGES
 def test_words_are_those_of_the_tree(grammar: str) -> None:
-    known = set(ToyTreebank(grammar=grammar).grammar.words)
+    known = set(ToyTreebank(grammar=grammar).rules.words)
     for sentence in read(grammar, "train"):
         assert sentence.tree is not None
         assert sentence.words == sentence.tree.words()

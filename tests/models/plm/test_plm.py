@@ -21,6 +21,7 @@ from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.plm.plm import PlmNetwork
+from gardenpath.models.plm.plm_family import PlmSettings
 from tests.data.reference_trees import sentences as reference_sentences
 from tests.data.strategies import bare_trees
 from tests.models.slow_plm import SlowPlm
@@ -32,7 +33,9 @@ def make_network(vocabulary: Vocabulary, **changes: Any) -> PlmNetwork:
     torch.manual_seed(0)
     arguments = {"layers": 2, "hidden": 12, "heads": 3, "dropout": 0.0, **changes}
     network = PlmNetwork(
-        vocabulary_size=len(vocabulary), label_count=len(vocabulary.labels), **arguments
+        PlmSettings(**arguments),
+        vocabulary_size=len(vocabulary),
+        label_count=len(vocabulary.labels),
     )
     for weight in network.parameters():
         torch.nn.init.normal_(weight, std=0.4)

@@ -29,6 +29,7 @@ from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.models.rnng.rnng_family import RnngSettings
 from tests.data.reference_trees import sentences as reference_sentences
 from tests.data.strategies import bare_trees
 from tests.models.stepwise_rnng import StepwiseRnng
@@ -43,7 +44,7 @@ def make_network(vocabulary: Vocabulary, seed: int = 0, **settings: Any) -> Rnng
     torch.manual_seed(seed)
     sizes = {"hidden": 5, "embedding": 4, "dropout": 0.0, **settings}
     network = RnngNetwork(
-        vocabulary_size=len(vocabulary), label_count=len(vocabulary.labels), **sizes
+        RnngSettings(**sizes), vocabulary_size=len(vocabulary), label_count=len(vocabulary.labels)
     )
     for weight in network.parameters():
         torch.nn.init.normal_(weight, std=0.5)
@@ -255,14 +256,14 @@ def test_no_tensor_is_made_without_a_device(composition: Composition) -> None:
 
 
 def test_defaults_are_two_layers_of_256() -> None:
-    network = RnngNetwork(vocabulary_size=10, label_count=3)
+    network = RnngNetwork(RnngSettings(), vocabulary_size=10, label_count=3)
     assert [tuple(weight.shape) for weight in network.stack.input] == [(1024, 256), (1024, 256)]
     assert network.word_embedding.weight.shape[1] == 256
     assert network.word_output.linear.weight is network.word_embedding.weight
 
 
 def test_weights_have_stable_names() -> None:
-    network = RnngNetwork(vocabulary_size=10, label_count=3, size="tiny")
+    network = RnngNetwork(RnngSettings(size="tiny"), vocabulary_size=10, label_count=3)
     assert [name for name, _ in network.named_parameters()] == [
         "start",
         "word_embedding.weight",

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.sequential.lstm import LstmNetwork
+from gardenpath.models.sequential.lstm_family import LstmSettings
 from gardenpath.store.run_folder import load_weights, save_weights
 from tests.models import network_checks as checks
 
@@ -20,7 +21,8 @@ SIZE = checks.SIZE
 def _network(*, dropout: float = 0.0, tied: bool = False) -> LstmNetwork:
     torch.manual_seed(3)
     network = LstmNetwork(
-        vocabulary_size=SIZE, layers=2, hidden=6, embedding=6, dropout=dropout, tied=tied
+        LstmSettings(layers=2, hidden=6, embedding=6, dropout=dropout, tied=tied),
+        vocabulary_size=SIZE,
     )
     return _with_random_weights(network).double().eval()
 
@@ -84,7 +86,7 @@ def test_dropout_is_off_in_evaluation() -> None:
 
 
 def test_default_sizes() -> None:
-    network = LstmNetwork(vocabulary_size=SIZE)
+    network = LstmNetwork(LstmSettings(), vocabulary_size=SIZE)
     lstm = network.lstm
     assert (lstm.num_layers, lstm.hidden_size, lstm.input_size) == (2, 256, 256)
     assert network.output.linear.weight is not network.embedding.weight
@@ -92,12 +94,14 @@ def test_default_sizes() -> None:
 
 @pytest.mark.parametrize(("size", "width"), [("tiny", 128), ("small", 256), ("base", 650)])
 def test_named_sizes(size: str, width: int) -> None:
-    network = LstmNetwork(vocabulary_size=SIZE, size=size)  # type: ignore[arg-type]
+    network = LstmNetwork(LstmSettings(size=size), vocabulary_size=SIZE)  # type: ignore[arg-type]
     assert (network.lstm.hidden_size, network.embedding.embedding_dim) == (width, width)
 
 
 def test_single_numbers_override_the_size() -> None:
-    network = LstmNetwork(vocabulary_size=SIZE, size="tiny", layers=1, hidden=10, embedding=20)
+    network = LstmNetwork(
+        LstmSettings(size="tiny", layers=1, hidden=10, embedding=20), vocabulary_size=SIZE
+    )
     lstm = network.lstm
     assert (lstm.num_layers, lstm.hidden_size, lstm.input_size) == (1, 10, 20)
 
@@ -109,7 +113,9 @@ def test_tied_weights_share_storage_and_are_saved_once(tmp_path: Path) -> None:
     saved = load_file(tmp_path / "w.safetensors")
     assert [tuple(w.shape) for w in saved.values()].count((SIZE, 6)) == 1
 
-    other = LstmNetwork(vocabulary_size=SIZE, layers=2, hidden=6, embedding=6, tied=True)
+    other = LstmNetwork(
+        LstmSettings(layers=2, hidden=6, embedding=6, tied=True), vocabulary_size=SIZE
+    )
     load_weights(other, tmp_path / "w.safetensors")
     assert torch.equal(other.output.linear.weight, network.embedding.weight.float())
     assert other.output.linear.weight is other.embedding.weight
@@ -123,6 +129,6 @@ def test_tying_needs_equal_widths() -> None:
 
 
 def test_forget_gates_begin_open() -> None:
-    network = LstmNetwork(vocabulary_size=SIZE, hidden=5)
+    network = LstmNetwork(LstmSettings(hidden=5), vocabulary_size=SIZE)
     for _, _, b_ih, b_hh in network.lstm.all_weights:
         assert (b_ih + b_hh).tolist() == [0.0] * 5 + [1.0] * 5 + [0.0] * 10

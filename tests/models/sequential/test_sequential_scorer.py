@@ -13,9 +13,11 @@ from gardenpath.errors import GardenpathError
 from gardenpath.models.ngram.ngram import NgramModel, train_ngram
 from gardenpath.models.sequential import sequential_scorer as scoring
 from gardenpath.models.sequential.lstm import LstmNetwork
+from gardenpath.models.sequential.lstm_family import LstmSettings
 from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.models.sequential.transformer import TransformerNetwork
+from gardenpath.models.sequential.transformer_family import DecoderSettings
 from tests.models.samples import make_batch, make_split, make_vocabulary, random_sentences
 
 VOCABULARY = make_vocabulary("the", "cat", "dog", "sees", "sleeps")
@@ -32,9 +34,11 @@ SENTENCES = [
 def _model(family: str) -> SequentialNetwork | NgramModel:
     torch.manual_seed(0)
     if family == "lstm":
-        return LstmNetwork(vocabulary_size=SIZE, hidden=8, embedding=8, dropout=0.5)
+        return LstmNetwork(LstmSettings(hidden=8, embedding=8, dropout=0.5), vocabulary_size=SIZE)
     if family == "transformer":
-        return TransformerNetwork(vocabulary_size=SIZE, layers=2, hidden=8, heads=2, dropout=0.5)
+        return TransformerNetwork(
+            DecoderSettings(layers=2, hidden=8, heads=2, dropout=0.5), vocabulary_size=SIZE
+        )
     split = make_split(random_sentences(0, count=30, vocabulary_size=SIZE))
     return train_ngram(split, vocabulary_size=SIZE, order=3)
 
@@ -219,7 +223,9 @@ def test_all_tensors_are_on_the_device_of_the_scorer(family: str, share_prefixes
 
 @pytest.mark.parametrize("share_prefixes", [True, False])
 def test_sentences_beyond_the_positions_of_a_model_are_refused(share_prefixes: bool) -> None:
-    model = TransformerNetwork(vocabulary_size=SIZE, layers=1, hidden=4, heads=1, max_positions=5)
+    model = TransformerNetwork(
+        DecoderSettings(layers=1, hidden=4, heads=1, max_positions=5), vocabulary_size=SIZE
+    )
     scorer = SequentialScorer(model=model, vocabulary=VOCABULARY, share_prefixes=share_prefixes)
     # Together they have more prefixes than there are positions, but none is too long.
     pairs = [["the", "cat", "sees", "dog"], ["the", "cat", "sees", "cat"], ["the", "cat", "dog"]]

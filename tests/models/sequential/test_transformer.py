@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.errors import GardenpathError
 from gardenpath.models.sequential.transformer import Block, TransformerNetwork
+from gardenpath.models.sequential.transformer_family import DecoderSettings
 from gardenpath.store.run_folder import save_weights
 from tests.models import network_checks as checks
 from tests.models.samples import make_batch
@@ -24,12 +25,10 @@ HIDDEN, HEADS = 8, 2
 def _network(*, dropout: float = 0.0, max_positions: int = 12) -> TransformerNetwork:
     torch.manual_seed(4)
     network = TransformerNetwork(
+        DecoderSettings(
+            layers=3, hidden=HIDDEN, heads=HEADS, max_positions=max_positions, dropout=dropout
+        ),
         vocabulary_size=SIZE,
-        layers=3,
-        hidden=HIDDEN,
-        heads=HEADS,
-        max_positions=max_positions,
-        dropout=dropout,
     )
     with torch.no_grad():
         for weight in network.parameters():
@@ -129,7 +128,7 @@ def test_dropout_is_off_in_evaluation() -> None:
 )
 def test_parameters_are_those_of_gpt2(size: str, layers: int, hidden: int, heads: int) -> None:
     with torch.device("meta"):
-        network = TransformerNetwork(vocabulary_size=SIZE, size=size)  # type: ignore[arg-type]
+        network = TransformerNetwork(DecoderSettings(size=size), vocabulary_size=SIZE)  # type: ignore[arg-type]
     norms = 2 * 2 * hidden
     attention = hidden * 3 * hidden + 3 * hidden + hidden * hidden + hidden
     feed_forward = hidden * 4 * hidden + 4 * hidden + 4 * hidden * hidden + hidden
@@ -144,14 +143,16 @@ def test_parameters_are_those_of_gpt2(size: str, layers: int, hidden: int, heads
 
 def test_base_is_the_default() -> None:
     with torch.device("meta"):
-        network = TransformerNetwork(vocabulary_size=SIZE)
+        network = TransformerNetwork(DecoderSettings(), vocabulary_size=SIZE)
     assert len(network.decoder.blocks) == 12
     assert network.decoder.token_embedding.embedding_dim == 768
 
 
 def test_gpt2_itself_has_124_million_parameters() -> None:
     with torch.device("meta"):
-        network = TransformerNetwork(vocabulary_size=50257, size="base", max_positions=1024)
+        network = TransformerNetwork(
+            DecoderSettings(size="base", max_positions=1024), vocabulary_size=50257
+        )
     assert sum(weight.numel() for weight in network.parameters()) == 124_439_808
 
 
@@ -187,7 +188,7 @@ def test_heads_must_divide_the_width() -> None:
 
 def test_initial_weights_are_those_of_gpt2() -> None:
     torch.manual_seed(0)
-    network = TransformerNetwork(vocabulary_size=400, size="tiny")
+    network = TransformerNetwork(DecoderSettings(size="tiny"), vocabulary_size=400)
     block = network.decoder.blocks[0]
     assert isinstance(block, Block)
     assert network.decoder.token_embedding.weight.std().item() == pytest.approx(0.02, rel=0.02)

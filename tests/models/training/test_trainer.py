@@ -11,8 +11,7 @@ import torch
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-from gardenpath.models.training.optimisation import OptimiserSettings
-from gardenpath.models.training.trainer_settings import TrainerSettings
+from gardenpath.models.training.training_settings import OptimiserSettings, TrainerSettings
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
 from tests.small_runs import NEURAL

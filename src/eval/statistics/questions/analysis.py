@@ -15,7 +15,7 @@ from gardenpath.eval.statistics.inference.intervals import WithinMethod
 from gardenpath.eval.statistics.mixed.coding import Coding
 from gardenpath.eval.statistics.mixed.design_matrix import fixed_variables, response_variable
 from gardenpath.eval.statistics.mixed.mixed_fit import Family, MixedFit
-from gardenpath.settings.check import check_arguments
+from gardenpath.settings.check import read
 
 TableName = Literal["items", "effects"]
 Test = Literal["mixed", "t_test", "within_item"]
@@ -162,10 +162,7 @@ class AnalysisResult:
 
 def make_analysis(settings: Mapping[str, Any], *, name: str) -> Analysis:
     """An analysis from plain settings; all mistakes are reported at once."""
-    named = {"name": name, **settings}
-    if mistakes := check_arguments(Analysis, named, prefix=f"analysis.{name}"):
-        raise ConfigError(mistakes)
-    return Analysis(**named)
+    return read(Analysis, {"name": name, **settings}, place=f"analysis.{name}")
 
 
 def load_analysis(path: Path) -> Analysis:

@@ -17,7 +17,7 @@ from gardenpath.eval.suites.formats.syntaxgym import dump_syntaxgym
 from gardenpath.settings.check import nearest
 from gardenpath.store.files import write_text
 
-Form = Literal["syntaxgym", "text", "compact"]
+ExportFormat = Literal["syntaxgym", "text", "compact"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ _FORMS: Mapping[str, tuple[str, Callable[[Suite], str]]] = {
 }
 
 
-def export(suite: Suite, folder: Path, form: Form = "syntaxgym") -> Path:
+def export(suite: Suite, folder: Path, form: ExportFormat = "syntaxgym") -> Path:
     """Write a suite into a folder, under its name with ``_`` for slashes, and say where."""
     if form not in _FORMS:
         raise SuiteError(f"suites are not exported as {form!r}; {nearest(form, _FORMS)}")

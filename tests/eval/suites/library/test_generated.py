@@ -251,7 +251,7 @@ def test_effects_speak_of_the_regions_and_conditions(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def grammar() -> ExactModel:
-    return ExactModel(ToyTreebank(grammar="english").grammar)
+    return ExactModel(ToyTreebank(grammar="english").rules)
 
 
 Surprisals = Mapping[tuple[str, ...], npt.NDArray[np.float64]]

@@ -1,0 +1,146 @@
+"""The two commands: command line in, typed settings out, then the work.
+
+``train.py``, ``evaluate.py`` and the console scripts of an installed package all end here. A single
+job is composed once and run; sweeps, launchers and Hydra's own flags are left to Hydra.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra._internal.utils import get_args_parser
+from omegaconf import DictConfig
+
+from gardenpath import __version__
+from gardenpath.console import console, exit_on_error
+from gardenpath.errors import ConfigError
+from gardenpath.places import CONFIG_DIR
+from gardenpath.settings.command_line import CommandLine
+from gardenpath.settings.compose import Script, Source, plain_config, register, typed
+from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.help_text import help_text
+
+# What Hydra calls once for each job of a sweep; the result is for its sweepers.
+Job = Callable[[DictConfig], float | None]
+
+
+def train_main() -> None:
+    """The command ``gardenpath-train``."""
+    main("train", train_job)
+
+
+def evaluate_main() -> None:
+    """The command ``gardenpath-evaluate``."""
+    main("evaluate", evaluate_job)
+
+
+def train_job(config: DictConfig) -> float | None:
+    """Train as a composed configuration says; returns the validation loss, for sweepers."""
+    with exit_on_error():
+        return _train(typed("train", plain_config(config)))
+
+
+def evaluate_job(config: DictConfig) -> float | None:
+    """Evaluate as a composed configuration says."""
+    with exit_on_error():
+        return _evaluate(typed("evaluate", plain_config(config)))
+
+
+def _train(settings: Any) -> float | None:
+    from gardenpath.runs.training import train
+
+    return train(settings).get("valid", {}).get("loss")
+
+
+def _evaluate(settings: EvaluateSettings) -> None:
+    from gardenpath.tasks import run_task
+
+    run_task(settings)
+
+
+def main(script: Script, job: Job) -> None:
+    """Do what the command line of this process says."""
+    arguments = sys.argv[1:]
+    if "--version" in arguments:
+        console.print(f"Gardenpath {__version__}", highlight=False)
+        return
+    with exit_on_error():
+        parser = get_args_parser()
+        _require_known_flags(parser, arguments)
+        flags = parser.parse_args(arguments)
+        line = _command_line(script, flags)
+        if flags.help:
+            _print_help(line)
+            return
+        if not _needs_hydra(flags):
+            (_train if script == "train" else _evaluate)(line.settings())
+            return
+        if _is_checked(flags):
+            line.check()
+    _start_hydra(script, job, arguments, line)
+
+
+def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> None:
+    """``--seed 3`` is how other programs take settings; say how it is written here."""
+    known = parser._option_string_actions
+    mistakes = []
+    for place, argument in enumerate(arguments):
+        name, sign, value = argument.partition("=")
+        if not argument.startswith("-") or name in known:
+            continue
+        following = arguments[place + 1 : place + 2]
+        given = value if sign else next((one for one in following if "=" not in one), "VALUE")
+        mistakes.append(f"{argument}: write {name.lstrip('-').replace('-', '_')}={given}")
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+def _command_line(script: Script, flags: Namespace) -> CommandLine:
+    overrides = list(flags.overrides)
+    names = [one.partition("=")[0] for one in overrides]
+    if script == "evaluate" and "suite" in names and "task" not in names:
+        overrides.append("task=suite")
+    source = Source(script, flags.config_name, flags.config_dir)
+    return CommandLine(source, overrides, is_sweep=flags.multirun)
+
+
+def _needs_hydra(flags: Namespace) -> bool:
+    """Whether anything is asked for that a single job does not need."""
+    is_special = flags.multirun or flags.hydra_help or flags.cfg or flags.info
+    is_special = is_special or flags.shell_completion or flags.config_path
+    is_special = is_special or flags.experimental_rerun
+    return bool(is_special) or any(one.lstrip("+~").startswith("hydra") for one in flags.overrides)
+
+
+def _is_checked(flags: Namespace) -> bool:
+    """Whether the settings are checked before Hydra starts; jobs check their own again."""
+    others = (flags.hydra_help, flags.info, flags.shell_completion, flags.config_path)
+    return not any(others) and not flags.experimental_rerun
+
+
+def _print_help(line: CommandLine) -> None:
+    program = Path(sys.argv[0]).name
+    program = f"python {program}" if program.endswith(".py") else program
+    lines = line.lines
+    if line.mistakes:
+        raise ConfigError(line.mistakes)
+    del lines
+    width = min(shutil.get_terminal_size().columns, 110)
+    console.print(
+        help_text(line, program=program, width=width), markup=False, highlight=False, soft_wrap=True
+    )
+
+
+def _start_hydra(script: Script, job: Job, arguments: Sequence[str], line: CommandLine) -> None:
+    """Hand over to Hydra, with short names of settings written out."""
+    register(script)
+    given = {one for one in arguments if "=" in one and not one.startswith("-")}
+    flags = [one for one in arguments if one not in given]
+    sys.argv[1:] = [*flags, *(line.written_out(one) for one in line.arguments)]
+    hydra.main(version_base="1.3", config_path=str(CONFIG_DIR), config_name=script)(job)()

@@ -1,0 +1,93 @@
+"""What a model family is: its settings, and how to make its models.
+
+A family lives in a folder of its own and has one line in :mod:`families`. Modules that need torch
+are imported inside the methods, so that settings can be read without it.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gardenpath.data.batches.batch_settings import BatchSettings
+from gardenpath.models.training.training_settings import OptimiserSettings
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from gardenpath.data.batches.batch_loader import Collate
+    from gardenpath.data.batches.stack_plan import Strategy
+    from gardenpath.data.encoding.encoded import EncodedSplit
+    from gardenpath.data.preparation import PreparedCorpus
+    from gardenpath.data.words.vocabulary import Vocabulary
+    from gardenpath.models.ngram.ngram import NgramModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """What all models have in common."""
+
+    name: str
+    """Name of the model in folders and tables."""
+    family: str
+    """Model family."""
+    network: Any
+    """Settings of the network, or of the estimator."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralSettings(ModelSettings):
+    """What all neural models have in common."""
+
+    optimiser: OptimiserSettings = OptimiserSettings()
+    """Optimiser and learning-rate schedule."""
+    batches: BatchSettings = BatchSettings()
+    """Batches of training and validation."""
+
+
+class Family(abc.ABC):
+    """A kind of model; ``settings`` is the class of its settings (``model=``)."""
+
+    settings: ClassVar[type[ModelSettings]]
+    needs_trees: ClassVar[bool] = False
+
+
+class EstimatedFamily(Family):
+    """Models that are estimated from counts in one pass."""
+
+    @abc.abstractmethod
+    def estimate(self, settings: Any, corpus: PreparedCorpus) -> tuple[NgramModel, Vocabulary]:
+        """The model, and the vocabulary that it is defined on."""
+
+
+class NeuralFamily(Family):
+    """Networks that read sentences from left to right and are trained in epochs."""
+
+    @abc.abstractmethod
+    def build(self, settings: Any, vocabulary: Vocabulary) -> nn.Module:
+        """A network with initial weights."""
+
+    def make_collate(
+        self, settings: Any, split: EncodedSplit, vocabulary: Vocabulary
+    ) -> Collate[Any]:
+        """The function that makes batches of the sentences of a split, given by number."""
+        import functools
+
+        from gardenpath.data.batches.batch_loader import token_batch
+
+        return functools.partial(token_batch, split)
+
+
+class SyntacticFamily(NeuralFamily):
+    """Syntactic language models: they generate trees and words, and score words by search."""
+
+    needs_trees: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def strategy(self, settings: Any) -> Strategy:
+        """The order in which trees are generated."""
+
+    @abc.abstractmethod
+    def as_searched(self, network: nn.Module, search: Any, *, is_packed: bool) -> Any:
+        """The network as a search sees it (``TransitionModel``)."""

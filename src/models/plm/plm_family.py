@@ -1,0 +1,77 @@
+"""The family of PLMs: parsing as language modelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from gardenpath.data.batches.stack_plan import Strategy
+from gardenpath.models.family import ModelSettings, NeuralSettings, SyntacticFamily
+from gardenpath.models.sequential.transformer_family import DecoderSettings
+from gardenpath.settings.bounds import PositiveInt
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from gardenpath.data.batches.batch_loader import Collate
+    from gardenpath.data.encoding.encoded import EncodedSplit
+    from gardenpath.data.words.vocabulary import Vocabulary
+    from gardenpath.models.plm.plm_search import PlmSearch
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlmSettings(DecoderSettings):
+    """A decoder over words and brackets."""
+
+    max_positions: PositiveInt = 1024
+    """Longest sequence of words and brackets that the network can read."""
+    structured_heads: bool = False
+    """Whether in each layer one head attends only to the innermost open constituent and one only
+    to what precedes it (PLM-mask)."""
+    action_norm: Literal["legal", "full"] = "legal"
+    """Whether symbols are normalised over the legal ones or over all."""
+
+    def mistakes(self) -> list[str]:
+        """What is wrong with a combination of settings."""
+        found = super().mistakes()
+        if self.structured_heads and self.shape.heads < 2:
+            found.append("structured_heads=true needs at least two heads")
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlmModel(NeuralSettings):
+    """A Transformer over linearised trees."""
+
+    family: Literal["plm"] = "plm"
+    network: PlmSettings = PlmSettings()
+
+
+class PlmFamily(SyntacticFamily):
+    """Transformers over linearised trees."""
+
+    settings: ClassVar[type[ModelSettings]] = PlmModel
+
+    def build(self, settings: PlmModel, vocabulary: Vocabulary) -> nn.Module:
+        from gardenpath.models.plm.plm import PlmNetwork
+
+        return PlmNetwork(
+            settings.network, vocabulary_size=len(vocabulary), label_count=len(vocabulary.labels)
+        )
+
+    def make_collate(
+        self, settings: PlmModel, split: EncodedSplit, vocabulary: Vocabulary
+    ) -> Collate[Any]:
+        from gardenpath.data.batches.bracket_batches import bracket_collate
+
+        return bracket_collate(split, vocabulary_size=len(vocabulary))
+
+    def strategy(self, settings: PlmModel) -> Strategy:
+        return "top_down"
+
+    def as_searched(self, network: nn.Module, search: Any, *, is_packed: bool) -> PlmSearch:
+        from gardenpath.models.plm.plm import PlmNetwork
+        from gardenpath.models.plm.plm_search import PlmSearch
+
+        assert isinstance(network, PlmNetwork)
+        return PlmSearch(network, is_packed=is_packed, max_open=search.max_open)

@@ -1,0 +1,81 @@
+"""The family of recurrent neural network grammars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from gardenpath.data.batches.stack_plan import Strategy
+from gardenpath.models.family import ModelSettings, NeuralSettings, SyntacticFamily
+from gardenpath.models.sequential.lstm_family import LstmSettings
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from gardenpath.data.batches.batch_loader import Collate
+    from gardenpath.data.encoding.encoded import EncodedSplit
+    from gardenpath.data.words.vocabulary import Vocabulary
+    from gardenpath.models.rnng.rnng_search import RnngSearch
+
+
+@dataclass(frozen=True, kw_only=True)
+class RnngSettings(LstmSettings):
+    """An RNNG: a stack LSTM, a composition function, and outputs for actions and words."""
+
+    strategy: Strategy = "top_down"
+    """Order in which trees are generated: top_down or in_order."""
+    composition: Literal["lstm", "attention"] = "lstm"
+    """Composition of constituents: a bidirectional LSTM over the children (computed level by
+    level, fast), or gated attention (Kuncoro et al. 2017; computed step by step)."""
+    tied: bool = True
+    """Whether the scores of words use their embeddings."""
+    action_norm: Literal["legal", "full"] = "legal"
+    """Whether actions are normalised over the legal ones or over all."""
+
+    def mistakes(self) -> list[str]:
+        """Every combination is possible: an output layer lies between states and embeddings."""
+        return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class RnngModel(NeuralSettings):
+    """A recurrent neural network grammar."""
+
+    family: Literal["rnng"] = "rnng"
+    network: RnngSettings = RnngSettings()
+
+
+class RnngFamily(SyntacticFamily):
+    """Recurrent neural network grammars."""
+
+    settings: ClassVar[type[ModelSettings]] = RnngModel
+
+    def build(self, settings: RnngModel, vocabulary: Vocabulary) -> nn.Module:
+        from gardenpath.models.rnng.rnng import RnngNetwork
+
+        return RnngNetwork(
+            settings.network, vocabulary_size=len(vocabulary), label_count=len(vocabulary.labels)
+        )
+
+    def make_collate(
+        self, settings: RnngModel, split: EncodedSplit, vocabulary: Vocabulary
+    ) -> Collate[Any]:
+        from gardenpath.data.batches.timed_tree_batches import timed_tree_collate
+        from gardenpath.data.batches.tree_batches import tree_collate
+
+        by_time = settings.network.composition == "attention"
+        return (timed_tree_collate if by_time else tree_collate)(
+            split, strategy=settings.network.strategy, label_count=len(vocabulary.labels)
+        )
+
+    def strategy(self, settings: RnngModel) -> Strategy:
+        return settings.network.strategy
+
+    def as_searched(self, network: nn.Module, search: Any, *, is_packed: bool) -> RnngSearch:
+        from gardenpath.models.rnng.rnng import RnngNetwork
+        from gardenpath.models.rnng.rnng_search import RnngSearch
+
+        assert isinstance(network, RnngNetwork)
+        return RnngSearch(
+            network, is_packed=is_packed, shared_compositions=search.shared_compositions
+        )

@@ -1,0 +1,70 @@
+"""The family of LSTM language models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from gardenpath.models.family import ModelSettings, NeuralFamily, NeuralSettings
+from gardenpath.models.sizes import RECURRENT_SIZES, RecurrentShape, Size, shape_of
+from gardenpath.settings.bounds import Fraction, PositiveInt
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from gardenpath.data.words.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class LstmSettings:
+    """An LSTM network."""
+
+    size: Size = "small"
+    """Named size: tiny is 128 wide, small 256, base 650, each with two layers."""
+    layers: PositiveInt | None = None
+    """Layers; null takes them from the size."""
+    hidden: PositiveInt | None = None
+    """Width of the hidden states; null takes it from the size."""
+    embedding: PositiveInt | None = None
+    """Width of the embeddings; null takes it from the size."""
+    dropout: Fraction = 0.2
+    """Dropout of embeddings and states."""
+    tied: bool = False
+    """Whether the output layer uses the embedding matrix."""
+
+    @property
+    def shape(self) -> RecurrentShape:
+        """The numbers of the named size, with single ones replaced."""
+        return shape_of(
+            RECURRENT_SIZES, self.size, layers=self.layers, hidden=self.hidden,
+            embedding=self.embedding,
+        )  # fmt: skip
+
+    def mistakes(self) -> list[str]:
+        """What is wrong with a combination of settings."""
+        shape = self.shape
+        if self.tied and shape.embedding != shape.hidden:
+            return [
+                f"tied=true needs embedding ({shape.embedding}) and hidden ({shape.hidden}) "
+                "to be equal"
+            ]
+        return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class LstmModel(NeuralSettings):
+    """An LSTM language model."""
+
+    family: Literal["lstm"] = "lstm"
+    network: LstmSettings = LstmSettings()
+
+
+class LstmFamily(NeuralFamily):
+    """LSTM language models."""
+
+    settings: ClassVar[type[ModelSettings]] = LstmModel
+
+    def build(self, settings: LstmModel, vocabulary: Vocabulary) -> nn.Module:
+        from gardenpath.models.sequential.lstm import LstmNetwork
+
+        return LstmNetwork(settings.network, vocabulary_size=len(vocabulary))

@@ -1,0 +1,66 @@
+"""The family of Transformer language models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from gardenpath.models.family import ModelSettings, NeuralFamily, NeuralSettings
+from gardenpath.models.sizes import TRANSFORMER_SIZES, Size, TransformerShape, shape_of
+from gardenpath.settings.bounds import Fraction, PositiveInt
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from gardenpath.data.words.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderSettings:
+    """A decoder with the architecture of GPT-2."""
+
+    size: Size = "base"
+    """Named size: tiny has 2 layers of width 128, small 6 of 384, base 12 of 768."""
+    layers: PositiveInt | None = None
+    """Layers; null takes them from the size."""
+    hidden: PositiveInt | None = None
+    """Width of the states; null takes it from the size."""
+    heads: PositiveInt | None = None
+    """Attention heads; null takes them from the size."""
+    max_positions: PositiveInt = 512
+    """Longest sequence that the network can read."""
+    dropout: Fraction = 0.1
+    """Dropout of embeddings, attention and residual branches."""
+
+    @property
+    def shape(self) -> TransformerShape:
+        """The numbers of the named size, with single ones replaced."""
+        return shape_of(
+            TRANSFORMER_SIZES, self.size, layers=self.layers, hidden=self.hidden, heads=self.heads
+        )
+
+    def mistakes(self) -> list[str]:
+        """What is wrong with a combination of settings."""
+        shape = self.shape
+        if shape.hidden % shape.heads:
+            return [f"hidden ({shape.hidden}) must be a multiple of heads ({shape.heads})"]
+        return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerModel(NeuralSettings):
+    """A Transformer language model."""
+
+    family: Literal["transformer"] = "transformer"
+    network: DecoderSettings = DecoderSettings()
+
+
+class TransformerFamily(NeuralFamily):
+    """Transformer language models."""
+
+    settings: ClassVar[type[ModelSettings]] = TransformerModel
+
+    def build(self, settings: TransformerModel, vocabulary: Vocabulary) -> nn.Module:
+        from gardenpath.models.sequential.transformer import TransformerNetwork
+
+        return TransformerNetwork(settings.network, vocabulary_size=len(vocabulary))

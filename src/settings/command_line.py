@@ -1,0 +1,240 @@
+"""The overrides of a command line: typed settings, or every mistake at once.
+
+A single job is composed once. A sweep is checked before its first job starts: each combination of
+groups (``model=lstm,rnng``) is composed, and each other value is checked by itself, so that the
+check costs as much as there are groups and not as there are jobs.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Glob, IntervalSweep, Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from gardenpath.errors import ConfigError
+from gardenpath.places import CONFIG_DIR
+from gardenpath.settings.check import nearest
+from gardenpath.settings.compose import (
+    Root,
+    Script,
+    Source,
+    choices_of,
+    composed,
+    groups_of,
+    plain_config,
+    root_of,
+    typed,
+)
+
+
+def check_command_line(script: Script, arguments: Sequence[str]) -> None:
+    """Find all mistakes in the overrides of a command line, with ``-m`` those of a sweep."""
+    overrides = [one for one in arguments if one not in ("-m", "--multirun")]
+    line = CommandLine(Source(script), overrides, is_sweep=len(overrides) < len(arguments))
+    line.check()
+
+
+@dataclass
+class CommandLine:
+    """Overrides such as ``model=rnng seed=3`` for one job or, with ``is_sweep``, for many."""
+
+    source: Source
+    arguments: list[str]
+    is_sweep: bool = False
+    mistakes: list[str] = field(default_factory=list)
+
+    @functools.cached_property
+    def overrides(self) -> list[Override]:
+        """The overrides that can be judged further; mistakes are noted."""
+        parsed = [one for argument in self.arguments for one in self._parsed(argument)]
+        wrong = {one.key_or_group for one in parsed if self._has_wrong_choice(one)}
+        # What depends on a wrong choice cannot be judged; everything else can.
+        return [
+            one
+            for one in parsed
+            if one.key_or_group.split(".")[0] not in wrong and self._is_possible(one)
+        ]
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """The overrides as Hydra takes them, with short names written out."""
+        return [one.input_line or "" for one in self.overrides]
+
+    def settings(self) -> Root:
+        """The settings of a single job; a :class:`ConfigError` lists all mistakes."""
+        overrides = self.overrides
+        if not self.mistakes:
+            try:
+                content = plain_config(composed(self.source, self.lines))
+            except (HydraException, OmegaConfBaseException):
+                pass  # explained below
+            else:
+                return typed(self.source.script, content)
+        self._content(overrides)
+        raise ConfigError(self._all_mistakes())
+
+    def check(self) -> None:
+        """Raise a :class:`ConfigError` that lists all mistakes, of all jobs of a sweep."""
+        if not self.is_sweep:
+            self.settings()
+            return
+        for combination in self._combinations():
+            content = self._content(combination)
+            if content is not None:
+                self._check_values(content)
+        if self.mistakes:
+            raise ConfigError(self._all_mistakes())
+
+    def _all_mistakes(self) -> list[str]:
+        return list(dict.fromkeys(self.mistakes))
+
+    def _parsed(self, argument: str) -> list[Override]:
+        try:
+            return OverridesParser.create().parse_overrides([self.written_out(argument)])
+        except HydraException:
+            self.mistakes.append(f"{argument!r} is not a setting; write name=value")
+            return []
+
+    def written_out(self, argument: str) -> str:
+        """``model.size=tiny`` → ``model.network.size=tiny``."""
+        name, sign, value = argument.partition("=")
+        long = root_of(self.source.script).SHORT.get(name, name)
+        return f"{long}{sign}{value}"
+
+    def _is_group(self, override: Override) -> bool:
+        return override.key_or_group in groups_of(self.source)
+
+    def _has_wrong_choice(self, override: Override) -> bool:
+        """Note the choices of a group that do not exist."""
+        group = override.key_or_group
+        if not self._is_group(override):
+            return False
+        valid = choices_of(group, self.source)
+        wrong = [name for name in map(str, _values(override, valid)) if name not in valid]
+        wrong = [name for name in wrong if name not in ("None", "null")]
+        self.mistakes += [f"unknown {group} {name!r}; {nearest(name, valid)}" for name in wrong]
+        return bool(wrong)
+
+    def _is_possible(self, override: Override) -> bool:
+        """Note what can be told from an override alone."""
+        line, name = override.input_line, override.key_or_group
+        problem = ""
+        if override.is_delete():
+            problem = f"{line}: settings cannot be deleted; set {name}=null instead"
+        elif override.package is not None:
+            problem = f"{line}: write {name}={override.value()}"
+        elif not self._is_group(override) and (CONFIG_DIR / name).is_dir():
+            problem = self._of_the_other_script(name)
+        elif override.is_sweep_override() and not self.is_sweep:
+            problem = f"{line}: several values are a sweep; add -m"
+        self.mistakes += [problem] if problem else []
+        return not problem
+
+    def _of_the_other_script(self, group: str) -> str:
+        groups = sorted(groups_of(self.source))
+        other: Script = "evaluate" if self.source.script == "train" else "train"
+        takes = f"{self.source.script}.py takes {', '.join(groups)}"
+        if group in groups_of(Source(other)):
+            return f"{group}= belongs to {other}.py; {takes}"
+        return f"{group}= cannot be chosen; {takes}"
+
+    def _combinations(self) -> Iterator[list[Override]]:
+        """Overrides of single jobs: each combination of groups, with the first of other values."""
+        choices = []
+        for override in self.overrides:
+            values = _values(override, choices_of(override.key_or_group, self.source))
+            kept = values if self._is_group(override) else values[:1]
+            choices.append([_single(override, value) for value in kept])
+        return (list(combination) for combination in itertools.product(*choices))
+
+    def _content(self, overrides: Sequence[Override]) -> dict[str, Any] | None:
+        """The content of a job whose settings are right; otherwise mistakes are noted."""
+        groups = [one.input_line or "" for one in overrides if self._is_group(one)]
+        known = list(overrides)
+        try:
+            keys = list(_flatten(composed(self.source, groups)))
+            for one in [one for one in overrides if self._is_unknown(one, keys)]:
+                hint = _nearest_key(one.key_or_group, keys)
+                self.mistakes.append(f"{one.key_or_group} is not a setting; {hint}")
+                known.remove(one)
+            content = plain_config(composed(self.source, [o.input_line or "" for o in known]))
+            typed(self.source.script, content)
+        except ConfigError as error:
+            self.mistakes += error.mistakes
+        except (HydraException, OmegaConfBaseException) as error:
+            self.mistakes.append(str(error).splitlines()[0])
+        else:
+            return content
+        return None
+
+    def _is_unknown(self, override: Override, keys: Sequence[str]) -> bool:
+        key = override.key_or_group
+        is_free = self._is_group(override) or key.startswith(("hydra.", "hydra/"))
+        return not is_free and not override.is_add() and key not in keys
+
+    def _check_values(self, content: dict[str, Any]) -> None:
+        """Check the values of a sweep beyond the first, each by itself."""
+        for override in self.overrides:
+            if self._is_group(override) or not override.is_sweep_override():
+                continue
+            for value in _values(override, ())[1:]:
+                try:
+                    changed = _with_value(content, override.key_or_group, value)
+                    typed(self.source.script, changed)
+                except ConfigError as error:
+                    self.mistakes += error.mistakes
+
+
+def _values(override: Override, valid: Iterable[str]) -> list[Any]:
+    """The values of an override: one, those of a sweep, or the ends of an interval."""
+    value = override.value()
+    if isinstance(value, Glob):
+        return list(value.filter(list(valid)))
+    if isinstance(value, IntervalSweep):
+        return [value.start, value.end]
+    return list(override.sweep_iterator()) if override.is_sweep_override() else [value]
+
+
+def _single(override: Override, value: Any) -> Override:
+    """An override of a sweep as that of one of its jobs."""
+    if not override.is_sweep_override():
+        return override
+    sign = "+" if override.is_add() else ""
+    line = f"{sign}{override.key_or_group}={Override._get_value_element_as_str(value)}"
+    return OverridesParser.create().parse_overrides([line])[0]
+
+
+def _with_value(content: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """The content with another value in one place."""
+    result = copy.deepcopy(content)
+    *groups, last = key.split(".")
+    part = functools.reduce(lambda outer, name: outer.get(name, {}), groups, result)
+    part[last] = value
+    return result
+
+
+def _nearest_key(key: str, keys: Sequence[str]) -> str:
+    """The setting that is meant, or those in the same part of the configuration."""
+    part = key.rpartition(".")[0]
+    siblings = [name for name in keys if name.rpartition(".")[0] == part]
+    return nearest(key, keys, otherwise=siblings or [name for name in keys if "." not in name])
+
+
+def _flatten(config: DictConfig, prefix: str = "") -> Iterator[str]:
+    for key in config:
+        name = f"{prefix}{key}"
+        if name.startswith("_"):
+            continue
+        yield name
+        child = config._get_node(key)
+        if isinstance(child, DictConfig) and not child._is_none() and not child._is_missing():
+            yield from _flatten(child, f"{name}.")

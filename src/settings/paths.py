@@ -1,0 +1,17 @@
+"""Where things are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paths:
+    """Folders of runs and caches."""
+
+    runs: str = "runs"
+    """Run folders are written below this folder."""
+    cache: str = ".cache/corpora"
+    """Folder of prepared corpora."""
+    surprisals: str = ".cache/surprisals.sqlite"
+    """File of surprisals that were computed before, so that nothing is computed twice."""

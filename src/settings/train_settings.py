@@ -1,0 +1,56 @@
+"""The settings of train.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from gardenpath.data.data_settings import DataSettings
+from gardenpath.models.families import FAMILIES, MODELS
+from gardenpath.models.family import ModelSettings
+from gardenpath.models.training.training_settings import (
+    LOGGERS,
+    LoggerSettings,
+    NoLogger,
+    TrainerSettings,
+)
+from gardenpath.settings.bounds import Seed
+from gardenpath.settings.check import Tagged
+from gardenpath.settings.paths import Paths
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """Everything that decides a training run."""
+
+    # What users may write in the place of longer names.
+    SHORT: ClassVar[Mapping[str, str]] = {"model.size": "model.network.size"}
+
+    data: DataSettings
+    """Corpus."""
+    model: Annotated[ModelSettings, Tagged("family", MODELS)]
+    """Model."""
+    trainer: TrainerSettings = TrainerSettings()
+    """Length and hardware of training."""
+    logger: Annotated[LoggerSettings, Tagged("kind", LOGGERS)] = NoLogger()
+    """Where metrics are sent, beside the run folder."""
+    paths: Paths = Paths()
+    """Folders of runs and caches."""
+    seed: Seed = 1
+    """Random seed of the initial weights, the order of batches and dropout."""
+    resume: bool = False
+    """Whether to continue an interrupted run; the result equals that of an uninterrupted one."""
+    overwrite: bool = False
+    """Whether to replace the run in the same folder."""
+    run_dir: str
+    """Run folder."""
+
+    def mistakes(self) -> list[str]:
+        """What is wrong with the combination of corpus and model."""
+        if FAMILIES[self.model.family].needs_trees and not self.data.reader.has_trees:
+            return [
+                f"model={self.model.name} learns from trees, and data={self.data.name} has none; "
+                "use a treebank, or model=lstm, transformer or ngram"
+            ]
+        return []
