@@ -25,6 +25,7 @@ def use_this_checkout() -> None:
         spec.loader.exec_module(package)
 
 
+# Hydra's shell completion works for files that contain the words @hydra.main.
 def job(config: Any) -> float | None:
     """One job of a sweep, possibly in a process of its own."""
     use_this_checkout()

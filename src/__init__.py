@@ -1,3 +1,88 @@
-"""Gardenpath: train language models, read their surprisal, test their grammar."""
+"""Gardenpath: train language models, compute their surprisal, test their grammar.
+
+Everything public is a name of this package and is imported when it is first used::
+
+    import gardenpath as gp
+
+    run = gp.load("runs/ptb_sample/rnng/seed3")
+    run.surprisal("the cat sat .")
+
+What is not in ``gardenpath.__all__`` may change between versions.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
+
+if TYPE_CHECKING:
+    from gardenpath.data.data_settings import DataSettings as DataSettings
+    from gardenpath.data.trees.brackets import parse_tree as parse_tree
+    from gardenpath.data.trees.brackets import read_trees as read_trees
+    from gardenpath.data.trees.tree import Tree as Tree
+    from gardenpath.errors import ConfigError as ConfigError
+    from gardenpath.errors import GardenpathError as GardenpathError
+    from gardenpath.errors import InputError as InputError
+    from gardenpath.errors import RunError as RunError
+    from gardenpath.eval.perplexity.measure import Scorer as Scorer
+    from gardenpath.eval.search.search_settings import Particle as Particle
+    from gardenpath.eval.search.search_settings import WordSync as WordSync
+    from gardenpath.eval.suites.design.formula import Formula as Formula
+    from gardenpath.eval.suites.design.suite import Item as Item
+    from gardenpath.eval.suites.design.suite import Suite as Suite
+    from gardenpath.runs.evaluation import evaluate as evaluate
+    from gardenpath.runs.evaluation import read_suite as read_suite
+    from gardenpath.runs.evaluation import score as score
+    from gardenpath.runs.evaluation import suites as suites
+    from gardenpath.runs.results import Results as Results
+    from gardenpath.runs.run import Run as Run
+    from gardenpath.runs.run import Runs as Runs
+    from gardenpath.runs.run import find as find
+    from gardenpath.runs.run import load as load
+    from gardenpath.runs.training import train as train
+    from gardenpath.settings.train_settings import TrainSettings as TrainSettings
+
+# Where each public name is defined.
+_HOMES = {
+    "load": "runs.run",
+    "find": "runs.run",
+    "Run": "runs.run",
+    "Runs": "runs.run",
+    "suites": "runs.evaluation",
+    "read_suite": "runs.evaluation",
+    "evaluate": "runs.evaluation",
+    "score": "runs.evaluation",
+    "Results": "runs.results",
+    "train": "runs.training",
+    "TrainSettings": "settings.train_settings",
+    "DataSettings": "data.data_settings",
+    "WordSync": "eval.search.search_settings",
+    "Particle": "eval.search.search_settings",
+    "Scorer": "eval.perplexity.measure",
+    "Suite": "eval.suites.design.suite",
+    "Item": "eval.suites.design.suite",
+    "Formula": "eval.suites.design.formula",
+    "Tree": "data.trees.tree",
+    "parse_tree": "data.trees.brackets",
+    "read_trees": "data.trees.brackets",
+    "GardenpathError": "errors",
+    "ConfigError": "errors",
+    "InputError": "errors",
+    "RunError": "errors",
+}
+
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -55,7 +55,12 @@ def evaluate_job(config: DictConfig) -> float | None:
 def _train(settings: Any) -> float | None:
     from gardenpath.runs.training import train
 
-    return train(settings).get("valid", {}).get("loss")
+    metrics = train(settings)
+    for name, value in metrics["test"].items():
+        if name.endswith("perplexity"):
+            shown = f"{settings.run_dir}: test {name.replace('_', ' ')} {value:.3f}"
+            console.print(shown, highlight=False, soft_wrap=True)
+    return metrics["valid"]["loss"]
 
 
 def _evaluate(settings: EvaluateSettings) -> None:
@@ -127,14 +132,11 @@ def _is_checked(flags: Namespace) -> bool:
 def _print_help(line: CommandLine) -> None:
     program = Path(sys.argv[0]).name
     program = f"python {program}" if program.endswith(".py") else program
-    lines = line.lines
+    width = min(shutil.get_terminal_size().columns, 110)
+    text = help_text(line, program=program, width=width)
     if line.mistakes:
         raise ConfigError(line.mistakes)
-    del lines
-    width = min(shutil.get_terminal_size().columns, 110)
-    console.print(
-        help_text(line, program=program, width=width), markup=False, highlight=False, soft_wrap=True
-    )
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _start_hydra(script: Script, job: Job, arguments: Sequence[str], line: CommandLine) -> None:

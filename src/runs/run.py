@@ -1,113 +1,355 @@
-"""Trained runs as an evaluation sees them: who they are, and how they score words."""
+"""A trained model as one asks it: surprisal, parses, perplexity."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
 
-from gardenpath.errors import RunError
-from gardenpath.eval.search.search_settings import SearchSettings
-from gardenpath.eval.search.structured_scorer import StructuredScorer
+from gardenpath.data.arrays import Floats, Words
+from gardenpath.data.sentence import Split
+from gardenpath.data.words.subwords import Subwords
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.errors import ConfigError, RunError
+from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSettings, WordSync
 from gardenpath.eval.suites.scoring.results import RunName
-from gardenpath.models.ngram.ngram import NgramModel
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.plm.plm_search import PlmSearch
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.rnng_search import RnngSearch
-from gardenpath.models.sequential.output import SequentialNetwork
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-from gardenpath.settings.compose import make_search
+from gardenpath.models.families import FAMILIES
+from gardenpath.models.family import EstimatedFamily, Family, NeuralFamily, SyntacticFamily
+from gardenpath.runs.given import Given, is_single, sentences_of_given
+from gardenpath.settings.check import plain
+from gardenpath.settings.compose import typed
+from gardenpath.settings.train_settings import TrainSettings
+from gardenpath.store.files import sha256_of
+from gardenpath.store.keys import fingerprint
 from gardenpath.store.run_folder import RunFolder, find_runs
+from gardenpath.store.score_through import score_through
+from gardenpath.store.surprisal_store import Stored, SurprisalStore
 
-Scorer = SequentialScorer | StructuredScorer
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+
+    from gardenpath.data.batches.stack_plan import Strategy
+    from gardenpath.eval.search.structured_scorer import StructuredScorer
+    from gardenpath.models.ngram.ngram import NgramModel
+    from gardenpath.models.sequential.sequential_scorer import SequentialScorer
+
+OnWords = Callable[[int], None]
+
+MODEL_KEY_VERSION = 1
+
+# Sentences that are scored together; an interrupted job loses at most these.
+_CHUNK = 1024
 
 
-def finished_runs(settings: Mapping[str, Any]) -> list[RunFolder]:
-    """All finished runs at or below the folder that the settings name; one at least."""
-    runs = find_runs(Path(settings["run"]))
-    if not runs:
-        raise RunError(
-            f"{settings['run']}: no finished runs at or below this folder; train one with "
-            "'python train.py', or set run="
+class Run:
+    """The run folder of a trained model, on a device, with a way to search.
+
+    ``search`` matters to syntactic models only. With a ``store``, log probabilities are looked up
+    there first and kept there, so that no sentence is scored twice.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        device: str = "auto",
+        search: SearchSettings | None = None,
+        store: SurprisalStore | None = None,
+    ) -> None:
+        self.folder = RunFolder(Path(path))
+        self.search = search or WordSync()
+        self._device = device
+        self.store = store
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.folder.path
+
+    @functools.cached_property
+    def settings(self) -> TrainSettings:
+        """The settings that the model was trained with."""
+        config = self.folder.config()
+        config.pop("format")
+        try:
+            settings: TrainSettings = typed("train", config)
+        except ConfigError as error:
+            listed = "; ".join(error.mistakes)
+            raise RunError(f"{self.folder.config_path}: {listed}; train again") from error
+        return settings
+
+    @property
+    def name(self) -> RunName:
+        """Model, corpus and seed."""
+        settings = self.settings
+        return RunName(
+            run=str(self.path),
+            model=settings.model.name,
+            corpus=settings.data.name,
+            seed=settings.seed,
         )
-    return runs
+
+    @property
+    def language(self) -> str:
+        """The language of the corpus."""
+        return self.settings.data.language
+
+    @property
+    def family(self) -> Family:
+        """The model family."""
+        return FAMILIES[self.settings.model.family]
+
+    @property
+    def is_syntactic(self) -> bool:
+        """Whether the model generates trees with words, and scores words by search."""
+        return isinstance(self.family, SyntacticFamily)
+
+    @functools.cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of the model."""
+        return Vocabulary.load(self.folder.vocabulary_path)
+
+    @functools.cached_property
+    def subwords(self) -> Subwords | None:
+        """The segmentation of words, if the units are pieces."""
+        path = self.folder.subwords_path
+        return Subwords.load(path) if path.exists() else None
+
+    def knows(self, word: str) -> bool:
+        """Whether the word is in the vocabulary; pieces of words cover any word."""
+        return self.vocabulary.subword_hash is not None or self.vocabulary.knows(word)
+
+    @functools.cached_property
+    def unigram_log_prob(self) -> Callable[[str], float] | None:
+        """Log probability (nats) of a word alone: its frequency in training, plus one.
+
+        None if the units are pieces of words.
+        """
+        if self.vocabulary.subword_hash is not None:
+            return None
+        counts = dict(zip(self.vocabulary.tokens, self.vocabulary.counts, strict=True))
+        total = sum(counts.values()) + len(counts)
+        return lambda word: math.log((counts.get(word, 0) + 1) / total)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Loss and perplexity of a finished run, by split."""
+        return self.folder.result()
+
+    def epochs(self) -> pd.DataFrame | None:
+        """Losses and learning rate by epoch; None for models that are not trained in epochs."""
+        import pandas as pd
+
+        if not self.folder.metrics_path.is_file():
+            return None
+        try:
+            return pd.read_csv(self.folder.metrics_path)
+        except (pd.errors.EmptyDataError, pd.errors.ParserError):
+            return None
+
+    @property
+    def strategy(self) -> Strategy:
+        """The order in which a syntactic model generates trees."""
+        family = self.family
+        assert isinstance(family, SyntacticFamily)
+        return family.strategy(self.settings.model)
+
+    def network(self) -> Any:
+        """The trained network, in evaluation mode, on the CPU; the tables of an n-gram model."""
+        from gardenpath.models.weights import load_weights
+
+        family = self.family
+        if isinstance(family, EstimatedFamily):
+            return self._ngram()
+        assert isinstance(family, NeuralFamily)
+        network = family.build(self.settings.model, self.vocabulary)
+        load_weights(network, self.folder.weights_path)
+        return network.eval()
+
+    def _ngram(self) -> NgramModel:
+        from gardenpath.models.ngram.ngram import NgramModel
+
+        model = NgramModel.load(self.folder.weights_path)
+        if model.vocabulary_size != len(self.vocabulary):
+            raise RunError(
+                f"{self.folder.weights_path}: the model has {model.vocabulary_size} words, but "
+                f"vocabulary.json beside it {len(self.vocabulary)}; copy the run folder again"
+            )
+        return model
+
+    @functools.cached_property
+    def device(self) -> torch.device:
+        """Where the model runs."""
+        import torch
+
+        name = self._device
+        if name == "auto":
+            name = "cuda" if torch.cuda.is_available() else "cpu"
+        return torch.device(name)
+
+    @functools.cached_property
+    def model_key(self) -> str:
+        """Identifies everything that decides a log probability: model, words and search."""
+        model = self.settings.model
+        return fingerprint(
+            "log_probs",
+            MODEL_KEY_VERSION,
+            weights=sha256_of(self.folder.weights_path),
+            vocabulary=self.vocabulary.content_hash,
+            subwords=self.subwords.content_hash if self.subwords else None,
+            family=model.family,
+            network=plain(model.network),
+            search=self._search_key(),
+        )
+
+    def _search_key(self) -> dict[str, Any] | None:
+        """Nothing for sequential models, which are not searched."""
+        if not self.is_syntactic:
+            return None
+        return {"version": SEARCH_VERSION, **self.search.result_settings()}
+
+    def scorer(
+        self, *, search: SearchSettings | None = None, on_words: OnWords = lambda _: None
+    ) -> SequentialScorer | StructuredScorer:
+        """What computes log probabilities of words with the model, without the store."""
+        from gardenpath.runs.scorers import make_scorer
+
+        return make_scorer(self, search or self.search, on_words=on_words)
+
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """For each sentence the log probability (nats) of each word and, last, of its end."""
+        words = [tuple(one) for one in sentences]
+        scored = self.scored(words)
+        return [np.array(scored[one].log_probs) for one in words]
+
+    def scored(
+        self,
+        sentences: Iterable[Words],
+        *,
+        parsed: Iterable[Words] = (),
+        on_words: OnWords = lambda _: None,
+        chunk: int = _CHUNK,
+    ) -> dict[Words, Stored]:
+        """Log probabilities of sentences, through the store.
+
+        For ``parsed`` sentences, syntactic models also give the best partial parses at each word.
+        """
+        from gardenpath.runs.scorers import Computing
+
+        wanted = set(parsed) if self.is_syntactic else set()
+        return score_through(
+            self.store, self.model_key, sentences, Computing(self, wanted, on_words), chunk=chunk,
+            wants_parses=wanted,
+            # A search reports its words itself, one sentence after the other.
+            progress=_first_call_of(on_words) if self.is_syntactic else on_words,
+        )  # fmt: skip
+
+    def surprisal(self, text: Given, *, end: bool = True) -> pd.DataFrame:
+        """Surprisal in bits of each word: one row per word, sentences numbered from 1.
+
+        ``text`` is a sentence, as a string or a tree, or a list of sentences, as strings, lists of
+        words or trees; it is cleaned as the model's corpus was. With ``end`` each sentence has a
+        row ``</s>``. ``seen`` is False for out-of-vocabulary words. ``.attrs`` says what was
+        measured and how.
+        """
+        from gardenpath.runs.surprisals import surprisal_frame
+
+        return surprisal_frame(self, sentences_of_given(text, self.settings.data.cleaning), end=end)
+
+    def parse(self, text: Given, k: int = 1) -> list[Any]:
+        """The ``k`` best trees of a sentence with their shares of the probability of all found.
+
+        A list of sentences gives a list of such lists.
+        """
+        from gardenpath.runs.parsing import parses_of
+
+        sentences = sentences_of_given(text, self.settings.data.cleaning)
+        found = parses_of(self, [one.words for one in sentences], k=k)
+        return found[0] if is_single(text) else found
+
+    def perplexity(
+        self, split: Split = "test", *, marginal_sentences: int | None = None
+    ) -> pd.DataFrame:
+        """Perplexity on a split of the model's own corpus.
+
+        A syntactic model has two rows: joint with the gold trees, and marginal over the trees that
+        search finds on the first ``marginal_sentences`` (None: on all, 0: no such row).
+        """
+        from gardenpath.runs.perplexities import perplexity_frame
+
+        return perplexity_frame([self], split=split, marginal_sentences=marginal_sentences)
 
 
-def name_of(run: RunFolder) -> RunName:
-    """Model, corpus and seed of a run."""
-    config = run.config()
-    return RunName(
-        run=str(run.path),
-        model=config["model"]["name"],
-        corpus=config["data"]["name"],
-        seed=config["seed"],
-    )
+class Runs(list[Run]):
+    """Several runs; tables are stacked."""
+
+    def surprisal(self, text: Given, *, end: bool = True) -> pd.DataFrame:
+        """The surprisals of all runs in one table."""
+        from gardenpath.runs.surprisals import stacked
+
+        return stacked([run.surprisal(text, end=end) for run in self])
+
+    def perplexity(
+        self, split: Split = "test", *, marginal_sentences: int | None = None
+    ) -> pd.DataFrame:
+        """The perplexities of all runs in one table."""
+        from gardenpath.runs.perplexities import perplexity_frame
+
+        return perplexity_frame(self, split=split, marginal_sentences=marginal_sentences)
 
 
-def language_of(run: RunFolder) -> str:
-    """The language of its corpus."""
-    return str(run.config()["data"]["language"])
-
-
-def device_of(settings: Mapping[str, Any]) -> torch.device:
-    """Where models run; ``auto`` takes a GPU where there is one."""
-    name = settings["device"]
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
-
-
-def make_scorer(
-    run: RunFolder,
-    settings: Mapping[str, Any],
+def load(
+    path: str | Path,
     *,
-    on_words: Callable[[int], None] = lambda _: None,
+    device: str = "auto",
     search: SearchSettings | None = None,
-) -> Scorer:
-    """Whatever gives log probabilities to words with the model of a run."""
-    search = search or make_search(settings["search"])
-    device = device_of(settings)
-    model = run.load_model()
-    if not isinstance(model, RnngNetwork | PlmNetwork):
-        assert isinstance(model, SequentialNetwork | NgramModel)
-        return SequentialScorer(
-            model=model,
-            vocabulary=run.vocabulary(),
-            subwords=run.subwords(),
-            device=device,
-            share_prefixes=search.share_prefixes,
+    cache: str | Path | None = None,
+) -> Run:
+    """Load the run in a folder.
+
+    ``cache`` is a file in which log probabilities are kept, so that nothing is computed twice.
+    """
+    folder = RunFolder(Path(path))
+    if not folder.is_finished:
+        folder.config()  # a folder that is not a run is refused for that
+        folder.result()
+    return Run(folder.path, device=device, search=search, store=_store(cache))
+
+
+def find(
+    root: str | Path,
+    *,
+    device: str = "auto",
+    search: SearchSettings | None = None,
+    cache: str | Path | None = None,
+) -> Runs:
+    """All finished runs at or below a folder, in the order of their paths; one at least."""
+    folders = find_runs(Path(root))
+    if not folders:
+        raise RunError(
+            f"{root}: no finished runs at or below this folder; train one with "
+            "'python train.py', or name another folder (run=)"
         )
-    # Looking at how much is left costs nothing on a processor, and a pause on a GPU.
-    is_packed = device.type == "cpu" if search.fixed_shapes is None else not search.fixed_shapes
-    return StructuredScorer(
-        model=_as_searched(model.to(device), search, is_packed),
-        vocabulary=run.vocabulary(),
-        subwords=run.subwords(),
-        settings=search,
-        is_packed=is_packed,
-        on_words=on_words,
+    store = _store(cache)
+    return Runs(
+        Run(folder.path, device=device, search=search, store=store) for folder in folders
     )
 
 
-def _as_searched(
-    model: RnngNetwork | PlmNetwork, search: SearchSettings, is_packed: bool
-) -> RnngSearch | PlmSearch:
-    with torch.inference_mode():
-        if isinstance(model, PlmNetwork):
-            return PlmSearch(model, is_packed=is_packed, max_open=search.max_open)
-        return RnngSearch(
-            model, is_packed=is_packed, shared_compositions=search.shared_compositions
-        )
+def _first_call_of(on_words: OnWords) -> OnWords:
+    """Forward the first call only, which is about what was found in the store."""
+    calls = itertools.count()
+    return lambda words: None if next(calls) else on_words(words)
 
 
-def content_hash(run: RunFolder) -> str:
-    """Changes when the weights or the vocabulary of a run do."""
-    digest = hashlib.sha256(run.vocabulary().content_hash.encode())
-    with run.weights_path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()[:16]
+def _store(cache: str | Path | None) -> SurprisalStore | None:
+    return None if cache is None else SurprisalStore(Path(cache))

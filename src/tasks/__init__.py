@@ -1,1 +1,51 @@
-"""What evaluate.py can do, one module per task."""
+"""What evaluate.py can do, one module per task; each is imported when it is asked for."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from gardenpath.settings.evaluate_settings import (
+    CorpusTask,
+    EvaluateSettings,
+    ParseTask,
+    PerplexityTask,
+    RescoreTask,
+    SuitesTask,
+    SuiteTask,
+    SurprisalTask,
+)
+
+
+def run_task(settings: EvaluateSettings) -> None:
+    """Do the task that the settings name."""
+    match settings.task:
+        case PerplexityTask() as task:
+            from gardenpath.tasks import perplexity
+
+            perplexity.run(settings, task)
+        case SurprisalTask() as task:
+            from gardenpath.tasks import surprisal
+
+            surprisal.run(settings, task)
+        case ParseTask() as task:
+            from gardenpath.tasks import parse
+
+            parse.run(settings, task)
+        case SuiteTask() as task:
+            from gardenpath.tasks import score_suites
+
+            score_suites.run(settings, task)
+        case SuitesTask() as task:
+            from gardenpath.tasks import list_suites
+
+            list_suites.run(settings, task)
+        case RescoreTask() as task:
+            from gardenpath.tasks import rescore
+
+            rescore.run(settings, task)
+        case CorpusTask() as task:
+            from gardenpath.tasks import corpus
+
+            corpus.run(settings, task)
+        case _ as never:
+            assert_never(never)

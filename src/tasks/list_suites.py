@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from gardenpath.console import console, track_runs
 from gardenpath.eval.suites.library.catalogue import export, rows, table
 from gardenpath.eval.suites.library.collection import load_suites, suite_names
+from gardenpath.settings.evaluate_settings import EvaluateSettings, SuitesTask
 
 
-def run(settings: Mapping[str, Any]) -> None:
-    """List suites, with an example of each, and export them where that is asked for."""
-    chosen = settings["suite"]["suites"] if settings["suite"] else suite_names()
+def run(settings: EvaluateSettings, task: SuitesTask) -> None:
+    """List suites, with an example of each, and export them if that is asked for."""
+    chosen = settings.suite.suites if settings.suite else suite_names()
     suites = load_suites(chosen)
-    console.print(table(rows(suites), examples=settings["task"]["examples"]))
-    if form := settings["task"]["export"]:
-        folder = Path(settings["output"]) / "suites"
+    console.print(table(rows(suites), examples=task.examples))
+    if task.export is not None:
+        folder = Path(settings.output) / "suites"
         for suite in track_runs(suites, "exporting"):
-            export(suite, folder, form)
+            export(suite, folder, task.export)
         console.print(f"{len(suites)} suites written to {folder}")

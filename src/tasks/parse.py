@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from rich.table import Table
 
 from gardenpath.console import console, words_progress
+from gardenpath.data.arrays import Words
 from gardenpath.data.sentence import Sentence
 from gardenpath.data.trees.brackets import format_tree
-from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import RunError
 from gardenpath.eval.parsing.bracketing import Bracketing, Conventions, bracketing
@@ -24,37 +23,34 @@ from gardenpath.eval.parsing.diagnostics import (
     convergence_table,
     mean_best_share,
 )
-from gardenpath.eval.parsing.parses import k_best, starts_of
 from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.search.structured_scorer import StructuredScorer
-from gardenpath.eval.suites.scoring.results import write_table
-from gardenpath.eval.surprisal.inputs import GivenText, InputSentence, read_given
-from gardenpath.runs.run import finished_runs, make_scorer, name_of
-from gardenpath.runs.split_scores import is_structured
-from gardenpath.settings.compose import make_preparation, make_search
+from gardenpath.eval.surprisal.inputs import GivenText, read_given
+from gardenpath.runs.parsing import Ranked, ranked, searched
+from gardenpath.runs.run import Run
+from gardenpath.settings.evaluate_settings import EvaluateSettings, ParseTask
 from gardenpath.store.files import write_text
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.tables import write_table
+from gardenpath.tasks.asked import asked_runs
 
-Settings = Mapping[str, Any]
-Words = tuple[str, ...]
+_COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
 
 
-def run(settings: Settings) -> None:
-    """Parse with every run that knows trees; write trees, and F1 where gold trees are at hand."""
-    runs = [run for run in finished_runs(settings) if is_structured(run)]
+def run(settings: EvaluateSettings, task: ParseTask) -> None:
+    """Parse with every syntactic model; write trees, and F1 if gold trees are available."""
+    runs = [run for run in asked_runs(settings) if run.is_syntactic]
     if not runs:
         raise RunError(
-            f"{settings['run']}: no run of a model of trees at or below this folder; train one "
-            "with 'python train.py model=rnng' (or plm), or set run="
+            f"{settings.run}: no run of a syntactic model at or below this folder; train one with "
+            "'python train.py model=rnng' (or plm), or set run="
         )
-    folder = Path(settings["output"]) / "parses"
+    folder = Path(settings.output) / "parses"
     table = Table(title="Labelled bracketing")
-    for name in ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse"):
+    for name in _COLUMNS:
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
-    given = read_given(Path(settings["input"])) if settings["input"] is not None else None
+    given = read_given(Path(task.input)) if task.input is not None else None
     rows = []
     for one, place in zip(runs, _places(runs), strict=True):
-        row = _parsed(one, given, folder / place, settings)
+        row = _parsed(one, given, folder / place, task)
         rows.append(row)
         table.add_row(*[_cell(value) for value in row.values()])
     console.print(table)
@@ -62,13 +58,13 @@ def run(settings: Settings) -> None:
     console.print(f"Trees: {folder}")
 
 
-def _places(runs: Sequence[RunFolder]) -> list[Path]:
+def _places(runs: Sequence[Run]) -> list[Path]:
     """What the files of each run are called: corpus, model and seed.
 
-    Runs that have all three in common are told apart by folders called as their own are, from
-    where these part.
+    Runs that have all three in common are told apart by the parts of their paths that differ.
     """
-    stems = [f"{name.corpus}_{name.model}_seed{name.seed}" for name in map(name_of, runs)]
+    names = [run.name for run in runs]
+    stems = [f"{name.corpus}_{name.model}_seed{name.seed}" for name in names]
     places = []
     for run, stem in zip(runs, stems, strict=True):
         namesakes = [one.path for one, other in zip(runs, stems, strict=True) if other == stem]
@@ -85,34 +81,26 @@ def _cell(value: object) -> str:
 
 
 def _parsed(
-    run: RunFolder, given: GivenText | None, place: Path, settings: Settings
+    run: Run, given: GivenText | None, place: Path, task: ParseTask
 ) -> dict[str, object]:
     """Parse with one run; ``place`` is how the names of its files begin."""
-    sentences, gold = _sentences(run, given, settings)
-    with words_progress(str(run.path), sum(map(len, sentences))) as on_words:
-        scorer = make_scorer(run, settings, on_words=on_words)
-        assert isinstance(scorer, StructuredScorer)
-        results, split = scorer.search(sentences, keeps_history=True)
-    labels = run.vocabulary().labels
-    strategy = run.config()["model"]["network"].get("strategy", "top_down")
-    parses = [
-        k_best(
-            result, words, labels=labels, strategy=strategy, k=settings["task"]["k_best"],
-            starts_word=starts_of(split, number),
-        )
-        for number, (result, words) in enumerate(zip(results, sentences, strict=True))
-    ]  # fmt: skip
+    sentences = _sentences(run, given, task)
+    words = [one.words for one in sentences]
+    with words_progress(str(run.path), sum(map(len, words))) as on_words:
+        results, split = searched(run, words, on_words=on_words)
+    parses = ranked(run, words, results, split, k=task.k_best)
     write_text(place.with_name(f"{place.name}.trees"), _as_text(parses))
-    mass = best_parse_mass(results, split, sentences)
+    mass = best_parse_mass(results, split, words)
     path = place.with_name(f"{place.name}_best_parse.csv")
     write_table(path, pd.DataFrame([asdict(row) for row in mass]))
-    if settings["task"]["convergence"]:
-        _show_convergence(run, sentences, settings)
-    score = _score(gold, [best[0][1] if best else None for best in parses], run, settings)
+    if task.convergence:
+        _show_convergence(run, words)
+    best = [one[0][1] if one else None for one in parses]
+    score = _score([one.tree for one in sentences], best, run, task)
     total = score.total if score else None
     return {
         "run": str(run.path),
-        "sentences": len(sentences),
+        "sentences": len(words),
         "precision": total.precision if total else None,
         "recall": total.recall if total else None,
         "f1": total.f1 if total else None,
@@ -121,24 +109,17 @@ def _parsed(
     }
 
 
-def _sentences(
-    run: RunFolder, given: GivenText | None, settings: Settings
-) -> tuple[list[Words], list[Tree | None]]:
-    """The input, cleaned as the run's corpus was, or a split of that corpus.
-
-    With gold trees where there are any.
-    """
-    found: Sequence[InputSentence | Sentence]
+def _sentences(run: Run, given: GivenText | None, task: ParseTask) -> list[Sentence]:
+    """The input, cleaned as the run's corpus was, or a split of that corpus."""
+    data = run.settings.data
     if given is not None:
-        found = given.cleaned(Cleaning(**run.config()["data"]["cleaning"]))
+        found = given.cleaned(data.cleaning)
     else:
-        preparation = make_preparation(run.config()["data"])
-        found = list(preparation.sentences(settings["task"]["split"]))
-    found = found[: settings["task"]["sentences"]]
-    return [one.words for one in found], [one.tree for one in found]
+        found = list(data.preparation().sentences(task.split))
+    return found[: task.sentences]
 
 
-def _as_text(parses: Sequence[Sequence[tuple[float, Tree]]]) -> str:
+def _as_text(parses: Sequence[Ranked]) -> str:
     """One tree per line; with several per sentence, their shares before them and a blank line."""
     if all(len(best) <= 1 for best in parses):
         lines = [format_tree(best[0][1]) if best else "" for best in parses]
@@ -148,21 +129,20 @@ def _as_text(parses: Sequence[Sequence[tuple[float, Tree]]]) -> str:
 
 
 def _score(
-    gold: Sequence[Tree | None], parsed: Sequence[Tree | None], run: RunFolder, settings: Settings
+    gold: Sequence[Tree | None], parsed: Sequence[Tree | None], run: Run, task: ParseTask
 ) -> Bracketing | None:
     trees = [tree for tree in gold if tree is not None]
     if len(trees) < len(gold):
         return None
-    if not settings["task"]["ignore_punctuation"]:
+    if not task.ignore_punctuation:
         return bracketing(trees, parsed, Conventions(punctuation="counted"))
-    return bracketing(trees, parsed, Conventions(punctuation=run.vocabulary().language))
+    return bracketing(trees, parsed, Conventions(punctuation=run.vocabulary.language))
 
 
-def _show_convergence(run: RunFolder, sentences: Sequence[Words], settings: Settings) -> None:
-    search = make_search(settings["search"])
-    if not isinstance(search, WordSync):
+def _show_convergence(run: Run, sentences: Sequence[Words]) -> None:
+    if not isinstance(run.search, WordSync):
         return
     rows = convergence(
-        lambda wider: make_scorer(run, settings, search=wider).word_log_probs(sentences), search
+        lambda wider: run.scorer(search=wider).word_log_probs(sentences), run.search
     )
     console.print(convergence_table(rows))

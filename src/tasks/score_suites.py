@@ -1,92 +1,59 @@
-"""task=suite: every suitable run on test suites, as tables, statistics, figures and a report."""
+"""task=suite: every fitting run on test suites, as tables, statistics, figures and a report."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
-
-from gardenpath.console import console, track_runs, words_progress
-from gardenpath.eval.perplexity.comparison import Row
-from gardenpath.eval.report.study_builder import build_study, write_analyses
-from gardenpath.eval.report.write import write_report
-from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.console import console
 from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.suites.library.lint import lint_against
-from gardenpath.eval.suites.scoring.results import (
-    EFFECTS_FILE,
-    SURPRISALS_FILE,
-    Results,
-    write_table,
-)
-from gardenpath.eval.surprisal_cache import Words
-from gardenpath.runs.run import finished_runs, language_of
-from gardenpath.runs.suite_scores import (
-    ScoredRun,
-    Scores,
-    exact_runs,
-    score_run,
-    selected,
-    sentences_of,
-    suitable,
-    tables,
-)
-from gardenpath.store.run_folder import RunFolder
-from gardenpath.tasks.perplexity import rows_of
+from gardenpath.runs.evaluation import evaluate
+from gardenpath.runs.results import Results
+from gardenpath.runs.run import Run
+from gardenpath.settings.check import plain
+from gardenpath.settings.evaluate_settings import EvaluateSettings, SuiteTask
+from gardenpath.tasks.asked import asked_runs
+from gardenpath.tasks.perplexity import printed_perplexities
+from gardenpath.tasks.printing import print_analyses
 from gardenpath.tasks.publish import publish
 
-Settings = Mapping[str, Any]
 
-
-def run(settings: Settings) -> None:
+def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     """Score, print and write."""
-    folder = Path(settings["output"]) / settings["suite"]["name"]
-    suites = load_suites(settings["suite"]["suites"])
-    runs = suitable(finished_runs(settings), suites)
-    suites = selected(suites, runs, settings["suite"])
-    scored = _score(suites, runs, settings)
-    scores = tables(suites, scored, settings)
-    results = Results(items=scores.items, notes=scores.notes, effects=scores.effects)
-    for table in results.tables(title=f"{settings['suite']['name']}: accuracy"):
+    chosen = settings.suites
+    runs = asked_runs(settings)
+    results = evaluate(
+        runs,
+        load_suites(chosen.suites),
+        title=chosen.label,
+        in_vocabulary=chosen.in_vocabulary,
+        items=chosen.items,
+        ties=task.ties,
+        tie_seed=task.tie_seed,
+        parsed_items=task.parsed_items,
+    )
+    results = replace(results, about={**results.about, "settings": plain(settings)})
+    for table in results.accuracy_tables():
         console.print(table)
     _print_unknown(results)
-    results.write(folder)
-    write_table(folder / EFFECTS_FILE, scores.effects)
-    write_table(folder / SURPRISALS_FILE, scores.surprisals)
-    write_table(folder / "sentences.csv", scores.sentences)
-    _write_words(folder, suites, runs)
-    console.print(f"Tables: {folder}")
-    perplexity = _perplexity(runs, settings)
-    if settings["task"]["report"]:
-        _report(folder, suites, runs, scores, results, perplexity, settings)
+    if task.perplexity:
+        scored = {name.run for name in results.names}
+        results = replace(results, perplexity=_perplexity(runs, scored, settings, task))
+    write_results(results, Path(settings.output) / chosen.label, settings, report=task.report)
+
+
+def write_results(
+    results: Results, folder: Path, settings: EvaluateSettings, *, report: bool
+) -> None:
+    """Write results and say where they are."""
+    if report:
+        print_analyses(results.shown_analyses())
+        path = results.report(folder)
+        console.print(f"Tables: {folder}")
+        console.print(f"Report: {path}")
+    else:
+        console.print(f"Tables: {results.write(folder)}")
     publish(folder, settings)
-
-
-def _score(
-    suites: Sequence[Suite], runs: Sequence[RunFolder], settings: Settings
-) -> list[ScoredRun]:
-    parsed = set(_parsed(suites, settings["task"]["parsed_items"]))
-    scored = []
-    for one in track_runs(runs, "scoring runs"):
-        sentences = sentences_of(suites, language_of(one))
-        with words_progress(str(one.path), sum(map(len, sentences))) as on_words:
-            wanted = [words for words in sentences if words in parsed]
-            scored.append(score_run(one, sentences, wanted, settings, on_words))
-    if settings["suite"]["in_vocabulary"]:
-        scored += exact_runs(runs, suites)
-    return scored
-
-
-def _parsed(suites: Sequence[Suite], items: int) -> list[Words]:
-    """The sentences whose partial parses the report shows."""
-    return [
-        variant.words for suite in suites for item in suite.items[:items]
-        for variant in item.variants
-    ]  # fmt: skip
 
 
 def _print_unknown(results: Results) -> None:
@@ -96,45 +63,15 @@ def _print_unknown(results: Results) -> None:
     words = sorted({w for text in unknown["unknown_words"] for w in text.split()})
     shown = " ".join(words[:12]) + (" …" if len(words) > 12 else "")
     console.print(
-        f"{len(words)} critical words are unknown to some model: {shown}; "
+        f"{len(words)} critical words are out of some model's vocabulary: {shown}; "
         "suite.in_vocabulary=true leaves such items out"
     )
 
 
-def _write_words(folder: Path, suites: Sequence[Suite], runs: Sequence[RunFolder]) -> None:
-    """How often paired critical words occur in the training corpus, per vocabulary."""
-    vocabularies = {run.vocabulary().content_hash: run for run in runs}
-    rows = []
-    for one in vocabularies.values():
-        vocabulary, corpus = one.vocabulary(), one.config()["data"]["name"]
-        counts = Counter(dict(zip(vocabulary.tokens, vocabulary.counts, strict=True)))
-        for suite in (s for s in suites if s.language == vocabulary.language):
-            checked = lint_against(suite, vocabulary.knows, counts.__getitem__)
-            rows += [{"corpus": corpus, "suite": suite.name, **asdict(p)} for p in checked.pairs]
-    write_table(folder / "word_pairs.csv", pd.DataFrame(rows))
-
-
-def _perplexity(runs: Sequence[RunFolder], settings: Settings) -> list[Row]:
-    task = settings["task"]
-    if not task["perplexity"]:
-        return []
-    limited = {**task, "marginal_sentences": task["perplexity_sentences"]}
-    return rows_of(runs, {**settings, "task": limited})
-
-
-def _report(
-    folder: Path,
-    suites: Sequence[Suite],
-    runs: Sequence[RunFolder],
-    scores: Scores,
-    results: Results,
-    perplexity: Sequence[Row],
-    settings: Settings,
-) -> None:
-    analyses = write_analyses(folder / "statistics", scores.items, scores.effects)
-    study = build_study(
-        title=settings["suite"]["name"], suites=suites, runs=runs, scores=scores,
-        results=results, analyses=analyses, settings=settings,
-        perplexity=perplexity,
-    )  # fmt: skip
-    console.print(f"Report: {write_report(study, folder)}")
+def _perplexity(
+    runs: list[Run], scored: set[str], settings: EvaluateSettings, task: SuiteTask
+) -> list:
+    members = [run for run in runs if run.name.run in scored]
+    return printed_perplexities(
+        members, settings, split=task.split, limit=task.perplexity_sentences
+    )

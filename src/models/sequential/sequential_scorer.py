@@ -9,17 +9,16 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from gardenpath.data.batches.batch_loader import BatchSettings, plan_batches, token_batch
+from gardenpath.data.batches.batch_loader import plan_batches, token_batch
+from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
 from gardenpath.data.encoding.raw_split import IntArray
 from gardenpath.data.sharing import Sharing
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
-from gardenpath.errors import RunError
 from gardenpath.models.ngram.ngram import NgramModel
 from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.models.sequential.shared_prefixes import PrefixNetwork, PrefixTrie, prefix_tries
-from gardenpath.store.run_folder import RunFolder
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,24 +52,6 @@ class SequentialScorer:
         self._shares_prefixes = share_prefixes and isinstance(model, PrefixNetwork)
         self.sharing = Sharing(0, 0)
 
-    @staticmethod
-    def load(
-        run: RunFolder, *, device: torch.device | str = "cpu", share_prefixes: bool = True
-    ) -> SequentialScorer:
-        """The model of a run folder, which must be one that reads from left to right."""
-        model = run.load_model()
-        if not isinstance(model, SequentialNetwork | NgramModel):
-            raise RunError(
-                f"{run.path}: this model predicts trees, and needs a search to score words"
-            )
-        return SequentialScorer(
-            model=model,
-            vocabulary=run.vocabulary(),
-            subwords=run.subwords(),
-            device=device,
-            share_prefixes=share_prefixes,
-        )
-
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """For each sentence, the log probability (nats) of each word and, last, of its end.
 
@@ -79,7 +60,10 @@ class SequentialScorer:
         self.sharing = Sharing(0, 0)
         if not sentences:
             return []
-        split = encode_sentences(sentences, self._vocabulary, self._subwords)
+        return self.split_log_probs(encode_sentences(sentences, self._vocabulary, self._subwords))
+
+    def split_log_probs(self, split: EncodedSplit) -> list[Floats]:
+        """The same for sentences that are encoded already."""
         per_token = self._token_log_probs(split)
         results = []
         for number, scores in enumerate(per_token):

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytorch_lightning as pl
 
-from gardenpath.data.batches.batch_loader import BatchLoader, BatchSettings, Collate
+from gardenpath.data.batches.batch_loader import BatchLoader, Collate
+from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.preparation import PreparedCorpus
 

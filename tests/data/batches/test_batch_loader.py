@@ -12,9 +12,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.data.batches.batch_loader import (
     BatchLoader,
-    BatchSettings,
     TokenBatch,
     plan_batches,
     token_batch,

@@ -1,0 +1,186 @@
+"""Models on test suites: from runs, anybody's models or tables of surprisal to results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gardenpath.console import track_runs, words_progress
+from gardenpath.data.arrays import Words
+from gardenpath.errors import GardenpathError
+from gardenpath.eval.perplexity.measure import Scorer
+from gardenpath.eval.report.study import Curve
+from gardenpath.eval.search.search_words import search_in_words
+from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.runs.measured import (
+    Measured,
+    exact_grammars,
+    measured_run,
+    measured_scorer,
+    measured_table,
+)
+from gardenpath.runs.results import Results
+from gardenpath.runs.run import Run
+from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pairs
+from gardenpath.settings.check import plain
+
+# A run of ours, or anybody's model.
+Subject = Run | Scorer
+
+
+def suites(*patterns: str) -> list[Suite]:
+    """Test suites by name, by pattern (``mandarin/*``) or from files; all of them without any.
+
+    A set of suites that ``suite=`` takes on the command line, such as ``reflexives``, has the same
+    name here.
+    """
+    from gardenpath.eval.suites.library.collection import suite_names
+    from gardenpath.settings.suite_sets import suites_of_set
+
+    chosen = [name for pattern in patterns for name in suites_of_set(pattern)]
+    return load_suites(chosen or suite_names())
+
+
+def read_suite(path: str) -> Suite:
+    """The suite in a file: YAML, SyntaxGym's JSON or CSV, minimal pairs."""
+    (suite,) = load_suites([str(path)])
+    return suite
+
+
+def evaluate(
+    subjects: Subject | Iterable[Subject],
+    suites: Suite | Sequence[Suite],
+    *,
+    title: str = "suites",
+    in_vocabulary: bool = False,
+    items: int | None = None,
+    ties: TieRule = "expectation",
+    tie_seed: int = 0,
+    parsed_items: int = 0,
+) -> Results:
+    """Score models on test suites in their languages.
+
+    ``subjects`` are runs, or objects with a method ``word_log_probs`` (:class:`Scorer`). With
+    ``in_vocabulary`` only items count whose words all models know, and the exact grammars of toy
+    corpora are scored too. ``items`` limits the items of each suite. ``parsed_items`` is for how
+    many items of each suite partial parses of syntactic models are kept for the report.
+    """
+    models = _as_list(subjects)
+    asked = suitable([suites] if isinstance(suites, Suite) else suites, models)
+    knowers = {
+        suite.language: [_knows(one) for one in models if _fits(one, suite.language)]
+        for suite in asked
+    }
+    asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
+    models = [one for one in models if any(_fits(one, suite.language) for suite in asked)]
+    measured = _measured(models, asked, parsed_items)
+    names = tuple(one.name for one in measured)
+    runs = [one for one in models if isinstance(one, Run)]
+    if in_vocabulary:
+        measured += exact_grammars(runs, lambda language: sentences_in(asked, language))
+    searched = next((run for run in runs if run.is_syntactic), None)
+    return Results(
+        title=title,
+        suites=tuple(asked),
+        names=names,
+        tables=suite_tables(asked, measured, ties=ties, tie_seed=tie_seed),
+        word_pairs=word_pairs(asked, runs),
+        curves=tuple(curve for run in runs if (curve := _curve(run)) is not None),
+        search=search_in_words(plain(searched.search)) if searched else None,
+        about={"runs": {run.name.run: run.folder.fingerprint() for run in runs}},
+    )
+
+
+def score(
+    suites: Suite | Sequence[Suite],
+    surprisals: Any,
+    *,
+    title: str = "suites",
+    ties: TieRule = "expectation",
+    tie_seed: int = 0,
+) -> Results:
+    """Score surprisals that were computed elsewhere; no model is run.
+
+    ``surprisals`` is a DataFrame with the columns ``sentence_id``, ``word`` and ``surprisal_bits``
+    (and ``model``, ``run`` or ``seed`` for several models), or a mapping from models to mappings
+    from sentences to surprisals in bits. Every sentence of the suites must be there, word by word.
+    """
+    asked = [suites] if isinstance(suites, Suite) else list(suites)
+    measured = measured_table(surprisals, sentences_in(asked, None))
+    return Results(
+        title=title,
+        suites=tuple(asked),
+        names=tuple(one.name for one in measured),
+        tables=suite_tables(asked, measured, ties=ties, tie_seed=tie_seed),
+    )
+
+
+def suitable(suites: Sequence[Suite], models: Sequence[Subject]) -> list[Suite]:
+    """The suites in the languages of the models; one at least."""
+    found = [suite for suite in suites if any(_fits(one, suite.language) for one in models)]
+    if not found:
+        languages = sorted({suite.language for suite in suites})
+        known = sorted({str(_language(one)) for one in models})
+        raise GardenpathError(
+            f"the suites are in {', '.join(languages)}, but all models in {', '.join(known)}; "
+            "train one with 'python train.py data=…', or choose another suite="
+        )
+    return found
+
+
+def _as_list(subjects: Subject | Iterable[Subject]) -> list[Subject]:
+    if isinstance(subjects, Run) or hasattr(subjects, "word_log_probs"):
+        return [subjects]  # type: ignore[list-item]
+    found = list(subjects)  # type: ignore[arg-type]
+    if not found:
+        raise GardenpathError("no models are given")
+    return found
+
+
+def _language(subject: Subject) -> str | None:
+    return getattr(subject, "language", None)
+
+
+def _fits(subject: Subject, language: str) -> bool:
+    return _language(subject) in (None, language)
+
+
+def _knows(subject: Subject) -> Any:
+    return getattr(subject, "knows", lambda _: True)
+
+
+def _measured(
+    models: Sequence[Subject], suites: Sequence[Suite], parsed_items: int
+) -> list[Measured]:
+    parsed = _parsed(suites, parsed_items)
+    found = []
+    for one in track_runs(models, "scoring runs"):
+        sentences = sentences_in(suites, _language(one))
+        if not isinstance(one, Run):
+            found.append(measured_scorer(one, sentences))
+            continue
+        with words_progress(str(one.path), sum(map(len, sentences))) as on_words:
+            wanted = [words for words in sentences if words in parsed]
+            found.append(measured_run(one, sentences, parsed=wanted, on_words=on_words))
+    return found
+
+
+def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
+    """The sentences whose partial parses the report shows."""
+    return {
+        variant.words
+        for suite in suites
+        for item in suite.items[:items]
+        for variant in item.variants
+    }
+
+
+def _curve(run: Run) -> Curve | None:
+    """The metrics of each epoch of a run, if it has any."""
+    metrics = run.epochs()
+    if metrics is None:
+        return None
+    name = run.name
+    return Curve(model=name.model, corpus=name.corpus, seed=name.seed, metrics=metrics)

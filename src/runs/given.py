@@ -1,0 +1,61 @@
+"""Sentences that a user gives in Python: strings, lists of words, or trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from gardenpath.data.sentence import Sentence, Source
+from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.tree import Tree
+from gardenpath.errors import GardenpathError
+
+# One sentence: words separated by blanks, or a bracketed tree; a list of words; a tree.
+OneGiven = str | Sequence[str] | Tree
+Given = OneGiven | Sequence[OneGiven]
+
+# How messages call sentences that are not from a file.
+_SOURCE = "sentence"
+
+
+def is_single(given: Given) -> bool:
+    """Whether one sentence is given, and not a list of them."""
+    return isinstance(given, str | Tree)
+
+
+def sentences_of_given(given: Given, cleaning: Cleaning) -> list[Sentence]:
+    """The sentences as a model reads them: cleaned as its corpus was, none left out.
+
+    A list of strings is a list of sentences; a list of lists of strings is one of tokenised
+    sentences.
+    """
+    members = [given] if isinstance(given, str | Tree) else list(given)
+    sentences = [_sentence(one, number) for number, one in enumerate(members, start=1)]
+    cleaned = list(replace(cleaning, max_tokens=None).apply(sentences))
+    if len(cleaned) < len(sentences) or not sentences:
+        kept = {sentence.source.line for sentence in cleaned}
+        empty = next((n for n in range(1, len(sentences) + 1) if n not in kept), 1)
+        raise GardenpathError(f"sentence {empty} has no words")
+    return cleaned
+
+
+def _sentence(one: OneGiven, number: int) -> Sentence:
+    source = Source(_SOURCE, number)
+    if isinstance(one, str) and one.lstrip().startswith("("):
+        one = parse_tree(one)
+    if isinstance(one, Tree):
+        return Sentence(one.words(), source, one)
+    words = tuple(one.split()) if isinstance(one, str) else tuple(_words(one))
+    if not words:
+        raise GardenpathError(f"sentence {number} has no words")
+    return Sentence(words, source)
+
+
+def _words(one: Iterable[str]) -> Iterable[str]:
+    for word in one:
+        if not isinstance(word, str) or not word:
+            raise GardenpathError(
+                f"{word!r} is not a word; give strings, lists of words, or trees"
+            )
+        yield word

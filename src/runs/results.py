@@ -1,0 +1,167 @@
+"""Results of models on test suites: tables, statistics, and a report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from gardenpath.eval.suites.scoring.results import RunName, ScoredItems
+from gardenpath.store.results_folder import results_folder
+from gardenpath.store.tables import (
+    EFFECTS,
+    PERPLEXITY,
+    SENTENCES,
+    SURPRISALS,
+    WORD_PAIRS,
+    write_table,
+)
+from gardenpath.store.versions import versions
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from gardenpath.eval.perplexity.comparison import PerplexityRow
+    from gardenpath.eval.report.study import Curve, Shown
+    from gardenpath.eval.statistics.questions.analysis import AnalysisResult
+    from gardenpath.eval.suites.design.suite import Suite
+    from gardenpath.runs.suite_tables import SuiteTables
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """What models did on test suites.
+
+    ``items`` has one row per model, item and prediction, ``effects`` one per effect,
+    ``surprisals`` one per word, ``summary`` the accuracies with their intervals.
+    """
+
+    title: str
+    suites: Sequence[Suite]
+    names: Sequence[RunName]
+    tables: SuiteTables
+    word_pairs: Sequence[Mapping[str, object]] = ()
+    curves: Sequence[Curve] = ()
+    search: str | None = None
+    perplexity: Sequence[PerplexityRow] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def items(self) -> pd.DataFrame:
+        """One row per model, item and prediction."""
+        return self.tables.items
+
+    @property
+    def effects(self) -> pd.DataFrame:
+        """One row per model, item and effect, in bits."""
+        return self.tables.effects
+
+    @property
+    def surprisals(self) -> pd.DataFrame:
+        """One row per model and word, in bits."""
+        return self.tables.surprisals
+
+    @property
+    def sentences(self) -> pd.DataFrame:
+        """Local and global surprisal and SLOR of every sentence."""
+        return self.tables.sentences
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks, such as sentences that no hypothesis survived."""
+        return self.tables.notes
+
+    @cached_property
+    def scored(self) -> ScoredItems:
+        """The outcomes, from which accuracies follow."""
+        return ScoredItems(items=self.items, notes=self.notes, effects=self.effects)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Accuracies with 95 % intervals by model, corpus, class and modifier."""
+        return self.scored.summary
+
+    def accuracy_tables(self) -> list[Table]:
+        """For each corpus a table for the terminal: classes as rows, models as columns."""
+        return self.scored.tables(title=f"{self.title}: accuracy")
+
+    @cached_property
+    def analyses(self) -> list[AnalysisResult]:
+        """Every analysis that the tables allow."""
+        from gardenpath.eval.report.shown_analyses import run_analyses
+
+        return run_analyses(self.items, self.effects)
+
+    def shown_analyses(self) -> list[Shown]:
+        """The analyses in the order of the report."""
+        from gardenpath.eval.report.shown_analyses import as_shown
+
+        return [as_shown(result) for result in self.analyses]
+
+    def statistics(self) -> pd.DataFrame:
+        """The estimates of all analyses in one table, each with the question it answers."""
+        frames = [
+            shown.tables["estimates"].assign(question=shown.title)
+            for shown in self.shown_analyses()
+            if "estimates" in shown.tables
+        ]
+        table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"question": []})
+        return table[["question", *(name for name in table.columns if name != "question")]]
+
+    def write(self, folder: str | Path) -> Path:
+        """Write all tables into a folder, in the place of earlier results; returns the folder."""
+        with results_folder(Path(folder), about=self._about()) as temporary:
+            self._write_tables(temporary)
+        return Path(folder)
+
+    def report(self, folder: str | Path) -> Path:
+        """Write tables, statistics, figures and an HTML report; returns the path of the report.
+
+        The folder appears as a whole, in the place of earlier results.
+        """
+        from gardenpath.eval.report.shown_analyses import write_analyses
+        from gardenpath.eval.report.study_builder import (
+            MODEL_PACKAGES,
+            REPORT_PACKAGES,
+            build_study,
+        )
+        from gardenpath.eval.report.write import write_report
+
+        study = build_study(
+            title=self.title, suites=self.suites, names=self.names, results=self.scored,
+            surprisals=self.surprisals, versions=versions(*REPORT_PACKAGES, *MODEL_PACKAGES),
+            search=self.search, analyses=self.analyses, parses=self.tables.parses,
+            curves=self.curves, perplexity=self.perplexity,
+        )  # fmt: skip
+        with results_folder(Path(folder), about=self._about()) as temporary:
+            self._write_tables(temporary)
+            write_analyses(temporary / "statistics", self.analyses)
+            written = write_report(study, temporary)
+        return Path(folder) / written.name
+
+    def _write_tables(self, folder: Path) -> None:
+        self.scored.write(folder)
+        write_table(folder / EFFECTS.file, self.effects)
+        write_table(folder / SURPRISALS.file, self.surprisals)
+        write_table(folder / SENTENCES.file, self.sentences)
+        if self.word_pairs:
+            write_table(folder / WORD_PAIRS.file, self.word_pairs)
+        if self.perplexity:
+            from gardenpath.eval.perplexity.comparison import perplexity_frame
+
+            write_table(folder / PERPLEXITY.file, perplexity_frame(self.perplexity))
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "command": shlex.join(sys.argv),
+            "title": self.title,
+            "suites": [suite.name for suite in self.suites],
+            "search": self.search,
+            **self.about,
+        }

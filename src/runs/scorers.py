@@ -1,0 +1,88 @@
+"""From a run to what computes log probabilities with its model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gardenpath.data.arrays import Words
+from gardenpath.eval.parsing.parses import partial_parses, starts_of
+from gardenpath.eval.search.search_settings import SearchSettings
+from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
+from gardenpath.models.family import SyntacticFamily
+from gardenpath.models.ngram.ngram import NgramModel
+from gardenpath.models.sequential.output import SequentialNetwork
+from gardenpath.models.sequential.sequential_scorer import SequentialScorer
+from gardenpath.store.surprisal_store import Stored
+
+if TYPE_CHECKING:
+    from gardenpath.runs.run import Run
+
+OnWords = Callable[[int], None]
+
+# How many partial parses are kept for each word.
+_KEPT_PARSES = 3
+
+
+def make_scorer(
+    run: Run, search: SearchSettings, *, on_words: OnWords = lambda _: None
+) -> SequentialScorer | StructuredScorer:
+    """A scorer with the model of a run; ``on_words`` is told how many words a search has done."""
+    import torch
+
+    model, family, device = run.network(), run.family, run.device
+    if not isinstance(family, SyntacticFamily):
+        assert isinstance(model, SequentialNetwork | NgramModel)
+        return SequentialScorer(
+            model=model,
+            vocabulary=run.vocabulary,
+            subwords=run.subwords,
+            device=device,
+            share_prefixes=search.share_prefixes,
+        )
+    # Asking how many hypotheses are left costs nothing on a CPU, and a pause on a GPU.
+    is_packed = device.type == "cpu" if search.fixed_shapes is None else not search.fixed_shapes
+    with torch.inference_mode():
+        searched = family.as_searched(model.to(device), search, is_packed=is_packed)
+    return StructuredScorer(
+        model=searched,
+        vocabulary=run.vocabulary,
+        subwords=run.subwords,
+        settings=search,
+        is_packed=is_packed,
+        on_words=on_words,
+    )
+
+
+@dataclass
+class Computing:
+    """Computes what the store does not hold; the model is loaded when it is first needed."""
+
+    run: Run
+    parsed: Collection[Words]
+    on_words: OnWords = lambda _: None
+    _scorer: SequentialScorer | StructuredScorer | None = None
+
+    def __call__(self, sentences: Sequence[Words]) -> list[Stored]:
+        if self._scorer is None:
+            self._scorer = self.run.scorer(on_words=self.on_words)
+        if isinstance(self._scorer, SequentialScorer):
+            return [Stored(scores.tolist()) for scores in self._scorer.word_log_probs(sentences)]
+        return self._searched(self._scorer, sentences)
+
+    def _searched(self, scorer: StructuredScorer, sentences: Sequence[Words]) -> list[Stored]:
+        keeps_history = any(words in self.parsed for words in sentences)
+        results, split = scorer.search(sentences, keeps_history=keeps_history)
+        found = []
+        for number, (words, result) in enumerate(zip(sentences, results, strict=True)):
+            parses = None
+            if words in self.parsed:
+                parses = partial_parses(
+                    result, words, labels=self.run.vocabulary.labels, k=_KEPT_PARSES,
+                    strategy=self.run.strategy, starts_word=starts_of(split, number),
+                )  # fmt: skip
+            remedy = result.failure.remedy if result.failure is not None else None
+            log_probs = word_log_probs_of(result, split, number).tolist()
+            found.append(Stored(log_probs, remedy=remedy, parses=parses))
+        return found

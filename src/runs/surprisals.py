@@ -1,0 +1,89 @@
+"""Surprisals of sentences as a table, with what a reader must know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from gardenpath.data.sentence import Sentence
+from gardenpath.eval.surprisal.surprisal_rows import (
+    RunHeader,
+    SurprisalRow,
+    failures_of,
+    rows_of,
+    seen_as,
+)
+from gardenpath.settings.check import plain
+from gardenpath.store.surprisal_store import Stored
+from gardenpath.store.versions import versions
+
+if TYPE_CHECKING:
+    from gardenpath.runs.run import Run
+
+# What the numbers may depend on.
+_PACKAGES = ("torch", "numpy", "sentencepiece")
+
+
+def surprisal_frame(run: Run, sentences: Sequence[Sentence], *, end: bool) -> pd.DataFrame:
+    """One row per word; ``.attrs`` has the model, the search, the unit and the versions."""
+    scored = run.scored([sentence.words for sentence in sentences])
+    rows, header = rows_and_header(run, sentences, scored, end=end)
+    frame = pd.DataFrame([_as_dict(row) for row in rows])
+    frame.attrs.update(_attrs(run, header))
+    return frame
+
+
+def rows_and_header(
+    run: Run, sentences: Sequence[Sentence], scored: Mapping[tuple[str, ...], Stored], *, end: bool
+) -> tuple[list[SurprisalRow], RunHeader]:
+    """The rows of a run, and how they came about."""
+    words = [sentence.words for sentence in sentences]
+    log_probs = [np.array(scored[one].log_probs) for one in words]
+    remedies = {n: scored[one].remedy or "" for n, one in enumerate(words)}
+    seen = [seen_as(one, run.vocabulary, run.subwords) for one in words]
+    # A search that did not take place is not described.
+    search = plain(run.search) if run.is_syntactic else {"kind": "none"}
+    header = RunHeader(
+        run=run.name.run,
+        model=run.name.model,
+        vocabulary=run.vocabulary.content_hash,
+        search=search.pop("kind"),
+        settings=search,
+        failures=failures_of(sentences, log_probs, remedies),
+    )
+    return rows_of(run.name.run, words, log_probs, seen, end=end), header
+
+
+def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Tables of several runs in one; ``.attrs["runs"]`` has what was measured for each."""
+    attrs = [dict(frame.attrs) for frame in frames]
+    for frame in frames:
+        frame.attrs.clear()  # pandas compares them, and keeps them only if they are equal
+    table = pd.concat(frames, ignore_index=True)
+    table.attrs.update({"unit": "bits", "runs": attrs})
+    return table
+
+
+def _as_dict(row: SurprisalRow) -> dict[str, Any]:
+    content = asdict(row)
+    bits = content.pop("surprisal_bits")
+    return {**content, "seen": row.seen, "surprisal_bits": bits}
+
+
+def _attrs(run: Run, header: RunHeader) -> dict[str, Any]:
+    name = run.name
+    return {
+        "run": name.run,
+        "model": name.model,
+        "corpus": name.corpus,
+        "seed": name.seed,
+        "unit": "bits",
+        "search": {"kind": header.search, **header.settings},
+        "vocabulary": header.vocabulary,
+        "failures": [str(one) for one in header.failures],
+        "versions": versions(*_PACKAGES),
+    }

@@ -1,0 +1,128 @@
+"""Training a model on a corpus: from typed settings to a complete run folder."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gardenpath.console import log_to, show_progress
+from gardenpath.data.preparation import PreparedCorpus
+from gardenpath.data.sentence import Split
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.models.families import FAMILIES
+from gardenpath.models.family import EstimatedFamily, NeuralFamily, NeuralSettings
+from gardenpath.runs.run import Run
+from gardenpath.runs.split_scores import score_split
+from gardenpath.settings.check import plain
+from gardenpath.settings.compose import load_settings
+from gardenpath.settings.train_settings import TrainSettings
+from gardenpath.store.run_claim import Claim, claim
+from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE, RunFolder
+
+if TYPE_CHECKING:
+    from torch import nn
+
+# Loss, perplexity and so on, by split.
+Metrics = dict[str, dict[str, float]]
+
+_SCORED: tuple[Split, ...] = ("valid", "test")
+
+
+def train(*settings: TrainSettings | str) -> Metrics:
+    """Prepare the corpus, train the model, write its run folder, and return its metrics.
+
+    The settings are those of the command line, ``train("model=rnng", "data=ptb_sample")``, or one
+    :class:`TrainSettings`. With ``resume=true`` an interrupted run is continued, and a finished
+    one is left as it is.
+    """
+    return _train(_typed(settings))
+
+
+def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
+    if len(settings) == 1 and isinstance(settings[0], TrainSettings):
+        return settings[0]
+    overrides = [one for one in settings if isinstance(one, str)]
+    if len(overrides) < len(settings):
+        raise TypeError("train() takes strings such as 'model=rnng', or one TrainSettings")
+    found: TrainSettings = load_settings("train", overrides)
+    return found
+
+
+def _train(settings: TrainSettings) -> Metrics:
+    folder = RunFolder(Path(settings.run_dir))
+    config = plain(settings)
+    with claim(
+        folder, config, resume=settings.resume, overwrite=settings.overwrite
+    ) as claimed:
+        if claimed.is_done:
+            return folder.result()
+        preparation = settings.data.preparation()
+        corpus = preparation.prepare(Path(settings.paths.cache), progress=show_progress)
+        family = FAMILIES[settings.model.family]
+        if isinstance(family, EstimatedFamily):
+            _estimate(settings, family, corpus, claimed)
+        else:
+            assert isinstance(family, NeuralFamily)
+            _train_network(settings, family, corpus, claimed)
+        run = Run(folder.path, device="cpu")
+        metrics = {
+            split: score_split(run, preparation, corpus, split).as_metrics() for split in _SCORED
+        }
+        claimed.finish(metrics)
+    return metrics
+
+
+def _begin(
+    claimed: Claim, settings: TrainSettings, corpus: PreparedCorpus, vocabulary: Vocabulary
+) -> None:
+    def write_words(folder: Path) -> None:
+        vocabulary.save(folder / VOCABULARY_FILE)
+        if corpus.subwords is not None:
+            corpus.subwords.save(folder / SUBWORDS_FILE)
+
+    claimed.begin(plain(settings), write_words)
+
+
+def _estimate(
+    settings: TrainSettings, family: EstimatedFamily, corpus: PreparedCorpus, claimed: Claim
+) -> None:
+    """Estimate an n-gram model."""
+    model, vocabulary = family.estimate(settings.model, corpus)
+    _begin(claimed, settings, corpus, vocabulary)
+    model.save(claimed.folder.weights_path)
+
+
+def _train_network(
+    settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus, claimed: Claim
+) -> None:
+    """Train a neural model."""
+    from gardenpath.models.training.data_module import CorpusDataModule
+    from gardenpath.models.training.lightning_module import LanguageModelling
+    from gardenpath.models.training.loggers import make_loggers
+    from gardenpath.models.training.trainer import seed_everything, train_network
+
+    model, seed, folder = settings.model, settings.seed, claimed.folder
+    assert isinstance(model, NeuralSettings)
+    seed_everything(seed)
+    network: nn.Module = family.build(model, corpus.vocabulary)
+    _begin(claimed, settings, corpus, corpus.vocabulary)
+    with log_to(folder.log_path):
+        train_network(
+            module=LanguageModelling(network=network, optimiser=model.optimiser, seed=seed),
+            data=CorpusDataModule(
+                corpus=corpus,
+                make_collate=functools.partial(
+                    family.make_collate, model, vocabulary=corpus.vocabulary
+                ),
+                batches=model.batches,
+                seed=seed,
+            ),
+            folder=folder,
+            settings=settings.trainer,
+            resume=settings.resume,
+            loggers=make_loggers(
+                settings.logger, folder=folder.path, config=plain(settings)
+            ),
+        )
