@@ -39,9 +39,9 @@ from gardenpath.runs.run import content_hash, language_of, make_scorer, name_of
 from gardenpath.runs.split_scores import is_structured
 from gardenpath.settings.compose import make_reader
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.units import bits
 
 Settings = Mapping[str, Any]
-BITS_PER_NAT = 1 / math.log(2)
 
 # How many partial parses are kept for each word.
 _KEPT_PARSES = 3
@@ -164,21 +164,17 @@ def _computed(
     if isinstance(scorer, SequentialScorer):
         log_probs = scorer.word_log_probs(sentences)
         return ScoredSentences(
-            {w: _bits(values) for w, values in zip(sentences, log_probs, strict=True)}
+            {w: bits(values).tolist() for w, values in zip(sentences, log_probs, strict=True)}
         )
     results, split = scorer.search(sentences, keeps_history=bool(parsed))
     found = ScoredSentences()
     for number, (words, result) in enumerate(zip(sentences, results, strict=True)):
-        found.surprisal_bits[words] = _bits(word_log_probs_of(result, split, number))
+        found.surprisal_bits[words] = bits(word_log_probs_of(result, split, number)).tolist()
         if words in parsed:
             found.parses[words] = _parses(result, words, split, number, run)
         if result.failure is not None:
             found.failures[words] = result.failure.remedy
     return found
-
-
-def _bits(log_probs: np.ndarray[Any, Any]) -> list[float]:
-    return [float(value) for value in -log_probs * BITS_PER_NAT]
 
 
 def _parses(

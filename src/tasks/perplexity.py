@@ -19,10 +19,11 @@ from gardenpath.eval.perplexity.measure import Floats, Perplexity, measure
 from gardenpath.models.scores import Totals
 from gardenpath.runs.run import finished_runs
 from gardenpath.runs.split_scores import is_structured, joint_with_gold_trees
-from gardenpath.runs.suite_scores import BITS_PER_NAT, ScoredRun, score_run
+from gardenpath.runs.suite_scores import ScoredRun, score_run
 from gardenpath.settings.compose import make_preparation, make_reader
 from gardenpath.store.files import write_text
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.units import nats
 
 Settings = Mapping[str, Any]
 Words = tuple[str, ...]
@@ -119,8 +120,8 @@ class _Kept:
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """For each sentence, the log probability (nats) of each word and, last, of its end."""
-        bits = self.run.sentences.surprisal_bits
-        return [-np.array(bits[tuple(words)]) / BITS_PER_NAT for words in sentences]
+        surprisal_bits = self.run.sentences.surprisal_bits
+        return [nats(np.array(surprisal_bits[tuple(words)])) for words in sentences]
 
 
 def as_perplexity(totals: Totals) -> Perplexity:

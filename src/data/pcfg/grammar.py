@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from gardenpath.errors import GrammarError
 
-NATS_PER_BIT = math.log(2.0)
-
 Matrix = npt.NDArray[np.float64]
 
 

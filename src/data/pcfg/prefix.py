@@ -22,7 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gardenpath.data.pcfg.grammar import NATS_PER_BIT, Grammar
+from gardenpath.data.pcfg.grammar import Grammar
+from gardenpath.units import bits
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -68,7 +69,7 @@ class ExactModel:
 
     def surprisal_bits(self, sentences: Sequence[Sequence[str]]) -> list[Array]:
         """The same as surprisal: infinite for the first word that the grammar excludes."""
-        return [-log_prob / NATS_PER_BIT for log_prob in self.word_log_probs(sentences)]
+        return [bits(log_prob) for log_prob in self.word_log_probs(sentences)]
 
     def log_probs(self, sentences: Sequence[Sequence[str]]) -> Array:
         """The log probability, in nats, of each whole sentence."""

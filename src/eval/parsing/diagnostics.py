@@ -18,6 +18,7 @@ from rich.text import Text
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.units import bits
 
 Floats = npt.NDArray[np.float64]
 
@@ -80,7 +81,7 @@ def convergence(
     before: list[Floats] | None = None
     for factor in factors:
         wide = widened(settings, factor)
-        surprisals = [-np.asarray(s, dtype=np.float64) / math.log(2) for s in score(wide)]
+        surprisals = [bits(np.asarray(s, dtype=np.float64)) for s in score(wide)]
         row = _row(factor, wide, surprisals)
         rows.append(row if before is None else _compared(row, surprisals, before))
         before = surprisals
