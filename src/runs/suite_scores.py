@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gardenpath.data.arrays import Words
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
@@ -33,7 +34,7 @@ from gardenpath.eval.suites.scoring.results import (
     surprisal_rows,
 )
 from gardenpath.eval.suites.scoring.sentence_measures import sentence_measures
-from gardenpath.eval.surprisal_cache import Parses, ScoredSentences, Words
+from gardenpath.eval.surprisal_cache import Parses, ScoredSentences
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.runs.run import content_hash, language_of, make_scorer, name_of
 from gardenpath.runs.split_scores import is_structured

@@ -12,6 +12,7 @@ import pandas as pd
 from rich.table import Table
 
 from gardenpath.console import console, words_progress
+from gardenpath.data.arrays import Words
 from gardenpath.data.sentence import Sentence
 from gardenpath.data.trees.brackets import format_tree
 from gardenpath.data.trees.cleaning import Cleaning
@@ -36,7 +37,6 @@ from gardenpath.store.files import write_text
 from gardenpath.store.run_folder import RunFolder
 
 Settings = Mapping[str, Any]
-Words = tuple[str, ...]
 
 
 def run(settings: Settings) -> None:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from gardenpath.console import console, show_progress, track_runs, words_progress
+from gardenpath.data.arrays import Floats, Words
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.preparation import PreparedCorpus
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.eval.perplexity.comparison import JOINT, MARGINAL, Row, as_csv, as_table, compare
-from gardenpath.eval.perplexity.measure import Floats, Perplexity, measure
+from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
 from gardenpath.runs.run import finished_runs
 from gardenpath.runs.split_scores import is_structured, joint_with_gold_trees
@@ -26,7 +27,6 @@ from gardenpath.store.run_folder import RunFolder
 from gardenpath.units import nats
 
 Settings = Mapping[str, Any]
-Words = tuple[str, ...]
 Measured = tuple[str, int | None, Perplexity]
 
 _CAPTIONS = {

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from gardenpath.console import console, track_runs, words_progress
+from gardenpath.data.arrays import Words
 from gardenpath.eval.perplexity.comparison import Row
 from gardenpath.eval.report.study_builder import build_study, write_analyses
 from gardenpath.eval.report.write import write_report
@@ -23,7 +24,6 @@ from gardenpath.eval.suites.scoring.results import (
     Results,
     write_table,
 )
-from gardenpath.eval.surprisal_cache import Words
 from gardenpath.runs.run import finished_runs, language_of
 from gardenpath.runs.suite_scores import (
     ScoredRun,

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from gardenpath.data.arrays import Floats
 from gardenpath.data.batches.stack_plan import Strategy
 from gardenpath.data.trees.actions import Action, from_in_order, from_top_down
 from gardenpath.data.trees.brackets import escape, parse_tree
@@ -19,7 +20,7 @@ from gardenpath.data.trees.tree import Open, Tree, Word
 from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.eval.parsing.bracketing import Conventions, bracketing
-from gardenpath.eval.parsing.diagnostics import Floats, best_parse_mass, best_shares_of, convergence
+from gardenpath.eval.parsing.diagnostics import best_parse_mass, best_shares_of, convergence
 from gardenpath.eval.parsing.parses import k_best, partial_parses, starts_of
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import Particle, WordSync

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.tensor_batch import TensorBatch
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.raw_split import IntArray
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
 
@@ -40,9 +40,7 @@ class BracketBatch(TensorBatch):
     sentences: Tensor
 
 
-def bracket_collate(
-    split: EncodedSplit, *, vocabulary_size: int
-) -> Callable[[IntArray], BracketBatch]:
+def bracket_collate(split: EncodedSplit, *, vocabulary_size: int) -> Callable[[Ints], BracketBatch]:
     """Linearise a split once; the result makes batches of its sentences, given by number."""
     actions = np.asarray(split.actions, dtype=np.int64)
     offsets = np.asarray(split.action_offsets)
@@ -50,14 +48,14 @@ def bracket_collate(
     innermost = innermost_open(actions)
     words = np.add.reduceat(split.starts_word, split.offsets[:-1], dtype=np.int64)
 
-    def collate(sentences: IntArray) -> BracketBatch:
+    def collate(sentences: Ints) -> BracketBatch:
         lengths = offsets[sentences + 1] - offsets[sentences]
         columns = np.arange(int(lengths.max()))
         is_symbol = columns < lengths[:, None]
         places = (offsets[sentences][:, None] + columns)[is_symbol]
         starts = np.repeat(offsets[sentences], lengths)
 
-        def padded(values: IntArray, padding: int) -> IntArray:
+        def padded(values: Ints, padding: int) -> Ints:
             result = np.full(is_symbol.shape, padding, dtype=np.int64)
             result[is_symbol] = values
             return result
@@ -80,7 +78,7 @@ def bracket_collate(
     return collate
 
 
-def symbols_of(split: EncodedSplit, vocabulary_size: int) -> IntArray:
+def symbols_of(split: EncodedSplit, vocabulary_size: int) -> Ints:
     """The symbols of all sentences, one for each action."""
     actions = np.asarray(split.actions, dtype=np.int64)
     symbols = vocabulary_size + actions - int(Kind.OPEN) + 1
@@ -89,7 +87,7 @@ def symbols_of(split: EncodedSplit, vocabulary_size: int) -> IntArray:
     return symbols
 
 
-def innermost_open(actions: IntArray) -> IntArray:
+def innermost_open(actions: Ints) -> Ints:
     """For each top-down action, the place of the innermost NT that is open after it; else -1.
 
     It is the last NT so far that led to the same depth.
@@ -109,7 +107,7 @@ def innermost_open(actions: IntArray) -> IntArray:
     return result
 
 
-def _shifted(values: IntArray, first: int) -> Tensor:
+def _shifted(values: Ints, first: int) -> Tensor:
     """What stands one position earlier."""
     result = np.empty_like(values)
     result[:, 0] = first

@@ -11,16 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from rich.table import Table
 from rich.text import Text
 
+from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.units import bits
-
-Floats = npt.NDArray[np.float64]
 
 # For each sentence, the log probability (nats) of each word and, last, of its end.
 Score = Callable[[WordSync], Sequence[Floats]]

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from gardenpath.data.arrays import Bools
 from gardenpath.data.batches.stack_plan import Strategy
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.trees.brackets import escape, format_tree
@@ -33,7 +33,7 @@ CLOSE = FIRST_ACTION
 FIRST_OPEN = CLOSE + 1
 
 Parsed = TypeVar("Parsed", bound=Hashable)
-Starts = Sequence[bool] | npt.NDArray[np.bool_]
+Starts = Sequence[bool] | Bools
 
 
 class _Nothing:
@@ -103,11 +103,9 @@ def _written(children: Iterable[_Child]) -> list[str]:
     ]
 
 
-def starts_of(split: EncodedSplit, number: int) -> npt.NDArray[np.bool_]:
+def starts_of(split: EncodedSplit, number: int) -> Bools:
     """Which tokens of a sentence begin a word."""
-    starts: npt.NDArray[np.bool_] = split.starts_word[
-        split.offsets[number] : split.offsets[number + 1]
-    ]
+    starts: Bools = split.starts_word[split.offsets[number] : split.offsets[number + 1]]
     return starts
 
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from gardenpath.data.arrays import Floats
 from gardenpath.units import bits, perplexity_of
-
-Floats = npt.NDArray[np.float64]
 
 
 class WordScorer(Protocol):

@@ -8,11 +8,12 @@ from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from gardenpath.data.arrays import Floats
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.unknown_words import UNKNOWN
 from gardenpath.data.words.vocabulary import END, Vocabulary
 from gardenpath.eval.journal import Journal
-from gardenpath.eval.perplexity.measure import Floats, WordScorer
+from gardenpath.eval.perplexity.measure import WordScorer
 from gardenpath.eval.surprisal.inputs import InputSentence
 from gardenpath.units import bits
 

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from gardenpath.data.arrays import Ints
 from gardenpath.data.trees.brackets import open_text
 from gardenpath.data.words.unknown_words import Language
 from gardenpath.data.words.vocabulary import PAD, SPECIALS, Vocabulary
 from gardenpath.errors import InputError
 from gardenpath.models.ngram.ngram import NgramModel
-from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable, Rows
+from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable
 from gardenpath.store.files import whole_file
 from gardenpath.units import NATS_PER_LOG10
 
@@ -111,7 +112,7 @@ def _build(sections: list[Section], vocabulary: Vocabulary, path: Path) -> Ngram
     return NgramModel(tables=tables, log_probs=log_probs, log_backoffs=log_backoffs)
 
 
-def _ids(section: Section, vocabulary: Vocabulary, order: int, path: Path) -> Rows:
+def _ids(section: Section, vocabulary: Vocabulary, order: int, path: Path) -> Ints:
     try:
         rows = [[vocabulary.ids[word] for word in gram] for gram, _, _ in section]
     except KeyError as error:
