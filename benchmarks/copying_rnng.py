@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.peer_search import CLOSE, FIRST_OPEN, Begin
-from gardenpath.data.batches.stack_plan import LEGAL_BIT
 from gardenpath.data.trees.actions import Kind
+from gardenpath.data.trees.legality import LEGAL_BIT
 from gardenpath.eval.search.protocol import WORD
 from gardenpath.models.rnng.rnng import RnngNetwork
 from gardenpath.models.rnng.search_composition import Children, Composer, make_composer

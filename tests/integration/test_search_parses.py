@@ -13,8 +13,7 @@ import pytest
 import torch
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.batches.stack_plan import Strategy
-from gardenpath.data.trees.actions import Action, from_in_order, from_top_down
+from gardenpath.data.trees.actions import Action, Strategy, from_in_order, from_top_down
 from gardenpath.data.trees.brackets import escape, parse_tree
 from gardenpath.data.trees.tree import Open, Tree, Word
 from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, train_subwords

@@ -19,21 +19,16 @@ popped, the label pushed, and the child pushed again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from gardenpath.data.arrays import Bools, Ints
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.trees.actions import Kind
-
-Strategy = Literal["top_down", "in_order"]
+from gardenpath.data.trees.actions import Kind, Strategy
+from gardenpath.data.trees.legality import LEGAL_BIT
 
 # Kinds of stack elements.
 START, WORD, LABEL, CONSTITUENT = range(4)
-
-# Bits of ``legal``, one for each kind of action.
-LEGAL_BIT = {kind: 1 << int(kind) for kind in Kind}
 
 # Bounds the size of the stacks that are simulated in step.
 _CHUNK = 4096

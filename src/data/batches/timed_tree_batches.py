@@ -14,7 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from gardenpath.data.arrays import Ints
-from gardenpath.data.batches.stack_plan import CONSTITUENT, StackPlan, Strategy, plan_stacks
+from gardenpath.data.batches.stack_plan import CONSTITUENT, StackPlan, plan_stacks
 from gardenpath.data.batches.tree_batches import (
     Assembly,
     Sizes,
@@ -23,6 +23,7 @@ from gardenpath.data.batches.tree_batches import (
     level_sizes,
 )
 from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.trees.actions import Strategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,11 @@ from gardenpath.data.batches.stack_plan import (
     START,
     WORD,
     StackPlan,
-    Strategy,
     plan_stacks,
 )
 from gardenpath.data.batches.tensor_batch import TensorBatch
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.trees.actions import Kind
+from gardenpath.data.trees.actions import Kind, Strategy
 
 Sizes = tuple[int, ...]
 

@@ -1,4 +1,4 @@
-"""Trees as sequences of actions, and which action may come next.
+"""Trees as sequences of actions.
 
 Three linearisations of the running example ``(S (NP the hungry cat) (VP meows))``:
 
@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
 from gardenpath.data.trees.brackets import escape, unescape
 from gardenpath.data.trees.tree import CLOSE, Close, Event, Open, Tree, Word, from_events
@@ -29,6 +30,9 @@ class Finish:
 FINISH = Finish()
 Action = Event | Finish
 
+# The order in which a parser builds a tree.
+Strategy = Literal["top_down", "in_order"]
+
 
 class Kind(enum.IntEnum):
     """Kinds of actions; the values are the ids of encoded actions, NT(X) being OPEN + X's id."""
@@ -37,6 +41,19 @@ class Kind(enum.IntEnum):
     REDUCE = 1
     FINISH = 2
     OPEN = 3
+
+
+class Column(enum.IntEnum):
+    """What may come next at a node of a search, as columns of log probabilities.
+
+    The next event is a word (whichever), the end of the derivation, the closing of a constituent,
+    or the opening of one: column ``FIRST_OPEN + X`` opens label X.
+    """
+
+    WORD = 0
+    END = 1
+    CLOSE = 2
+    FIRST_OPEN = 3
 
 
 def kind_of(action: Action) -> Kind:
@@ -135,77 +152,6 @@ def _reduce(stack: list[Tree | str | Open]) -> None:
             return
         children.append(item)
     raise ValueError("REDUCE without an open constituent")
-
-
-@dataclass(frozen=True, slots=True)
-class ParserState:
-    """As much of a parser's state as decides what is legal; the same for all hypotheses alike.
-
-    ``words_left`` is the number of words still to come where the sentence is given, and ``None``
-    where the model is generating.
-    """
-
-    open_constituents: int = 0
-    last: Kind | None = None
-    words_left: int | None = None
-
-    def apply(self, kind: Kind) -> ParserState:
-        """The state after a legal action."""
-        change = {Kind.OPEN: 1, Kind.REDUCE: -1}.get(kind, 0)
-        left = self.words_left
-        if left is not None and kind is Kind.SHIFT:
-            left -= 1
-        return replace(
-            self, open_constituents=self.open_constituents + change, last=kind, words_left=left
-        )
-
-    @property
-    def has_word(self) -> bool:
-        """Whether another word may come."""
-        return self.words_left is None or self.words_left > 0
-
-    @property
-    def may_end(self) -> bool:
-        """Whether the sentence may end here."""
-        return self.words_left is None or self.words_left == 0
-
-
-def legal_top_down(state: ParserState) -> frozenset[Kind]:
-    """What may come next in a top-down derivation; empty at its end.
-
-    The root must be a constituent, a constituent must not be empty, and the root closes only when
-    all words are read.
-    """
-    if state.last is None:
-        return frozenset({Kind.OPEN})
-    if state.open_constituents == 0:
-        return frozenset()
-    legal = {Kind.OPEN, Kind.SHIFT} if state.has_word else set()
-    if state.last is not Kind.OPEN and (state.open_constituents > 1 or state.may_end):
-        legal.add(Kind.REDUCE)
-    return frozenset(legal)
-
-
-def legal_in_order(state: ParserState) -> frozenset[Kind]:
-    """What may come next in an in-order derivation; empty at its end.
-
-    NT(X) needs a complete first child on top of the stack, REDUCE an open constituent; FINISH
-    needs the root, which must be a constituent, to stand alone.
-    """
-    if state.last is None:
-        return frozenset({Kind.SHIFT})
-    if state.last is Kind.FINISH:
-        return frozenset()
-    legal = set()
-    if state.last is not Kind.OPEN:
-        legal.add(Kind.OPEN)
-    if state.open_constituents > 0:
-        legal.add(Kind.REDUCE)
-        if state.has_word:
-            legal.add(Kind.SHIFT)
-    elif state.last is Kind.REDUCE and state.may_end:
-        legal.add(Kind.FINISH)
-    return frozenset(legal)
 
 
 def kinds(actions: Sequence[Action]) -> list[Kind]:

@@ -19,8 +19,8 @@ from typing import TypeVar
 import numpy as np
 
 from gardenpath.data.arrays import Bools
-from gardenpath.data.batches.stack_plan import Strategy
 from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.trees.actions import Strategy
 from gardenpath.data.trees.brackets import escape, format_tree
 from gardenpath.data.trees.tree import Tree
 from gardenpath.eval.search.beam import NO_ACTION

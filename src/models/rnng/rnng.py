@@ -21,10 +21,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gardenpath.data.batches.stack_plan import LEGAL_BIT, Strategy
 from gardenpath.data.batches.timed_tree_batches import TimedTreeBatch
 from gardenpath.data.batches.tree_batches import StackBatch, TreeBatch
-from gardenpath.data.trees.actions import Kind
+from gardenpath.data.trees.actions import Kind, Strategy
+from gardenpath.data.trees.legality import LEGAL_BIT
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.rnng.attention_composition import AttentionComposition, timed_states
 from gardenpath.models.rnng.composition import LstmComposition

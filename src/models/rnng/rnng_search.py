@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gardenpath.data.batches.stack_plan import LEGAL_BIT
 from gardenpath.data.trees.actions import Kind
+from gardenpath.data.trees.legality import LEGAL_BIT
 from gardenpath.models.rnng.lstm_levels import cell_, tanh_by_sigmoid
 from gardenpath.models.rnng.rnng import RnngNetwork, legal_bias
 from gardenpath.models.rnng.search_composition import Children, make_composer

@@ -14,7 +14,6 @@ from gardenpath.data.trees.actions import (
     FINISH,
     Action,
     Kind,
-    ParserState,
     bracket_tokens,
     from_bracket_tokens,
     from_in_order,
@@ -22,12 +21,11 @@ from gardenpath.data.trees.actions import (
     in_order,
     kind_of,
     kinds,
-    legal_in_order,
-    legal_top_down,
     top_down,
 )
 from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.legality import ParserState, legal_in_order, legal_top_down
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from tests.data import reference_trees
 from tests.data.strategies import deep_tree, trees

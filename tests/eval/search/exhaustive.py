@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from gardenpath.data.batches.stack_plan import Strategy
-from gardenpath.data.trees.actions import (
-    FINISH,
-    Action,
-    Kind,
-    ParserState,
-    legal_in_order,
-    legal_top_down,
-)
+from gardenpath.data.trees.actions import FINISH, Action, Kind, Strategy
+from gardenpath.data.trees.legality import ParserState, legal_in_order, legal_top_down
 from gardenpath.data.trees.tree import CLOSE, Open, Word
 
 LogProb = Callable[[list[Action]], float]
