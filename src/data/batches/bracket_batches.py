@@ -17,24 +17,28 @@ from torch import Tensor
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.tensor_batch import TensorBatch
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.trees.actions import Kind
+from gardenpath.data.trees.actions import Kind, Strategy
+from gardenpath.data.trees.legality import LEGAL, MOST_OPEN, NO_ACTION_YET
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
+
+# Brackets are written in this order.
+BRACKET_STRATEGY: Strategy = "top_down"
 
 
 @dataclass(frozen=True, slots=True)
 class BracketBatch(TensorBatch):
     """Linearised trees; all ``(sentences, length)`` but the two counts.
 
-    ``targets[:, t]`` is to be predicted from ``inputs[:, : t + 1]``. ``may_close`` says whether a
-    closing bracket may come next; at the first position only an opening one may. ``open_at`` is
-    the position, among the inputs, of the innermost open bracket; zero where none is open.
+    ``targets[:, t]`` is to be predicted from ``inputs[:, : t + 1]``. ``legal`` has the bits
+    (:data:`LEGAL_BIT`) of the kinds of symbols that may come next. ``open_at`` is the position,
+    among the inputs, of the innermost open bracket; zero if none is open.
     """
 
     inputs: Tensor
     targets: Tensor
     is_symbol: Tensor
     is_word: Tensor
-    may_close: Tensor
+    legal: Tensor
     open_at: Tensor
     words: Tensor
     sentences: Tensor
@@ -46,6 +50,8 @@ def bracket_collate(split: EncodedSplit, *, vocabulary_size: int) -> Callable[[I
     offsets = np.asarray(split.action_offsets)
     symbols = symbols_of(split, vocabulary_size)
     innermost = innermost_open(actions)
+    legal_first = int(LEGAL[BRACKET_STRATEGY][NO_ACTION_YET, 0])
+    legal_after = _legal_after(actions)
     words = np.add.reduceat(split.starts_word, split.offsets[:-1], dtype=np.int64)
 
     def collate(sentences: Ints) -> BracketBatch:
@@ -63,13 +69,12 @@ def bracket_collate(split: EncodedSplit, *, vocabulary_size: int) -> Callable[[I
         targets = padded(symbols[places], PAD_ID)
         # Position t + 1 of the inputs holds symbol t.
         relative = np.where(innermost[places] >= 0, innermost[places] - starts + 1, 0)
-        last = padded(actions[places], int(Kind.SHIFT))
         return BracketBatch(
             inputs=_shifted(targets, BEGIN_ID),
             targets=torch.from_numpy(targets),
             is_symbol=torch.from_numpy(is_symbol),
             is_word=torch.from_numpy(is_symbol & (targets < vocabulary_size)),
-            may_close=_shifted(last, int(Kind.OPEN)) < Kind.OPEN,
+            legal=_shifted(padded(legal_after[places], 0), legal_first),
             open_at=_shifted(padded(relative, 0), 0),
             words=torch.tensor(words[sentences].sum()),
             sentences=torch.tensor(len(sentences)),
@@ -92,8 +97,7 @@ def innermost_open(actions: Ints) -> Ints:
 
     It is the last NT so far that led to the same depth.
     """
-    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
-    depth = np.cumsum(change)
+    depth = _depth_after(actions)
     place = np.arange(len(actions))
     order = np.lexsort((place, depth))
     opened = np.where(actions >= Kind.OPEN, place, -1)[order]
@@ -105,6 +109,20 @@ def innermost_open(actions: Ints) -> Ints:
     result = np.empty(len(actions), dtype=np.int64)
     result[order] = np.where(depth[order] > 0, latest - group * len(order), -1)
     return result
+
+
+def _depth_after(actions: Ints) -> Ints:
+    """How many constituents are open after each action; sentences end with none."""
+    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
+    depth: Ints = np.cumsum(change)
+    return depth
+
+
+def _legal_after(actions: Ints) -> Ints:
+    """The bits of the kinds that may come after each top-down action."""
+    opened = np.minimum(_depth_after(actions), MOST_OPEN)
+    bits: Ints = LEGAL[BRACKET_STRATEGY][np.minimum(actions, Kind.OPEN), opened]
+    return bits
 
 
 def _shifted(values: Ints, first: int) -> Tensor:

@@ -25,7 +25,7 @@ import numpy as np
 from gardenpath.data.arrays import Bools, Ints
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.trees.actions import Kind, Strategy
-from gardenpath.data.trees.legality import LEGAL_BIT
+from gardenpath.data.trees.legality import LEGAL, MOST_OPEN, NO_ACTION_YET
 
 # Kinds of stack elements.
 START, WORD, LABEL, CONSTITUENT = range(4)
@@ -209,7 +209,8 @@ class _Simulation:
         self._constituents = np.zeros(count, dtype=np.int64)
         self._words = np.zeros(count, dtype=np.int64)
         self._attached = np.zeros(count, dtype=np.int64)
-        self._last = np.full(count, -1)
+        self._last = np.full(count, NO_ACTION_YET)
+        self._legal_after = LEGAL[strategy]
         # In-order: the complete element on top that has no parent yet, as (kind, item, level).
         self._pending = np.zeros((3, count), dtype=np.int64)
         self._has_pending = np.zeros(count, dtype=bool)
@@ -230,25 +231,8 @@ class _Simulation:
             self._last[rows] = np.minimum(actions, Kind.OPEN)
 
     def _legal(self, rows: Ints) -> Ints:
-        """The rules of :func:`legal_top_down` and ``legal_in_order``."""
-        last, opened = self._last[rows], self._opened[rows]
-        begins, after_open = last == -1, last == Kind.OPEN
-        if self._in_order:
-            shift = begins | (opened > 0)
-            reduce = opened > 0
-            opening = ~begins & ~after_open
-            finish = (opened == 0) & (last == Kind.REDUCE)
-        else:
-            shift = ~begins
-            reduce = ~begins & ~after_open
-            opening = np.ones_like(begins)
-            finish = np.zeros_like(begins)
-        bits: Ints = (
-            shift * LEGAL_BIT[Kind.SHIFT]
-            + reduce * LEGAL_BIT[Kind.REDUCE]
-            + finish * LEGAL_BIT[Kind.FINISH]
-            + opening * LEGAL_BIT[Kind.OPEN]
-        )
+        opened = np.minimum(self._opened[rows], MOST_OPEN)
+        bits: Ints = self._legal_after[self._last[rows], opened]
         return bits
 
     def _shift(self, rows: Ints) -> None:

@@ -20,17 +20,13 @@ import numpy as np
 
 from gardenpath.data.arrays import Bools
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.trees.actions import Strategy
+from gardenpath.data.trees.actions import Column, Strategy
 from gardenpath.data.trees.brackets import escape, format_tree
+from gardenpath.data.trees.legality import REDUCE_ENDS_AT
 from gardenpath.data.trees.tree import Tree
 from gardenpath.eval.search.beam import NO_ACTION
 from gardenpath.eval.search.history import Step
-from gardenpath.eval.search.protocol import FIRST_ACTION
 from gardenpath.eval.search.result import SentenceResult
-
-# The column that closes a constituent; columns behind it open one each, in the order of labels.
-CLOSE = FIRST_ACTION
-FIRST_OPEN = CLOSE + 1
 
 Parsed = TypeVar("Parsed", bound=Hashable)
 Starts = Sequence[bool] | Bools
@@ -127,9 +123,10 @@ def k_best(
         return []
     beams = _beams(result, _leaves(words, starts_word), labels, strategy)
     parses = _with_shares(_steps(result)[-1], beams[-1])
-    # Top-down, the end of the sentence is the closing of the root.
-    complete = ((share, p if strategy == "in_order" else p.close()) for share, p in parses)
-    return _best(((share, p.tree()) for share, p in complete), k)
+    if REDUCE_ENDS_AT[strategy] is not None:
+        # The end of the derivation is the closing of the root.
+        parses = [(share, parse.close()) for share, parse in parses]
+    return _best(((share, parse.tree()) for share, parse in parses), k)
 
 
 def partial_parses(
@@ -219,10 +216,10 @@ def _played(
 ) -> Partial:
     """A parse after structural columns and the token behind them, if there is one."""
     for column in trail:
-        if column == CLOSE:
+        if column == Column.CLOSE:
             parse = parse.close()
         else:
-            parse = parse.open(labels[column - FIRST_OPEN], strategy)
+            parse = parse.open(labels[column - Column.FIRST_OPEN], strategy)
     return parse if leaf is None else parse.add(leaf)
 
 

@@ -6,7 +6,13 @@ import torch
 from torch import Tensor
 
 from gardenpath.data.trees.actions import Column, Kind, Strategy
-from gardenpath.data.trees.legality import LEGAL, LEGAL_BIT, MOST_OPEN, NO_ACTION_YET
+from gardenpath.data.trees.legality import (
+    LEGAL,
+    LEGAL_BIT,
+    MOST_OPEN,
+    NO_ACTION_YET,
+    REDUCE_ENDS_AT,
+)
 
 # Roughly how many actions of a full beam are taken between two words.
 STEPS_PER_WORD = 8
@@ -20,6 +26,7 @@ class LegalActions:
 
     def __init__(self, strategy: Strategy, device: torch.device) -> None:
         self._table = torch.from_numpy(LEGAL[strategy]).to(device)
+        self._reduce_ends_at = REDUCE_ENDS_AT[strategy]
 
     def at_start(self, like: Tensor) -> Tensor:
         """``(rows,)`` bits before any action, as many as in ``like``."""
@@ -36,6 +43,12 @@ class LegalActions:
         """The same with a kind for each row."""
         place = last * (MOST_OPEN + 1) + depth.clamp(0, MOST_OPEN)
         return self._table.view(-1).index_select(0, place)
+
+    def is_last_reduce(self, depth: Tensor) -> Tensor:
+        """``(rows,)``: whether REDUCE, with ``depth`` constituents open, ends the derivation."""
+        if self._reduce_ends_at is None:
+            return torch.zeros_like(depth, dtype=torch.bool)
+        return depth == self._reduce_ends_at
 
 
 def is_illegal(bits: Tensor, kind: Kind) -> Tensor:
