@@ -41,8 +41,7 @@ class LegalActions:
 
     def after_each(self, last: Tensor, depth: Tensor) -> Tensor:
         """The same with a kind for each row."""
-        place = last * (MOST_OPEN + 1) + depth.clamp(0, MOST_OPEN)
-        return self._table.view(-1).index_select(0, place)
+        return self._table[last, depth.clamp(0, MOST_OPEN)]
 
     def is_last_reduce(self, depth: Tensor) -> Tensor:
         """``(rows,)``: whether REDUCE, with ``depth`` constituents open, ends the derivation."""
