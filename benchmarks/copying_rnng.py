@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.peer_search import CLOSE, FIRST_OPEN, Begin
-from gardenpath.data.batches.stack_plan import LEGAL_BIT
-from gardenpath.data.trees.actions import Kind
-from gardenpath.eval.search.protocol import WORD
+from benchmarks.peer_search import Begin
+from gardenpath.data.trees.actions import Column, Kind
 from gardenpath.models.rnng.rnng import RnngNetwork
 from gardenpath.models.rnng.search_composition import Children, Composer, make_composer
+from gardenpath.models.states.transitions import LegalActions
 
 _MOST_ROOM = 104
 
@@ -50,6 +49,7 @@ class CopiedStacks:
     def __init__(self, network: RnngNetwork, composer: Composer, rows: int, room: int) -> None:
         self._network = network
         self._composer = composer
+        self._legal_actions = LegalActions(network.strategy, network.start.device)
         start = network.start
         self._hidden_and_cell = start.new_zeros(rows, room, network.stack.state_size)
         self._vector = start.new_zeros(rows, room, len(start))
@@ -114,12 +114,11 @@ class CopiedStacks:
         return functional.relu(network.to_output(hidden))
 
     def _legal(self) -> Tensor:
-        opening, shift = LEGAL_BIT[Kind.OPEN], LEGAL_BIT[Kind.SHIFT]
         label = self._innermost(torch.arange(len(self._top)))
-        bits = torch.where(
-            label == self._top, opening | shift, opening | shift | LEGAL_BIT[Kind.REDUCE]
-        )
-        return torch.where(self._labels == 0, opening, bits)
+        # After a word as after a constituent.
+        last = torch.where(label == self._top, int(Kind.OPEN), int(Kind.SHIFT))
+        bits = self._legal_actions.after_each(last, self._labels)
+        return torch.where(self._labels == 0, self._legal_actions.at_start(bits), bits)
 
     def _innermost(self, rows: Tensor) -> Tensor:
         """The place of the innermost open label."""
@@ -128,10 +127,10 @@ class CopiedStacks:
     def advance(self, columns: Tensor, words: Tensor) -> None:
         """Shift, open and close."""
         network = self._network
-        shifts = (columns == WORD).nonzero().squeeze(1)
-        opens = (columns >= FIRST_OPEN).nonzero().squeeze(1)
-        closes = (columns == CLOSE).nonzero().squeeze(1)
-        labels = columns[opens] - FIRST_OPEN
+        shifts = (columns == Column.WORD).nonzero().squeeze(1)
+        opens = (columns >= Column.FIRST_OPEN).nonzero().squeeze(1)
+        closes = (columns == Column.CLOSE).nonzero().squeeze(1)
+        labels = columns[opens] - Column.FIRST_OPEN
         vectors = [
             network.word_embedding.weight[words[shifts]],
             network.label_embedding.weight[labels],

@@ -17,11 +17,9 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor
 
-from gardenpath.eval.search.protocol import END, FIRST_ACTION, WORD
+from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.work import Work
-
-CLOSE, FIRST_OPEN = FIRST_ACTION, FIRST_ACTION + 1
 
 # The column of hypotheses that do nothing.
 STAY = -1
@@ -130,7 +128,8 @@ class PeerSearch:
             if not beam.is_alive.any():
                 break
             scores = self._scores(beam, words, is_end)
-            done = torch.where(is_end.unsqueeze(1), scores[..., END], scores[..., WORD])
+            end, word = scores[..., Column.END], scores[..., Column.WORD]
+            done = torch.where(is_end.unsqueeze(1), end, word)
             score, place = self._compete(scores, done)
             admitted = self._admitted(scores, done, score, place)
             completed.append(_completed(beam, admitted))
@@ -138,7 +137,7 @@ class PeerSearch:
             is_full = (count >= self._settings.action_beam).unsqueeze(1)
             beam = self._advance(beam, scores, score.masked_fill(is_full, -torch.inf), place)
         beam = _best(completed, len(words), self._settings.word_beam)
-        columns = torch.where(beam.is_alive & ~is_end.unsqueeze(1), WORD, STAY)
+        columns = torch.where(beam.is_alive & ~is_end.unsqueeze(1), int(Column.WORD), STAY)
         beam.memories.advance(columns.flatten(), words.repeat_interleave(beam.score.shape[1]))
         return beam
 
@@ -153,17 +152,17 @@ class PeerSearch:
         settings = self._settings
         closed = (beam.depth >= settings.max_open) | (beam.opened >= settings.max_consecutive)
         closed = closed | is_end.unsqueeze(1)
-        scores[..., FIRST_OPEN:].masked_fill_(closed.unsqueeze(2), -torch.inf)
+        scores[..., Column.FIRST_OPEN :].masked_fill_(closed.unsqueeze(2), -torch.inf)
         return scores
 
     def _compete(self, scores: Tensor, done: Tensor) -> tuple[Tensor, Tensor]:
         """Scores and places of the best successors, those that generate the word behind others."""
-        pool = torch.cat([scores[..., FIRST_ACTION:].flatten(1), done], dim=1)
+        pool = torch.cat([scores[..., Column.CLOSE :].flatten(1), done], dim=1)
         return pool.topk(min(self._settings.action_beam, pool.shape[1]), dim=1)
 
     def _admitted(self, scores: Tensor, done: Tensor, score: Tensor, place: Tensor) -> Tensor:
         """``(groups, width)`` scores of those that leave the action beam; fast-track helps."""
-        own = place - scores[..., FIRST_ACTION:].flatten(1).shape[1]
+        own = place - scores[..., Column.CLOSE :].flatten(1).shape[1]
         score = score.masked_fill(own < 0, -torch.inf)
         nothing = torch.full_like(done, -torch.inf)
         admitted = nothing.scatter_reduce(1, own.clamp(min=0), score, "amax")
@@ -173,19 +172,19 @@ class PeerSearch:
 
     def _advance(self, beam: _Beam, scores: Tensor, score: Tensor, place: Tensor) -> _Beam:
         """The actions among the best, each with a copy of its parent's memory."""
-        actions = scores.shape[2] - FIRST_ACTION
+        actions = scores.shape[2] - Column.CLOSE
         score = score.masked_fill(place >= scores.shape[1] * actions, -torch.inf)
         width = max(int((score > -torch.inf).sum(1).max()), 1)
         score, order = score.topk(width, dim=1)
         # A word's place, where the beam is not full of actions, may stand for any parent.
         place = place.gather(1, order).masked_fill(score == -torch.inf, 0)
         beam = beam.pick(place // actions, score)
-        column = (place % actions + FIRST_ACTION).masked_fill(~beam.is_alive, STAY)
+        column = (place % actions + Column.CLOSE).masked_fill(~beam.is_alive, STAY)
         beam.memories.advance(column.flatten(), torch.zeros_like(column).flatten())
         self.work.expanded += int(beam.is_alive.sum())
         self.work.steps += 1
-        opens = (column >= FIRST_OPEN).long()
-        depth = beam.depth + opens - (column == CLOSE).long()
+        opens = (column >= Column.FIRST_OPEN).long()
+        depth = beam.depth + opens - (column == Column.CLOSE).long()
         return _Beam(score, depth, beam.opened + opens, beam.memories)
 
 

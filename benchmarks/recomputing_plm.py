@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.peer_search import CLOSE, FIRST_OPEN, STAY, Begin
+from benchmarks.peer_search import STAY, Begin
+from gardenpath.data.trees.actions import Column
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
-from gardenpath.eval.search.protocol import WORD
 from gardenpath.models.plm.plm import PlmNetwork
 
 # How many symbols pass through the network at a time, so that memory stays within bounds.
@@ -86,8 +86,9 @@ class RecomputedPrefixes:
     def advance(self, columns: Tensor, words: Tensor) -> None:
         """Append symbols."""
         closing = self._network.vocabulary_size
-        brackets = torch.where(columns == CLOSE, closing, columns - FIRST_OPEN + closing + 1)
-        new = torch.where(columns == WORD, words, brackets)
+        opening = columns - Column.FIRST_OPEN + closing + 1
+        brackets = torch.where(columns == Column.CLOSE, closing, opening)
+        new = torch.where(columns == Column.WORD, words, brackets)
         if int(self._length.max()) == self._symbols.shape[1]:
             self._symbols = _padded(self._symbols, self._symbols.shape[1] + 16)
         rows = (columns != STAY).nonzero().squeeze(1)

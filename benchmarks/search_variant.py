@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
 import time
@@ -38,6 +37,7 @@ from gardenpath.models.rnng.rnng import RnngNetwork
 from gardenpath.models.rnng.rnng_family import RnngSettings
 from gardenpath.models.rnng.rnng_search import RnngSearch
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.units import bits
 
 Corpus = Literal["toy", "ptb_sample"]
 Words = Sequence[str]
@@ -209,7 +209,7 @@ def measure(variant: Variant) -> dict[str, Any]:
         "speed": words / duration,
         "memory": memory,
         **{name: (count - before[name]) / words for name, count in asdict(work).items()},
-        "bits": -sum(map(sum, log_probs)) / words / math.log(2),
+        "bits": bits(sum(map(sum, log_probs)) / words),
     }
     if variant.counts_operations:
         result["operations"] = operations_per_word(search, sentences)
@@ -225,7 +225,7 @@ def _difference(
     ours = Variant(model=variant.model, corpus=variant.corpus, changes=variant.changes)
     found = make_search(ours, model)[0](sentences)
     pairs = zip(found, expected, strict=True)
-    return max(float(np.abs(np.subtract(a, b)).max()) for a, b in pairs) / math.log(2)
+    return bits(-max(float(np.abs(np.subtract(a, b)).max()) for a, b in pairs))
 
 
 def operations_per_word(search: Search, sentences: Sequence[Words]) -> float:

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.stack_plan import StackPlan
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.raw_split import IntArray
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.vocabulary import PAD_ID
 from gardenpath.models.rnng.composition import LstmComposition
@@ -25,7 +25,7 @@ _PADDING = -1
 class StepwiseBatch:
     """Padded words, actions and legal bits, and the largest stack."""
 
-    def __init__(self, split: EncodedSplit, plan: StackPlan, sentences: IntArray) -> None:
+    def __init__(self, split: EncodedSplit, plan: StackPlan, sentences: Ints) -> None:
         words = [torch.from_numpy(split.sentence(n).astype("int64")) for n in sentences]
         actions = [
             torch.from_numpy(

@@ -31,10 +31,10 @@ from rich.table import Table
 from benchmarks.memory import in_own_process, peak_gb
 from benchmarks.operators import Loss, flops, launches, matmul_rate, share_in_products
 from benchmarks.stepwise_rnng import StepwiseBatch, StepwiseRnng
+from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.stack_plan import plan_stacks
 from gardenpath.data.batches.tree_batches import tree_collate
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.raw_split import IntArray
 from gardenpath.data.preparation import Preparation
 from gardenpath.data.readers.base import Reader
 from gardenpath.data.readers.nltk_corpora import PennTreebankSample
@@ -178,11 +178,11 @@ def _stepwise_loss(stepwise: StepwiseRnng, batch: StepwiseBatch) -> Loss:
     return lambda: -stepwise.log_prob(batch) / events
 
 
-def _action_count(split: EncodedSplit, numbers: IntArray) -> int:
+def _action_count(split: EncodedSplit, numbers: Ints) -> int:
     return int(np.diff(split.action_offsets)[numbers].sum())
 
 
-def _planning_seconds(collate: Callable[[IntArray], Any], members: list[IntArray]) -> float:
+def _planning_seconds(collate: Callable[[Ints], Any], members: list[Ints]) -> float:
     begin = time.perf_counter()
     for numbers in members:
         collate(numbers)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gardenpath.data.batches.stack_plan import Strategy
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_words
 from gardenpath.data.encoding.raw_split import Inventory, collect
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.trees.actions import Action, in_order, top_down
+from gardenpath.data.trees.actions import Action, Strategy, in_order, top_down
 from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.trees.tree import Tree
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gardenpath.data.arrays import Words
 from gardenpath.store.files import write_json
 
-Words = tuple[str, ...]
 # For each word the best partial parses, with their posterior shares.
 Parses = list[list[tuple[float, str]]]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gardenpath.data.batches.batch_loader import TokenBatch
+from gardenpath.units import perplexity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ class Totals:
     @property
     def perplexity(self) -> float:
         """Per word, the end of each sentence counting as one."""
-        return _exp(self.loss)
+        return perplexity_of(self.loss)
 
     @property
     def perplexity_without_end(self) -> float:
         """Per word, the end of sentences left out of sum and count."""
         without = sum(value for kind, value in self.log_prob.items() if kind != "end")
-        return _exp(-without / self.words)
+        return perplexity_of(-without / self.words)
 
     @property
     def is_joint(self) -> bool:
@@ -93,7 +93,3 @@ class Totals:
             "perplexity": self.perplexity,
             "perplexity_without_end": self.perplexity_without_end,
         }
-
-
-def _exp(value: float) -> float:
-    return math.exp(value) if value < 700.0 else math.inf

@@ -340,9 +340,7 @@ def find(
             "'python train.py', or name another folder (run=)"
         )
     store = _store(cache)
-    return Runs(
-        Run(folder.path, device=device, search=search, store=store) for folder in folders
-    )
+    return Runs(Run(folder.path, device=device, search=search, store=store) for folder in folders)
 
 
 def _first_call_of(on_words: OnWords) -> OnWords:

@@ -117,9 +117,7 @@ def suite_tables(
 
 def _measures(model: Measured, suite: Suite) -> list[dict[str, object]]:
     """Local and global surprisal and SLOR of every sentence."""
-    found = sentence_measures(
-        suite, model.surprisal_bits, unigram_log_prob=model.unigram_log_prob
-    )
+    found = sentence_measures(suite, model.surprisal_bits, unigram_log_prob=model.unigram_log_prob)
     who = {
         **asdict(model.name), "suite": suite.name, "class": suite.kind, "modifier": suite.modifier
     }  # fmt: skip

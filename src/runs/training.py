@@ -53,9 +53,7 @@ def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
 def _train(settings: TrainSettings) -> Metrics:
     folder = RunFolder(Path(settings.run_dir))
     config = plain(settings)
-    with claim(
-        folder, config, resume=settings.resume, overwrite=settings.overwrite
-    ) as claimed:
+    with claim(folder, config, resume=settings.resume, overwrite=settings.overwrite) as claimed:
         if claimed.is_done:
             return folder.result()
         preparation = settings.data.preparation()
@@ -122,7 +120,5 @@ def _train_network(
             folder=folder,
             settings=settings.trainer,
             resume=settings.resume,
-            loggers=make_loggers(
-                settings.logger, folder=folder.path, config=plain(settings)
-            ),
+            loggers=make_loggers(settings.logger, folder=folder.path, config=plain(settings)),
         )

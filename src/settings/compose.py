@@ -102,9 +102,7 @@ def _train_nodes() -> Iterable[tuple[str, str, Any]]:
 
 def _own_defaults(root: type) -> dict[str, Any]:
     """The defaults of a root without those of its groups, which have nodes of their own."""
-    return {
-        name: value for name, value in defaults(root).items() if not isinstance(value, dict)
-    }
+    return {name: value for name, value in defaults(root).items() if not isinstance(value, dict)}
 
 
 def composed(source: Source, overrides: Sequence[str]) -> DictConfig:
@@ -122,9 +120,7 @@ def groups_of(source: Source) -> frozenset[str]:
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
-        found = loader.compute_defaults_list(
-            source.config_name, source.search_path, RunMode.RUN
-        )
+        found = loader.compute_defaults_list(source.config_name, source.search_path, RunMode.RUN)
         return frozenset(name for name in found.overrides.known_choices if "/" not in name)
 
 
@@ -161,4 +157,3 @@ def load_settings(script: Script, overrides: Sequence[str] = ()) -> Root:
     from gardenpath.settings.command_line import CommandLine
 
     return CommandLine(Source(script), list(overrides)).settings()
-

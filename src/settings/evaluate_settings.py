@@ -138,13 +138,7 @@ class CorpusTask:
 
 
 Task = (
-    PerplexityTask
-    | SurprisalTask
-    | ParseTask
-    | SuiteTask
-    | SuitesTask
-    | RescoreTask
-    | CorpusTask
+    PerplexityTask | SurprisalTask | ParseTask | SuiteTask | SuitesTask | RescoreTask | CorpusTask
 )
 
 TASKS: Mapping[str, type[Task]] = {

@@ -80,9 +80,7 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _parsed(
-    run: Run, given: GivenText | None, place: Path, task: ParseTask
-) -> dict[str, object]:
+def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> dict[str, object]:
     """Parse with one run; ``place`` is how the names of its files begin."""
     sentences = _sentences(run, given, task)
     words = [one.words for one in sentences]
@@ -142,7 +140,5 @@ def _score(
 def _show_convergence(run: Run, sentences: Sequence[Words]) -> None:
     if not isinstance(run.search, WordSync):
         return
-    rows = convergence(
-        lambda wider: run.scorer(search=wider).word_log_probs(sentences), run.search
-    )
+    rows = convergence(lambda wider: run.scorer(search=wider).word_log_probs(sentences), run.search)
     console.print(convergence_table(rows))

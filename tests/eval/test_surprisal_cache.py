@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.surprisal_cache import ScoredSentences, Words, cache_path, load, save
+from gardenpath.data.arrays import Words
+from gardenpath.eval.surprisal_cache import ScoredSentences, cache_path, load, save
 
 A, B, C = ("the", "cat"), ("the", "dog"), ("a", '"')
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gardenpath.data.batches.stack_plan import Strategy
+from gardenpath.data.trees.actions import Strategy
 from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.eval.search.expansion import BeamExpansion

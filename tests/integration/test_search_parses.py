@@ -12,19 +12,20 @@ import numpy as np
 import pytest
 import torch
 
-from gardenpath.data.batches.stack_plan import Strategy
-from gardenpath.data.trees.actions import Action, from_in_order, from_top_down
+from gardenpath.data.arrays import Floats
+from gardenpath.data.trees.actions import Action, Strategy
 from gardenpath.data.trees.brackets import escape, parse_tree
 from gardenpath.data.trees.tree import Open, Tree, Word
 from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.eval.parsing.bracketing import Conventions, bracketing
-from gardenpath.eval.parsing.diagnostics import Floats, best_parse_mass, best_shares_of, convergence
+from gardenpath.eval.parsing.diagnostics import best_parse_mass, best_shares_of, convergence
 from gardenpath.eval.parsing.parses import k_best, partial_parses, starts_of
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import Particle, WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.models.rnng.rnng import RnngNetwork
+from tests.data.derivations import rebuild
 from tests.eval.search.exhaustive import derivations
 from tests.integration.searching import (
     as_searched,
@@ -94,10 +95,9 @@ def written(actions: Sequence[Action], strategy: Strategy) -> str:
 @MODELS
 def test_shares_are_joint_probabilities_over_their_sum(name: str) -> None:
     vocabulary, strategy, result = everything(name)
-    build = from_in_order if strategy == "in_order" else from_top_down
     expected: dict[Tree, float] = defaultdict(float)
     for prob, actions in enumerated(name)[-1]:
-        expected[build(actions)] += prob
+        expected[rebuild(actions, strategy)] += prob
     total = sum(expected.values())
     found = k_best(result, WORDS, labels=vocabulary.labels, strategy=strategy, k=1000)
     assert len(found) == len(expected)

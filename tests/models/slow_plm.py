@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gardenpath.data.trees.actions import Action, Kind, ParserState, kind_of, legal_top_down
+from gardenpath.data.trees.actions import Action, Kind, kind_of
+from gardenpath.data.trees.legality import ParserState, legal_top_down
 from gardenpath.data.trees.tree import Close, Open, Word
 from gardenpath.data.words.vocabulary import BEGIN_ID, Vocabulary
 from gardenpath.models.plm.plm import PlmNetwork

@@ -9,14 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gardenpath.data.trees.actions import (
-    Action,
-    Kind,
-    ParserState,
-    kind_of,
-    legal_in_order,
-    legal_top_down,
-)
+from gardenpath.data.trees.actions import Action, Kind, kind_of
+from gardenpath.data.trees.legality import RULES, ParserState
 from gardenpath.data.trees.tree import Close, Open, Word
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.rnng.attention_composition import AttentionComposition
@@ -77,7 +71,7 @@ class StepwiseRnng:
     def _action_log_prob(self, output: Tensor, action: Action, state: ParserState) -> Tensor:
         network = self._network
         in_order = network.strategy == "in_order"
-        legal = (legal_in_order if in_order else legal_top_down)(state)
+        legal = RULES[network.strategy](state)
         order = [Kind.SHIFT, Kind.REDUCE, *([Kind.FINISH] if in_order else [])]
         kinds = order + [Kind.OPEN] * len(self._vocabulary.labels)
         scores = network.action_output(output)

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.data.batches.tensor_batch import TensorBatch
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.raw_split import IntArray
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 
 # Sentences are shuffled, and then sorted by length within pools of this many batches: lengths in
@@ -39,7 +39,7 @@ class TokenBatch(TensorBatch):
     is_end: Tensor
 
 
-def token_batch(split: EncodedSplit, sentences: IntArray) -> TokenBatch:
+def token_batch(split: EncodedSplit, sentences: Ints) -> TokenBatch:
     """Collate sentences, given by number; without a loop over them."""
     lengths = split.lengths[sentences]
     columns = np.arange(int(lengths.max()) + 1)
@@ -65,8 +65,8 @@ def token_batch(split: EncodedSplit, sentences: IntArray) -> TokenBatch:
 
 
 def plan_batches(
-    lengths: IntArray, settings: BatchSettings, *, shuffle_seed: tuple[int, int] | None
-) -> list[IntArray]:
+    lengths: Ints, settings: BatchSettings, *, shuffle_seed: tuple[int, int] | None
+) -> list[Ints]:
     """Group sentences, by number, into batches.
 
     With a ``shuffle_seed`` (seed and epoch) sentences are drawn in random order; without one the
@@ -78,7 +78,7 @@ def plan_batches(
     generator = np.random.default_rng(shuffle_seed)
     order = generator.permutation(len(lengths))
     pool = settings.max_sentences * _POOL_BATCHES
-    batches: list[IntArray] = []
+    batches: list[Ints] = []
     for begin in range(0, len(order), pool):
         members = order[begin : begin + pool]
         by_length = members[np.argsort(lengths[members], kind="stable")]
@@ -86,7 +86,7 @@ def plan_batches(
     return [batches[number] for number in generator.permutation(len(batches))]
 
 
-def _pack(order: IntArray, lengths: IntArray, settings: BatchSettings) -> list[IntArray]:
+def _pack(order: Ints, lengths: Ints, settings: BatchSettings) -> list[Ints]:
     """Fill batches in the given order of rising lengths until one budget is reached."""
     batches = []
     begin = 0
@@ -102,7 +102,7 @@ def _pack(order: IntArray, lengths: IntArray, settings: BatchSettings) -> list[I
 
 
 Batch = TypeVar("Batch")
-Collate = Callable[[IntArray], Batch]
+Collate = Callable[[Ints], Batch]
 
 
 class BatchLoader(Generic[Batch]):
@@ -115,7 +115,7 @@ class BatchLoader(Generic[Batch]):
 
     def __init__(
         self,
-        lengths: IntArray,
+        lengths: Ints,
         *,
         collate: Collate[Batch],
         settings: BatchSettings,
@@ -160,7 +160,7 @@ class BatchLoader(Generic[Batch]):
         """Go on after the batches that were given out before."""
         self._resume_after = (state["epoch"], state["batches"])
 
-    def _plan(self, epoch: int) -> list[IntArray]:
+    def _plan(self, epoch: int) -> list[Ints]:
         seed = None if self._shuffle_seed is None else (self._shuffle_seed, epoch)
         batches = plan_batches(self._lengths, self._settings, shuffle_seed=seed)
         if seed is not None:
@@ -170,7 +170,7 @@ class BatchLoader(Generic[Batch]):
             batches = batches + list(itertools.islice(itertools.cycle(batches), missing))
         return batches[self._shard :: self._shards]
 
-    def _load(self, plan: list[IntArray]) -> Iterator[Batch]:
+    def _load(self, plan: list[Ints]) -> Iterator[Batch]:
         if self._settings.workers == 0:
             yield from map(self._collate, plan)
             return
@@ -185,7 +185,7 @@ class BatchLoader(Generic[Batch]):
 class _Collated(Dataset[Batch]):
     """A plan of batches as a map-style data set, for worker processes."""
 
-    def __init__(self, collate: Collate[Batch], plan: list[IntArray]) -> None:
+    def __init__(self, collate: Collate[Batch], plan: list[Ints]) -> None:
         self._collate = collate
         self._plan = plan
 

@@ -14,50 +14,54 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.tensor_batch import TensorBatch
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.raw_split import IntArray
-from gardenpath.data.trees.actions import Kind
+from gardenpath.data.trees.actions import Kind, Strategy
+from gardenpath.data.trees.legality import LEGAL, MOST_OPEN, NO_ACTION_YET
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
+
+# Brackets are written in this order.
+BRACKET_STRATEGY: Strategy = "top_down"
 
 
 @dataclass(frozen=True, slots=True)
 class BracketBatch(TensorBatch):
     """Linearised trees; all ``(sentences, length)`` but the two counts.
 
-    ``targets[:, t]`` is to be predicted from ``inputs[:, : t + 1]``. ``may_close`` says whether a
-    closing bracket may come next; at the first position only an opening one may. ``open_at`` is
-    the position, among the inputs, of the innermost open bracket; zero where none is open.
+    ``targets[:, t]`` is to be predicted from ``inputs[:, : t + 1]``. ``legal`` has the bits
+    (:data:`LEGAL_BIT`) of the kinds of symbols that may come next. ``open_at`` is the position,
+    among the inputs, of the innermost open bracket; zero if none is open.
     """
 
     inputs: Tensor
     targets: Tensor
     is_symbol: Tensor
     is_word: Tensor
-    may_close: Tensor
+    legal: Tensor
     open_at: Tensor
     words: Tensor
     sentences: Tensor
 
 
-def bracket_collate(
-    split: EncodedSplit, *, vocabulary_size: int
-) -> Callable[[IntArray], BracketBatch]:
+def bracket_collate(split: EncodedSplit, *, vocabulary_size: int) -> Callable[[Ints], BracketBatch]:
     """Linearise a split once; the result makes batches of its sentences, given by number."""
     actions = np.asarray(split.actions, dtype=np.int64)
     offsets = np.asarray(split.action_offsets)
     symbols = symbols_of(split, vocabulary_size)
     innermost = innermost_open(actions)
+    legal_first = int(LEGAL[BRACKET_STRATEGY][NO_ACTION_YET, 0])
+    legal_after = _legal_after(actions)
     words = np.add.reduceat(split.starts_word, split.offsets[:-1], dtype=np.int64)
 
-    def collate(sentences: IntArray) -> BracketBatch:
+    def collate(sentences: Ints) -> BracketBatch:
         lengths = offsets[sentences + 1] - offsets[sentences]
         columns = np.arange(int(lengths.max()))
         is_symbol = columns < lengths[:, None]
         places = (offsets[sentences][:, None] + columns)[is_symbol]
         starts = np.repeat(offsets[sentences], lengths)
 
-        def padded(values: IntArray, padding: int) -> IntArray:
+        def padded(values: Ints, padding: int) -> Ints:
             result = np.full(is_symbol.shape, padding, dtype=np.int64)
             result[is_symbol] = values
             return result
@@ -65,13 +69,12 @@ def bracket_collate(
         targets = padded(symbols[places], PAD_ID)
         # Position t + 1 of the inputs holds symbol t.
         relative = np.where(innermost[places] >= 0, innermost[places] - starts + 1, 0)
-        last = padded(actions[places], int(Kind.SHIFT))
         return BracketBatch(
             inputs=_shifted(targets, BEGIN_ID),
             targets=torch.from_numpy(targets),
             is_symbol=torch.from_numpy(is_symbol),
             is_word=torch.from_numpy(is_symbol & (targets < vocabulary_size)),
-            may_close=_shifted(last, int(Kind.OPEN)) < Kind.OPEN,
+            legal=_shifted(padded(legal_after[places], 0), legal_first),
             open_at=_shifted(padded(relative, 0), 0),
             words=torch.tensor(words[sentences].sum()),
             sentences=torch.tensor(len(sentences)),
@@ -80,7 +83,7 @@ def bracket_collate(
     return collate
 
 
-def symbols_of(split: EncodedSplit, vocabulary_size: int) -> IntArray:
+def symbols_of(split: EncodedSplit, vocabulary_size: int) -> Ints:
     """The symbols of all sentences, one for each action."""
     actions = np.asarray(split.actions, dtype=np.int64)
     symbols = vocabulary_size + actions - int(Kind.OPEN) + 1
@@ -89,13 +92,12 @@ def symbols_of(split: EncodedSplit, vocabulary_size: int) -> IntArray:
     return symbols
 
 
-def innermost_open(actions: IntArray) -> IntArray:
+def innermost_open(actions: Ints) -> Ints:
     """For each top-down action, the place of the innermost NT that is open after it; else -1.
 
     It is the last NT so far that led to the same depth.
     """
-    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
-    depth = np.cumsum(change)
+    depth = _depth_after(actions)
     place = np.arange(len(actions))
     order = np.lexsort((place, depth))
     opened = np.where(actions >= Kind.OPEN, place, -1)[order]
@@ -109,7 +111,21 @@ def innermost_open(actions: IntArray) -> IntArray:
     return result
 
 
-def _shifted(values: IntArray, first: int) -> Tensor:
+def _depth_after(actions: Ints) -> Ints:
+    """How many constituents are open after each action; sentences end with none."""
+    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
+    depth: Ints = np.cumsum(change)
+    return depth
+
+
+def _legal_after(actions: Ints) -> Ints:
+    """The bits of the kinds that may come after each top-down action."""
+    opened = np.minimum(_depth_after(actions), MOST_OPEN)
+    bits: Ints = LEGAL[BRACKET_STRATEGY][np.minimum(actions, Kind.OPEN), opened]
+    return bits
+
+
+def _shifted(values: Ints, first: int) -> Tensor:
     """What stands one position earlier."""
     result = np.empty_like(values)
     result[:, 0] = first

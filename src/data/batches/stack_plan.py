@@ -19,22 +19,16 @@ popped, the label pushed, and the child pushed again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from gardenpath.data.arrays import Bools, Ints
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.raw_split import IntArray
-from gardenpath.data.trees.actions import Kind
-
-Strategy = Literal["top_down", "in_order"]
+from gardenpath.data.trees.actions import Kind, Strategy
+from gardenpath.data.trees.legality import LEGAL, MOST_OPEN, NO_ACTION_YET
 
 # Kinds of stack elements.
 START, WORD, LABEL, CONSTITUENT = range(4)
-
-# Bits of ``legal``, one for each kind of action.
-LEGAL_BIT = {kind: 1 << int(kind) for kind in Kind}
 
 # Bounds the size of the stacks that are simulated in step.
 _CHUNK = 4096
@@ -53,24 +47,24 @@ class StackPlan:
     forward chain's cell.
     """
 
-    element_offsets: IntArray
-    kind: IntArray
-    item: IntArray
-    below: IntArray
-    depth: IntArray
-    action_offsets: IntArray
-    action: IntArray
-    top: IntArray
-    legal: IntArray
-    constituent_offsets: IntArray
-    label: IntArray
-    size: IntArray
-    level: IntArray
-    back_level: IntArray
-    child_offsets: IntArray
-    child_kind: IntArray
-    child_item: IntArray
-    child_level: IntArray
+    element_offsets: Ints
+    kind: Ints
+    item: Ints
+    below: Ints
+    depth: Ints
+    action_offsets: Ints
+    action: Ints
+    top: Ints
+    legal: Ints
+    constituent_offsets: Ints
+    label: Ints
+    size: Ints
+    level: Ints
+    back_level: Ints
+    child_offsets: Ints
+    child_kind: Ints
+    child_item: Ints
+    child_level: Ints
 
 
 def plan_stacks(split: EncodedSplit, strategy: Strategy) -> StackPlan:
@@ -83,7 +77,7 @@ def plan_stacks(split: EncodedSplit, strategy: Strategy) -> StackPlan:
     return recorder.finish()
 
 
-def actions_for(split: EncodedSplit, strategy: Strategy) -> tuple[IntArray, IntArray]:
+def actions_for(split: EncodedSplit, strategy: Strategy) -> tuple[Ints, Ints]:
     """The action ids of all sentences in the order of a strategy, and the sentence offsets."""
     actions = np.asarray(split.actions, dtype=np.int64)
     offsets = np.asarray(split.action_offsets)
@@ -92,7 +86,7 @@ def actions_for(split: EncodedSplit, strategy: Strategy) -> tuple[IntArray, IntA
     return _to_in_order(actions, offsets)
 
 
-def _to_in_order(actions: IntArray, offsets: IntArray) -> tuple[IntArray, IntArray]:
+def _to_in_order(actions: Ints, offsets: Ints) -> tuple[Ints, Ints]:
     """Move each NT behind its first child, and end each sentence with FINISH.
 
     A constituent ends where the running count of NT minus REDUCE falls below its own; so one sort
@@ -122,9 +116,7 @@ def _to_in_order(actions: IntArray, offsets: IntArray) -> tuple[IntArray, IntArr
     return everything[order], offsets + np.arange(count + 1)
 
 
-def _matching_close(
-    is_open: npt.NDArray[np.bool_], is_close: npt.NDArray[np.bool_], depth_after: IntArray
-) -> IntArray:
+def _matching_close(is_open: Bools, is_close: Bools, depth_after: Ints) -> Ints:
     """For each NT the place of its REDUCE: the next place at which the depth falls below it."""
     opens, closes = np.flatnonzero(is_open), np.flatnonzero(is_close)
     # Sorted by depth, and by place within a depth, NTs and REDUCEs alternate in pairs.
@@ -138,10 +130,10 @@ def _matching_close(
 class _Recorder:
     """Arrays that simulations write into, sized from the actions alone."""
 
-    def __init__(self, actions: IntArray, offsets: IntArray, strategy: Strategy) -> None:
-        def per_sentence(marks: npt.NDArray[np.bool_]) -> IntArray:
+    def __init__(self, actions: Ints, offsets: Ints, strategy: Strategy) -> None:
+        def per_sentence(marks: Bools) -> Ints:
             total = np.concatenate([[0], np.cumsum(marks)])
-            counts: IntArray = total[offsets[1:]] - total[offsets[:-1]]
+            counts: Ints = total[offsets[1:]] - total[offsets[:-1]]
             return counts
 
         words = per_sentence(actions == Kind.SHIFT)
@@ -186,18 +178,18 @@ class _Recorder:
         )
 
 
-def _offsets(counts: IntArray) -> IntArray:
+def _offsets(counts: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(counts)])
 
 
-def _zeros(offsets: IntArray, count: int) -> list[IntArray]:
+def _zeros(offsets: Ints, count: int) -> list[Ints]:
     return [np.zeros(int(offsets[-1]), dtype=np.int64) for _ in range(count)]
 
 
 class _Simulation:
     """The stacks of several sentences, advanced together, one action at a time."""
 
-    def __init__(self, recorder: _Recorder, sentences: IntArray, strategy: Strategy) -> None:
+    def __init__(self, recorder: _Recorder, sentences: Ints, strategy: Strategy) -> None:
         self._out = recorder
         self._sentences = sentences
         self._in_order = strategy == "in_order"
@@ -217,7 +209,8 @@ class _Simulation:
         self._constituents = np.zeros(count, dtype=np.int64)
         self._words = np.zeros(count, dtype=np.int64)
         self._attached = np.zeros(count, dtype=np.int64)
-        self._last = np.full(count, -1)
+        self._last = np.full(count, NO_ACTION_YET)
+        self._legal_after = LEGAL[strategy]
         # In-order: the complete element on top that has no parent yet, as (kind, item, level).
         self._pending = np.zeros((3, count), dtype=np.int64)
         self._has_pending = np.zeros(count, dtype=bool)
@@ -237,34 +230,17 @@ class _Simulation:
             self._open(rows[is_open], actions[is_open] - Kind.OPEN)
             self._last[rows] = np.minimum(actions, Kind.OPEN)
 
-    def _legal(self, rows: IntArray) -> IntArray:
-        """The rules of :func:`legal_top_down` and ``legal_in_order``."""
-        last, opened = self._last[rows], self._opened[rows]
-        begins, after_open = last == -1, last == Kind.OPEN
-        if self._in_order:
-            shift = begins | (opened > 0)
-            reduce = opened > 0
-            opening = ~begins & ~after_open
-            finish = (opened == 0) & (last == Kind.REDUCE)
-        else:
-            shift = ~begins
-            reduce = ~begins & ~after_open
-            opening = np.ones_like(begins)
-            finish = np.zeros_like(begins)
-        bits: IntArray = (
-            shift * LEGAL_BIT[Kind.SHIFT]
-            + reduce * LEGAL_BIT[Kind.REDUCE]
-            + finish * LEGAL_BIT[Kind.FINISH]
-            + opening * LEGAL_BIT[Kind.OPEN]
-        )
+    def _legal(self, rows: Ints) -> Ints:
+        opened = np.minimum(self._opened[rows], MOST_OPEN)
+        bits: Ints = self._legal_after[self._last[rows], opened]
         return bits
 
-    def _shift(self, rows: IntArray) -> None:
+    def _shift(self, rows: Ints) -> None:
         word = self._words[rows]
         self._words[rows] += 1
         self._complete(rows, WORD, word, np.zeros_like(word))
 
-    def _reduce(self, rows: IntArray) -> None:
+    def _reduce(self, rows: Ints) -> None:
         if self._in_order:
             self._settle(rows)
         self._opened[rows] -= 1
@@ -279,7 +255,7 @@ class _Simulation:
         self._height[rows] = self._open_at[rows, innermost]
         self._complete(rows, CONSTITUENT, number, level)
 
-    def _complete(self, rows: IntArray, kind: int, item: IntArray, level: IntArray) -> None:
+    def _complete(self, rows: Ints, kind: int, item: Ints, level: Ints) -> None:
         """Push a complete element, and see to it that it gets its parent."""
         if not self._in_order:
             self._push(rows, kind, item)
@@ -291,14 +267,14 @@ class _Simulation:
         self._has_pending[rows] = True
         self._pending[:, rows] = np.stack([np.full_like(item, kind), item, level])
 
-    def _settle(self, rows: IntArray) -> None:
+    def _settle(self, rows: Ints) -> None:
         """In-order: no label came on top of the pending element, so it belongs to the open one."""
         chosen = rows[self._has_pending[rows] & (self._opened[rows] > 0)]
         kind, item, level = self._pending[:, chosen]
         self._attach(chosen, kind, item, level)
         self._has_pending[chosen] = False
 
-    def _open(self, rows: IntArray, label: IntArray) -> None:
+    def _open(self, rows: Ints, label: Ints) -> None:
         number = self._constituents[rows]
         self._constituents[rows] += 1
         self._out.label[self._out.constituent_offsets[self._sentences[rows]] + number] = label
@@ -318,7 +294,7 @@ class _Simulation:
             self._attach(rows, kind, item, level)
             self._has_pending[rows] = False
 
-    def _push(self, rows: IntArray, kind: int | IntArray, item: IntArray) -> None:
+    def _push(self, rows: Ints, kind: int | Ints, item: Ints) -> None:
         height, element = self._height[rows], self._elements[rows]
         below = np.where(height > 0, self._stack[rows, np.maximum(height - 1, 0)], -1)
         where = self._out.element_offsets[self._sentences[rows]] + element
@@ -330,9 +306,7 @@ class _Simulation:
         self._height[rows] += 1
         self._elements[rows] += 1
 
-    def _attach(
-        self, rows: IntArray, kind: int | IntArray, item: IntArray, level: IntArray
-    ) -> None:
+    def _attach(self, rows: Ints, kind: int | Ints, item: Ints, level: Ints) -> None:
         """Make an element, complete at ``level``, the next child of the innermost constituent.
 
         Its forward cell needs the element and the cell before. The backward chain runs from the

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import Tensor
 
-from gardenpath.data.batches.stack_plan import CONSTITUENT, StackPlan, Strategy, plan_stacks
+from gardenpath.data.arrays import Ints
+from gardenpath.data.batches.stack_plan import CONSTITUENT, StackPlan, plan_stacks
 from gardenpath.data.batches.tree_batches import (
     Assembly,
     Sizes,
@@ -22,7 +23,7 @@ from gardenpath.data.batches.tree_batches import (
     level_sizes,
 )
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.raw_split import IntArray
+from gardenpath.data.trees.actions import Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,11 @@ class TimedTreeBatch(StackBatch):
 
 def timed_tree_collate(
     split: EncodedSplit, *, strategy: Strategy, label_count: int
-) -> Callable[[IntArray], TimedTreeBatch]:
+) -> Callable[[Ints], TimedTreeBatch]:
     """Plan a split once; the result makes batches of its sentences, given by number."""
     plan = levels_by_time(plan_stacks(split, strategy))
 
-    def collate(sentences: IntArray) -> TimedTreeBatch:
+    def collate(sentences: Ints) -> TimedTreeBatch:
         return _TimeAssembly(split, plan, sentences, label_count).batch()
 
     return collate
@@ -92,7 +93,7 @@ class _TimeAssembly(Assembly):
         )
 
 
-def _steps(moment: IntArray, position: IntArray, moments: int) -> tuple[Sizes, ...]:
+def _steps(moment: Ints, position: Ints, moments: int) -> tuple[Sizes, ...]:
     counts = np.zeros((moments, int(position.max(initial=0)) + 1), dtype=np.int64)
     np.add.at(counts, (moment, position), 1)
     return tuple(tuple(count for count in row if count) for row in counts.tolist())

@@ -11,23 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from gardenpath.data.arrays import Bools, Ints
 from gardenpath.data.batches.stack_plan import (
     CONSTITUENT,
     LABEL,
     START,
     WORD,
     StackPlan,
-    Strategy,
     plan_stacks,
 )
 from gardenpath.data.batches.tensor_batch import TensorBatch
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.raw_split import IntArray
-from gardenpath.data.trees.actions import Kind
+from gardenpath.data.trees.actions import Kind, Strategy
 
 Sizes = tuple[int, ...]
 
@@ -82,11 +80,11 @@ class TreeBatch(StackBatch):
 
 def tree_collate(
     split: EncodedSplit, *, strategy: Strategy, label_count: int
-) -> Callable[[IntArray], TreeBatch]:
+) -> Callable[[Ints], TreeBatch]:
     """Plan a split once; the result makes batches of its sentences, given by number."""
     plan = plan_stacks(split, strategy)
 
-    def collate(sentences: IntArray) -> TreeBatch:
+    def collate(sentences: Ints) -> TreeBatch:
         return _LevelAssembly(split, plan, sentences, label_count).batch()
 
     return collate
@@ -95,7 +93,7 @@ def tree_collate(
 class Gathered:
     """The rows of some sentences in a flat array, and the number of the sentence of each."""
 
-    def __init__(self, offsets: IntArray, sentences: IntArray) -> None:
+    def __init__(self, offsets: Ints, sentences: Ints) -> None:
         counts = offsets[sentences + 1] - offsets[sentences]
         self.starts = np.concatenate([[0], np.cumsum(counts)])
         self.owner = np.repeat(np.arange(len(sentences)), counts)
@@ -106,9 +104,9 @@ class Gathered:
         return len(self.rows)
 
     @property
-    def base(self) -> IntArray:
+    def base(self) -> Ints:
         """For each row, where its sentence begins in the batch."""
-        starts: IntArray = self.starts[self.owner]
+        starts: Ints = self.starts[self.owner]
         return starts
 
 
@@ -116,7 +114,7 @@ class Assembly:
     """Gathers and sorts the plans of the sentences of one batch."""
 
     def __init__(
-        self, split: EncodedSplit, plan: StackPlan, sentences: IntArray, label_count: int
+        self, split: EncodedSplit, plan: StackPlan, sentences: Ints, label_count: int
     ) -> None:
         self.plan = plan
         self.labels = label_count
@@ -149,7 +147,7 @@ class Assembly:
         ]
         return {**as_tensors(arrays), **self.counts, "stack_sizes": self.stack_sizes}
 
-    def child_vectors(self, first_constituent: int) -> IntArray:
+    def child_vectors(self, first_constituent: int) -> Ints:
         """The numbers of the children's vectors: word types, and constituents from a number on."""
         rows, owner = self.children.rows, self.children.owner
         kind, item = self.plan.child_kind[rows], self.plan.child_item[rows]
@@ -159,13 +157,13 @@ class Assembly:
         result[~is_word] = first_constituent + self._constituent(item, owner, ~is_word)
         return result
 
-    def _stack(self) -> dict[str, IntArray]:
+    def _stack(self) -> dict[str, Ints]:
         plan, rows, order = self.plan, self.elements.rows, self.element_order
         below = np.maximum(plan.below[rows], 0) + self.elements.base
         vector = self._vectors(plan.kind[rows], plan.item[rows], self.elements.owner)
         return {"stack_vector": vector[order], "stack_below": self.element_row[below[order]]}
 
-    def _vectors(self, kind: IntArray, item: IntArray, owner: IntArray) -> IntArray:
+    def _vectors(self, kind: Ints, item: Ints, owner: Ints) -> Ints:
         """The numbers of vectors: words, labels, constituents, start."""
         result = np.empty(len(kind), dtype=np.int64)
         labels = len(self.types)
@@ -177,20 +175,16 @@ class Assembly:
         result[kind == START] = constituents + len(self.constituents)
         return result
 
-    def _word_type(
-        self, item: IntArray, owner: IntArray, chosen: npt.NDArray[np.bool_]
-    ) -> IntArray:
-        types: IntArray = self.type_of_word[item[chosen] + self.words.starts[owner[chosen]]]
+    def _word_type(self, item: Ints, owner: Ints, chosen: Bools) -> Ints:
+        types: Ints = self.type_of_word[item[chosen] + self.words.starts[owner[chosen]]]
         return types
 
-    def _constituent(
-        self, item: IntArray, owner: IntArray, chosen: npt.NDArray[np.bool_]
-    ) -> IntArray:
+    def _constituent(self, item: Ints, owner: Ints, chosen: Bools) -> Ints:
         numbers = item[chosen] + self.constituents.starts[owner[chosen]]
-        rows: IntArray = self.constituent_row[numbers]
+        rows: Ints = self.constituent_row[numbers]
         return rows
 
-    def _outputs(self) -> dict[str, IntArray]:
+    def _outputs(self) -> dict[str, Ints]:
         plan, rows = self.plan, self.actions.rows
         action = plan.action[rows]
         top = plan.top[rows] + self.elements.starts[self.actions.owner]
@@ -239,13 +233,13 @@ class _LevelAssembly(Assembly):
 
     def _chain(
         self,
-        level: IntArray,
-        vector: IntArray,
-        label: IntArray,
-        is_begin: npt.NDArray[np.bool_],
+        level: Ints,
+        vector: Ints,
+        label: Ints,
+        is_begin: Bools,
         *,
         step: int,
-    ) -> tuple[IntArray, IntArray, IntArray]:
+    ) -> tuple[Ints, Ints, Ints]:
         """Vectors and previous cells of a chain, sorted by level, and the row of each child."""
         order = np.argsort(level, kind="stable")
         row = inverse(order)
@@ -254,18 +248,18 @@ class _LevelAssembly(Assembly):
         return vector[order], previous[order], row
 
 
-def as_tensors(arrays: dict[str, IntArray]) -> dict[str, Any]:
+def as_tensors(arrays: dict[str, Ints]) -> dict[str, Any]:
     """The same arrays for torch, sharing memory."""
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
-def inverse(order: IntArray) -> IntArray:
+def inverse(order: Ints) -> Ints:
     """The inverse of a permutation."""
     result = np.empty_like(order)
     result[order] = np.arange(len(order))
     return result
 
 
-def level_sizes(level: IntArray, count: int = 0) -> Sizes:
+def level_sizes(level: Ints, count: int = 0) -> Sizes:
     """How many rows each level has."""
     return tuple(np.bincount(level, minlength=count).tolist())

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from gardenpath.data.encoding.raw_split import IntArray, RawSplit
+from gardenpath.data.arrays import Bools, Ints, Tokens
+from gardenpath.data.encoding.raw_split import RawSplit
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
@@ -27,17 +27,17 @@ class EncodedSplit:
     each token, and empty where the corpus has no trees.
     """
 
-    tokens: npt.NDArray[np.int32]
-    starts_word: npt.NDArray[np.bool_]
-    offsets: IntArray
-    actions: npt.NDArray[np.int32]
-    action_offsets: IntArray
+    tokens: Tokens
+    starts_word: Bools
+    offsets: Ints
+    actions: Tokens
+    action_offsets: Ints
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
-    def lengths(self) -> IntArray:
+    def lengths(self) -> Ints:
         """Tokens per sentence."""
         return np.diff(self.offsets)
 
@@ -46,7 +46,7 @@ class EncodedSplit:
         """Words in all sentences; fewer than tokens where these are pieces."""
         return int(self.starts_word.sum())
 
-    def sentence(self, number: int) -> npt.NDArray[np.int32]:
+    def sentence(self, number: int) -> Tokens:
         """The tokens of one sentence."""
         return self.tokens[self.offsets[number] : self.offsets[number + 1]]
 
@@ -72,9 +72,7 @@ class EncodedSplit:
             ) from error
 
 
-def encode_words(
-    raw: RawSplit, *, elsewhere: IntArray, first: IntArray, label_ids: IntArray
-) -> EncodedSplit:
+def encode_words(raw: RawSplit, *, elsewhere: Ints, first: Ints, label_ids: Ints) -> EncodedSplit:
     """Renumber a split: word n becomes ``first[n]`` where it begins a sentence."""
     tokens = np.where(raw.is_first, first[raw.words], elsewhere[raw.words])
     return EncodedSplit(
@@ -87,7 +85,7 @@ def encode_words(
 
 
 def encode_pieces(
-    raw: RawSplit, *, pieces: Mapping[int, list[int]], label_ids: IntArray
+    raw: RawSplit, *, pieces: Mapping[int, list[int]], label_ids: Ints
 ) -> EncodedSplit:
     """Renumber a split: word n becomes the sequence ``pieces[n]``, each piece a SHIFT."""
     lengths = np.array([len(pieces[number]) for number in range(len(pieces))], dtype=np.int64)
@@ -110,7 +108,7 @@ def encode_pieces(
     )
 
 
-def _renumber_labels(actions: IntArray, label_ids: IntArray) -> npt.NDArray[np.int32]:
+def _renumber_labels(actions: Ints, label_ids: Ints) -> Tokens:
     result = actions.astype(np.int32)
     is_open = actions >= Kind.OPEN
     result[is_open] = Kind.OPEN + label_ids[actions[is_open] - Kind.OPEN]

@@ -13,13 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from gardenpath.data.arrays import Bools, Ints
 from gardenpath.data.sentence import Sentence
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.trees.tree import Open, Word
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -42,14 +40,14 @@ class Inventory:
 class RawSplit:
     """All sentences of a split: words, sentence ends, and actions (top-down) if it has trees."""
 
-    words: IntArray
-    offsets: IntArray
-    actions: IntArray
-    action_offsets: IntArray
+    words: Ints
+    offsets: Ints
+    actions: Ints
+    action_offsets: Ints
     sources: list[str]
 
     @property
-    def is_first(self) -> npt.NDArray[np.bool_]:
+    def is_first(self) -> Bools:
         """Marks the words that begin a sentence."""
         marks = np.zeros(len(self.words), dtype=bool)
         marks[self.offsets[:-1]] = True
@@ -92,5 +90,5 @@ def collect(sentences: Iterable[Sentence], words: Inventory, labels: Inventory) 
     )
 
 
-def _int_array(values: array[int]) -> IntArray:
+def _int_array(values: array[int]) -> Ints:
     return np.frombuffer(values, dtype=np.int64) if values else np.zeros(0, dtype=np.int64)

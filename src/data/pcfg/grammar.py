@@ -14,13 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from gardenpath.data.arrays import Floats
 from gardenpath.errors import GrammarError
-
-NATS_PER_BIT = math.log(2.0)
-
-Matrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ class Grammar:
         return tuple(sorted({rule.right[0] for rule in self._all_rules() if rule.is_lexical}))
 
     @cached_property
-    def expected_children(self) -> Matrix:
+    def expected_children(self) -> Floats:
         """``[A, B]``: how many children ``B`` one expansion of ``A`` has, on average."""
         matrix = np.zeros((len(self.categories), len(self.categories)))
         for rule in self._all_rules():
@@ -107,7 +103,7 @@ class Grammar:
         )
         return self._total_over_derivation(local)
 
-    def _total_over_derivation(self, per_category: Matrix) -> float:
+    def _total_over_derivation(self, per_category: Floats) -> float:
         identity = np.eye(len(self.categories))
         totals = np.linalg.solve(identity - self.expected_children, per_category)
         return float(totals[self.index[self.start]])

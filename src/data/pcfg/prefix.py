@@ -20,12 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from gardenpath.data.pcfg.grammar import NATS_PER_BIT, Grammar
-
-Array = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
+from gardenpath.data.arrays import Floats, Ints
+from gardenpath.data.pcfg.grammar import Grammar
+from gardenpath.units import bits
 
 # Bounds the memory of the two charts of one batch.
 _CHART_BYTES = 256 * 2**20
@@ -41,14 +39,14 @@ class _Binarised:
 
     size: int
     start: int
-    lexicon: dict[str, tuple[Indices, Array]]
-    left: Indices
-    right: Indices
-    probability: Array
-    parents: Indices  # the distinct parents of binary rules
-    first_of_parent: Indices  # where the rules of each of them begin
-    unary_closure: Array  # [from, to]: transposed, so that charts are multiplied from the left
-    left_corner_closure: Array
+    lexicon: dict[str, tuple[Ints, Floats]]
+    left: Ints
+    right: Ints
+    probability: Floats
+    parents: Ints  # the distinct parents of binary rules
+    first_of_parent: Ints  # where the rules of each of them begin
+    unary_closure: Floats  # [from, to]: transposed, so that charts are multiplied from the left
+    left_corner_closure: Floats
 
 
 class ExactModel:
@@ -57,7 +55,7 @@ class ExactModel:
     def __init__(self, grammar: Grammar) -> None:
         self._rules = _binarise(grammar)
 
-    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Array]:
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Log probability (nats) of each word given those before and, last, of the end.
 
         A word that the grammar excludes has minus infinity; after it there is no distribution any
@@ -66,21 +64,21 @@ class ExactModel:
         with np.errstate(invalid="ignore"):
             return [np.diff(log_prob) for log_prob in self.prefix_log_probs(sentences)]
 
-    def surprisal_bits(self, sentences: Sequence[Sequence[str]]) -> list[Array]:
+    def surprisal_bits(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """The same as surprisal: infinite for the first word that the grammar excludes."""
-        return [-log_prob / NATS_PER_BIT for log_prob in self.word_log_probs(sentences)]
+        return [bits(log_prob) for log_prob in self.word_log_probs(sentences)]
 
-    def log_probs(self, sentences: Sequence[Sequence[str]]) -> Array:
+    def log_probs(self, sentences: Sequence[Sequence[str]]) -> Floats:
         """The log probability, in nats, of each whole sentence."""
         return np.array([log_prob[-1] for log_prob in self.prefix_log_probs(sentences)])
 
-    def prefix_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Array]:
+    def prefix_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """For each sentence of n words, n + 2 values in nats.
 
         Entry i is log P(the sentence begins with its first i words); the last entry is
         log P(the sentence is exactly this one).
         """
-        results: list[Array] = [np.zeros(0)] * len(sentences)
+        results: list[Floats] = [np.zeros(0)] * len(sentences)
         for members in self._batches(sentences):
             rows = self._same_length([sentences[number] for number in members])
             for number, row in zip(members, rows, strict=True):
@@ -97,7 +95,7 @@ class ExactModel:
             for begin in range(0, len(members), step):
                 yield members[begin : begin + step]
 
-    def _same_length(self, sentences: list[Sequence[str]]) -> Array:
+    def _same_length(self, sentences: list[Sequence[str]]) -> Floats:
         """``(sentences, words + 2)`` log probabilities of sentences of one length."""
         count, length = len(sentences), len(sentences[0])
         if length == 0:
@@ -108,7 +106,7 @@ class ExactModel:
             whole = begins[:, -1] + np.log(ends)
         return np.column_stack([np.zeros(count), begins, whole])
 
-    def _lexical(self, sentences: list[Sequence[str]]) -> Array:
+    def _lexical(self, sentences: list[Sequence[str]]) -> Floats:
         """Lexical probabilities ``[sentence, word, category]``."""
         count, length = len(sentences), len(sentences[0])
         words = np.zeros((count, length, self._rules.size))
@@ -118,7 +116,7 @@ class ExactModel:
                     words[row, position, entry[0]] = entry[1]
         return words
 
-    def _charts(self, words: Array) -> tuple[Array, Array]:
+    def _charts(self, words: Floats) -> tuple[Floats, Floats]:
         """The probability of each word given those before, and of the end after the last one.
 
         Charts are ``[sentence, begin, end, category]`` and filled from left to right. Each word is
@@ -138,7 +136,7 @@ class ExactModel:
             prefix[:, :end, end] /= scale[:, None, None]
         return conditional, inside[:, 0, length, start]
 
-    def _fill_column(self, inside: Array, prefix: Array, word: Array, end: int) -> None:
+    def _fill_column(self, inside: Floats, prefix: Floats, word: Floats, end: int) -> None:
         """All spans that end with a given word, from short to long."""
         rules = self._rules
         inside[:, end - 1, end] = word @ rules.unary_closure
@@ -153,7 +151,7 @@ class ExactModel:
             inside[:, begin, end] = np.minimum(inner @ unary, _CEILING)
             prefix[:, begin, end] = np.minimum(open_ended @ left_corner, _CEILING)
 
-    def _combine(self, left: Array, right: Array) -> Array:
+    def _combine(self, left: Floats, right: Floats) -> Floats:
         """Sum over splits and rules, per parent; ``left`` is per rule, ``right`` per category."""
         rules = self._rules
         per_rule = np.einsum("nsr,nsr->nr", left, right[:, :, rules.right]) * rules.probability
@@ -223,7 +221,7 @@ def _as_arrays(
     )
 
 
-def _closure(one_step: Array) -> Array:
+def _closure(one_step: Floats) -> Floats:
     """The sum over chains of any length, transposed."""
     closure = np.linalg.inv(np.eye(len(one_step)) - one_step)
     return np.ascontiguousarray(closure.T, dtype=np.float64)

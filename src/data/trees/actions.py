@@ -1,24 +1,22 @@
-"""Trees as sequences of actions, and which action may come next.
+"""Trees as sequences of actions.
 
-Three linearisations of the running example ``(S (NP the hungry cat) (VP meows))``:
+Two linearisations of the running example ``(S (NP the hungry cat) (VP meows))``:
 
 - top-down:  NT(S) NT(NP) the hungry cat REDUCE NT(VP) meows REDUCE REDUCE
 - in-order:  the NT(NP) hungry cat REDUCE NT(S) meows NT(VP) REDUCE REDUCE FINISH
-- bracket tokens, one vocabulary for all:  (S (NP the hungry cat ) (VP meows ) )
 
-Actions are the events of :mod:`tree` (``Open``: NT, ``Word``: SHIFT, ``Close``: REDUCE)
-and ``FINISH``, with which an in-order derivation ends: after its root is complete, another
-constituent could still be put on top of it.
+Actions are the events of :mod:`tree` (``Open``: NT, ``Word``: SHIFT, ``Close``: REDUCE) and
+``FINISH``, with which an in-order derivation ends: after the root is complete, another constituent
+could still be put on top of it. Which action is legal when is decided in :mod:`legality`.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
-from gardenpath.data.trees.brackets import escape, unescape
-from gardenpath.data.trees.tree import CLOSE, Close, Event, Open, Tree, Word, from_events
+from gardenpath.data.trees.tree import CLOSE, Close, Event, Open, Tree, Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +26,9 @@ class Finish:
 
 FINISH = Finish()
 Action = Event | Finish
+
+# The order in which a parser builds a tree.
+Strategy = Literal["top_down", "in_order"]
 
 
 class Kind(enum.IntEnum):
@@ -39,8 +40,21 @@ class Kind(enum.IntEnum):
     OPEN = 3
 
 
+class Column(enum.IntEnum):
+    """What may come next at a node of a search, as columns of log probabilities.
+
+    The next event is a word (whichever), the end of the derivation, the closing of a constituent,
+    or the opening of one: column ``FIRST_OPEN + X`` opens label X.
+    """
+
+    WORD = 0
+    END = 1
+    CLOSE = 2
+    FIRST_OPEN = 3
+
+
 def kind_of(action: Action) -> Kind:
-    """The kind of an action."""
+    """Return the kind of an action."""
     match action:
         case Word():
             return Kind.SHIFT
@@ -53,17 +67,12 @@ def kind_of(action: Action) -> Kind:
 
 
 def top_down(tree: Tree) -> list[Action]:
-    """Parents before children."""
+    """List the actions of a tree, parents before children."""
     return list(tree.events())
 
 
-def from_top_down(actions: Iterable[Action]) -> Tree:
-    """The tree of a top-down sequence."""
-    return from_events(_without_finish(actions))
-
-
 def in_order(tree: Tree) -> list[Action]:
-    """The first child, then its parent, then the other children."""
+    """List the actions of a tree: the first child, its parent, then the other children."""
     actions: list[Action] = []
     pending: list[Tree | str | Action] = [tree]
     while pending:
@@ -77,137 +86,3 @@ def in_order(tree: Tree) -> list[Action]:
         else:
             actions.append(Word(item) if isinstance(item, str) else item)
     return [*actions, FINISH]
-
-
-def from_in_order(actions: Iterable[Action]) -> Tree:
-    """The tree of an in-order sequence."""
-    stack: list[Tree | str | Open] = []
-    for action in _without_finish(actions):
-        if isinstance(action, Word):
-            stack.append(action.form)
-        elif isinstance(action, Open):
-            if not stack or isinstance(stack[-1], Open):
-                raise ValueError(f"NT({action.label}) has no first child")
-            first = stack.pop()
-            stack.extend([action, first])
-        else:
-            _reduce(stack)
-    if len(stack) != 1 or not isinstance(stack[0], Tree):
-        raise ValueError("the actions do not make exactly one tree")
-    return stack[0]
-
-
-def bracket_tokens(tree: Tree) -> list[str]:
-    """Opening labels, words and closing brackets as tokens of one vocabulary."""
-    tokens = []
-    for event in tree.events():
-        match event:
-            case Open(label):
-                tokens.append(f"({label}")
-            case Word(form):
-                tokens.append(escape(form))
-            case Close():
-                tokens.append(")")
-    return tokens
-
-
-def from_bracket_tokens(tokens: Iterable[str]) -> Tree:
-    """The tree of a sequence of bracket tokens."""
-    return from_events(map(_event_of_token, tokens))
-
-
-def _event_of_token(token: str) -> Event:
-    if token == ")":
-        return CLOSE
-    return Open(token[1:]) if token.startswith("(") else Word(unescape(token))
-
-
-def _without_finish(actions: Iterable[Action]) -> list[Event]:
-    return [action for action in actions if not isinstance(action, Finish)]
-
-
-def _reduce(stack: list[Tree | str | Open]) -> None:
-    children: list[Tree | str] = []
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Open):
-            stack.append(Tree(item.label, tuple(reversed(children))))
-            return
-        children.append(item)
-    raise ValueError("REDUCE without an open constituent")
-
-
-@dataclass(frozen=True, slots=True)
-class ParserState:
-    """As much of a parser's state as decides what is legal; the same for all hypotheses alike.
-
-    ``words_left`` is the number of words still to come where the sentence is given, and ``None``
-    where the model is generating.
-    """
-
-    open_constituents: int = 0
-    last: Kind | None = None
-    words_left: int | None = None
-
-    def apply(self, kind: Kind) -> ParserState:
-        """The state after a legal action."""
-        change = {Kind.OPEN: 1, Kind.REDUCE: -1}.get(kind, 0)
-        left = self.words_left
-        if left is not None and kind is Kind.SHIFT:
-            left -= 1
-        return replace(
-            self, open_constituents=self.open_constituents + change, last=kind, words_left=left
-        )
-
-    @property
-    def has_word(self) -> bool:
-        """Whether another word may come."""
-        return self.words_left is None or self.words_left > 0
-
-    @property
-    def may_end(self) -> bool:
-        """Whether the sentence may end here."""
-        return self.words_left is None or self.words_left == 0
-
-
-def legal_top_down(state: ParserState) -> frozenset[Kind]:
-    """What may come next in a top-down derivation; empty at its end.
-
-    The root must be a constituent, a constituent must not be empty, and the root closes only when
-    all words are read.
-    """
-    if state.last is None:
-        return frozenset({Kind.OPEN})
-    if state.open_constituents == 0:
-        return frozenset()
-    legal = {Kind.OPEN, Kind.SHIFT} if state.has_word else set()
-    if state.last is not Kind.OPEN and (state.open_constituents > 1 or state.may_end):
-        legal.add(Kind.REDUCE)
-    return frozenset(legal)
-
-
-def legal_in_order(state: ParserState) -> frozenset[Kind]:
-    """What may come next in an in-order derivation; empty at its end.
-
-    NT(X) needs a complete first child on top of the stack, REDUCE an open constituent; FINISH
-    needs the root, which must be a constituent, to stand alone.
-    """
-    if state.last is None:
-        return frozenset({Kind.SHIFT})
-    if state.last is Kind.FINISH:
-        return frozenset()
-    legal = set()
-    if state.last is not Kind.OPEN:
-        legal.add(Kind.OPEN)
-    if state.open_constituents > 0:
-        legal.add(Kind.REDUCE)
-        if state.has_word:
-            legal.add(Kind.SHIFT)
-    elif state.last is Kind.REDUCE and state.may_end:
-        legal.add(Kind.FINISH)
-    return frozenset(legal)
-
-
-def kinds(actions: Sequence[Action]) -> list[Kind]:
-    """The kinds of a sequence of actions."""
-    return [kind_of(action) for action in actions]

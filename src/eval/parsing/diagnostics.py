@@ -11,15 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from rich.table import Table
 from rich.text import Text
 
+from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import WordSync
-
-Floats = npt.NDArray[np.float64]
+from gardenpath.units import bits
 
 # For each sentence, the log probability (nats) of each word and, last, of its end.
 Score = Callable[[WordSync], Sequence[Floats]]
@@ -80,7 +79,7 @@ def convergence(
     before: list[Floats] | None = None
     for factor in factors:
         wide = widened(settings, factor)
-        surprisals = [-np.asarray(s, dtype=np.float64) / math.log(2) for s in score(wide)]
+        surprisals = [bits(np.asarray(s, dtype=np.float64)) for s in score(wide)]
         row = _row(factor, wide, surprisals)
         rows.append(row if before is None else _compared(row, surprisals, before))
         before = surprisals

@@ -17,23 +17,19 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from gardenpath.data.batches.stack_plan import Strategy
+from gardenpath.data.arrays import Bools
 from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.trees.actions import Column, Strategy
 from gardenpath.data.trees.brackets import escape, format_tree
+from gardenpath.data.trees.legality import REDUCE_ENDS_AT
 from gardenpath.data.trees.tree import Tree
 from gardenpath.eval.search.beam import NO_ACTION
 from gardenpath.eval.search.history import Step
-from gardenpath.eval.search.protocol import FIRST_ACTION
 from gardenpath.eval.search.result import SentenceResult
 
-# The column that closes a constituent; columns behind it open one each, in the order of labels.
-CLOSE = FIRST_ACTION
-FIRST_OPEN = CLOSE + 1
-
 Parsed = TypeVar("Parsed", bound=Hashable)
-Starts = Sequence[bool] | npt.NDArray[np.bool_]
+Starts = Sequence[bool] | Bools
 
 
 class _Nothing:
@@ -103,11 +99,9 @@ def _written(children: Iterable[_Child]) -> list[str]:
     ]
 
 
-def starts_of(split: EncodedSplit, number: int) -> npt.NDArray[np.bool_]:
+def starts_of(split: EncodedSplit, number: int) -> Bools:
     """Which tokens of a sentence begin a word."""
-    starts: npt.NDArray[np.bool_] = split.starts_word[
-        split.offsets[number] : split.offsets[number + 1]
-    ]
+    starts: Bools = split.starts_word[split.offsets[number] : split.offsets[number + 1]]
     return starts
 
 
@@ -129,9 +123,10 @@ def k_best(
         return []
     beams = _beams(result, _leaves(words, starts_word), labels, strategy)
     parses = _with_shares(_steps(result)[-1], beams[-1])
-    # Top-down, the end of the sentence is the closing of the root.
-    complete = ((share, p if strategy == "in_order" else p.close()) for share, p in parses)
-    return _best(((share, p.tree()) for share, p in complete), k)
+    if REDUCE_ENDS_AT[strategy] is not None:
+        # The end of the derivation is the closing of the root.
+        parses = [(share, parse.close()) for share, parse in parses]
+    return _best(((share, parse.tree()) for share, parse in parses), k)
 
 
 def partial_parses(
@@ -221,10 +216,10 @@ def _played(
 ) -> Partial:
     """A parse after structural columns and the token behind them, if there is one."""
     for column in trail:
-        if column == CLOSE:
+        if column == Column.CLOSE:
             parse = parse.close()
         else:
-            parse = parse.open(labels[column - FIRST_OPEN], strategy)
+            parse = parse.open(labels[column - Column.FIRST_OPEN], strategy)
     return parse if leaf is None else parse.add(leaf)
 
 

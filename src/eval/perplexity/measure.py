@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from gardenpath.data.arrays import Floats
+from gardenpath.units import bits, perplexity_of
 
 
 class WordScorer(Protocol):
@@ -42,30 +42,26 @@ class Perplexity:
     @property
     def with_end(self) -> float:
         """Per word, the end of each sentence counting as one; NaN where nothing was scored."""
-        return _exp(self.nats / (self.words + self.sentences)) if self.words else math.nan
+        return perplexity_of(self.nats / (self.words + self.sentences)) if self.words else math.nan
 
     @property
     def without_end(self) -> float | None:
         """Per word, ends of sentences left out of sum and count."""
         if self.end_nats is None:
             return None
-        return _exp(self.word_nats / self.words) if self.words else math.nan
+        return perplexity_of(self.word_nats / self.words) if self.words else math.nan
 
     @property
     def bits_per_sentence(self) -> float:
         """Mean surprisal of a whole sentence, its end included."""
-        return self.nats / self.sentences / math.log(2) if self.sentences else math.nan
+        return bits(-self.nats / self.sentences) if self.sentences else math.nan
 
     @property
     def bits_per_word(self) -> float:
         """Mean surprisal of a word, the end of each sentence counting as one."""
         if not self.words:
             return math.nan
-        return self.nats / (self.words + self.sentences) / math.log(2)
-
-
-def _exp(value: float) -> float:
-    return math.exp(value) if value < 700.0 else math.inf
+        return bits(-self.nats / (self.words + self.sentences))
 
 
 def measure(scorer: WordScorer, sentences: Sequence[Sequence[str]]) -> Perplexity:

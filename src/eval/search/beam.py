@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gardenpath.eval.search.protocol import ROOT
+from gardenpath.eval.search.protocol import ROOT_NODE
 
 # Fills the places of a trail behind its end.
 NO_ACTION = -1
@@ -90,7 +90,7 @@ def root_beam(groups: int, width: int, *, device: torch.device, dtype: torch.dty
     score = torch.full((groups, width), -torch.inf, dtype=dtype, device=device)
     score[:, 0] = 0.0
     zeros = torch.zeros((groups, width), dtype=torch.long, device=device)
-    return after_word(score, torch.full_like(zeros, ROOT), zeros)
+    return after_word(score, torch.full_like(zeros, ROOT_NODE), zeros)
 
 
 def after_word(score: Tensor, node: Tensor, depth: Tensor) -> Beam:

@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.beam import Beam, beside, best
-from gardenpath.eval.search.protocol import END, FIRST_ACTION, WORD, TransitionModel
+from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.work import CountedModel, Work
 
@@ -144,11 +145,11 @@ class BeamExpansion:
         return opens & deep, opens & many
 
     def _leading(self, successors: Tensor) -> _Leading:
-        actions = successors[..., FIRST_ACTION:]
+        actions = successors[..., Column.CLOSE :]
         flat = actions.flatten(1)
         score, place = flat.topk(min(self._settings.action_beam, flat.shape[1]), dim=1)
         columns = actions.shape[2]
-        return _Leading(score, parent=place // columns, column=place % columns + FIRST_ACTION)
+        return _Leading(score, parent=place // columns, column=place % columns + Column.CLOSE)
 
     def _done(
         self,
@@ -160,14 +161,14 @@ class BeamExpansion:
         is_end: Tensor,
     ) -> Tensor:
         """``(groups, width)`` scores of hypotheses that generate the word, or end."""
-        bound = successors[..., WORD].masked_fill(is_end.unsqueeze(1), -torch.inf)
+        bound = successors[..., Column.WORD].masked_fill(is_end.unsqueeze(1), -torch.inf)
         flat_words = words.unsqueeze(1).expand_as(bound).flatten()
         settings = self._settings
         if settings.lazy_words and settings.may_bound and self._is_packed:
             word = self._lazy_words(beam, bound, leading, completed, flat_words)
         else:
             word = self._word_scores(beam, bound, bound > -torch.inf, flat_words)
-        return torch.where(is_end.unsqueeze(1), successors[..., END], word)
+        return torch.where(is_end.unsqueeze(1), successors[..., Column.END], word)
 
     def _word_scores(self, beam: Beam, bound: Tensor, wanted: Tensor, words: Tensor) -> Tensor:
         """Scores with the word, ``-inf`` where not wanted."""

@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.beam import Beam
 from gardenpath.eval.search.expansion import Found, Prefixes
-from gardenpath.eval.search.protocol import END, WORD, TransitionModel
+from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.search_settings import Particle
 from gardenpath.eval.search.work import CountedModel, Work
 
@@ -54,6 +55,7 @@ class ParticleExpansion:
         hit_open = torch.zeros_like(is_end)
         hit_opened = torch.zeros_like(is_end)
         is_done = ~beam.is_alive
+        goal = torch.where(is_end, int(Column.END), int(Column.WORD)).unsqueeze(1)
         for step in range(self._most_steps):
             if bool(is_done.all()):
                 break
@@ -63,7 +65,7 @@ class ParticleExpansion:
             column, mass = _sampled(open_columns, draws[:, step + 1])
             score = torch.where(is_done, beam.score, beam.score + mass)
             is_done = is_done | (score == -torch.inf)
-            arrives = ~is_done & (column == torch.where(is_end, END, WORD).unsqueeze(1))
+            arrives = ~is_done & (column == goal)
             score = score + self._word_log_prob(beam, arrives, words, is_end)
             is_done = is_done | arrives
             beam = self._advance(replace(beam, score=score), column, ~is_done)
@@ -89,8 +91,8 @@ class ParticleExpansion:
         log_probs = model.log_probs(beam.node.flatten()).view(*beam.node.shape, -1).to(beam.score)
         shape = (-1, 1, 1)
         closed = torch.zeros_like(log_probs, dtype=torch.bool)
-        closed[..., END] = ~is_end.unsqueeze(1)
-        closed[..., WORD] = is_end.unsqueeze(1)
+        closed[..., Column.END] = ~is_end.unsqueeze(1)
+        closed[..., Column.WORD] = is_end.unsqueeze(1)
         if not model.opens_at_end:
             closed = closed | (is_end.view(shape) & model.is_open)
         opens = model.is_open & (log_probs > -torch.inf) & ~closed & ~is_done.unsqueeze(2)

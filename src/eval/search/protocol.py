@@ -3,9 +3,9 @@
 A derivation is a path of *nodes*. A node is an integer that the model hands out; whatever it stands
 for (stack states, keys and values) stays with the model, so that branching copies integers only.
 
-At a node the model gives a log probability to each *column*: the next event is a word, the
-derivation ends, or one of the structural actions (open a constituent, close one). Columns that
-cannot be taken are ``-inf``. All tensors are on the model's device.
+At a node the model gives a log probability to each column (:class:`Column`): the next event is a
+word, the derivation ends, a constituent is closed, or one is opened. Columns that cannot be taken
+are ``-inf``. All tensors are on the model's device.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-# Columns that every model has; structural actions follow.
-WORD, END, FIRST_ACTION = 0, 1, 2
-
 # The node at which every derivation begins.
-ROOT = 0
+ROOT_NODE = 0
 
 
 class TransitionModel(Protocol):
@@ -49,7 +46,7 @@ class TransitionModel(Protocol):
         """Roughly the memory that the hypotheses of one sentence of so many tokens need."""
 
     def begin(self) -> None:
-        """Start anew: :data:`ROOT` is the only node."""
+        """Start anew: :data:`ROOT_NODE` is the only node."""
 
     def log_probs(self, nodes: Tensor) -> Tensor:
         """``(rows, columns)`` log probabilities of what comes next."""
@@ -70,5 +67,5 @@ class TransitionModel(Protocol):
         """``(groups, beam)`` nodes renumbered: only these, and what they need, are kept.
 
         A group is what competes with each other: the hypotheses of one prefix. All of a group come
-        from one group of the last call, and those that were equal stay so. :data:`ROOT` stays.
+        from one group of the last call, and those that were equal stay so. :data:`ROOT_NODE` stays.
         """

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from gardenpath.data.arrays import Floats
 from gardenpath.eval.search.history import Step
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

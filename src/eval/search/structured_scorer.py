@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
 from gardenpath.data.sharing import Sharing
 from gardenpath.data.words.subwords import Subwords
@@ -19,7 +19,6 @@ from gardenpath.eval.search.search_settings import SearchSettings, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
 from gardenpath.eval.search.work import Work
 
-Floats = npt.NDArray[np.float64]
 OnWords = Callable[[int], None]
 
 

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from gardenpath.data.arrays import Floats
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.unknown_words import UNKNOWN
 from gardenpath.data.words.vocabulary import END, Vocabulary
 from gardenpath.eval.journal import Journal
-from gardenpath.eval.perplexity.measure import Floats, WordScorer
+from gardenpath.eval.perplexity.measure import WordScorer
 from gardenpath.eval.surprisal.inputs import InputSentence
+from gardenpath.units import bits
 
 Setting = str | int | float | bool | None
 OnWords = Callable[[int], None]
 
 # What a header says about ends of sentences: they have a row of their own, or none.
 EndPolicy = Literal["row", "none"]
-
-_NATS_PER_BIT = math.log(2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +123,8 @@ def rows_of(
     rows: list[SurprisalRow] = []
     parts = zip(sentences, log_probs_nats, seen, strict=True)
     for sentence_id, (words, log_probs, views) in enumerate(parts, start=1):
-        # Not -x: a certain word has a surprisal of 0.0, not of -0.0.
-        bits = (0.0 - np.asarray(log_probs, dtype=np.float64)) / _NATS_PER_BIT
-        triples = zip((*words, END), (*views, END), bits.tolist(), strict=True)
+        surprisals = bits(np.asarray(log_probs, dtype=np.float64))
+        triples = zip((*words, END), (*views, END), surprisals.tolist(), strict=True)
         rows.extend(
             SurprisalRow(
                 run=run_name,

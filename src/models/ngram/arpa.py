@@ -5,22 +5,21 @@ The file is text: for each order a section of lines ``log10(p) <tab> words [<tab
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from gardenpath.data.arrays import Ints
 from gardenpath.data.trees.brackets import open_text
 from gardenpath.data.words.unknown_words import Language
 from gardenpath.data.words.vocabulary import PAD, SPECIALS, Vocabulary
 from gardenpath.errors import InputError
 from gardenpath.models.ngram.ngram import NgramModel
-from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable, Rows
+from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable
 from gardenpath.store.files import whole_file
-
-_NATS_PER_LOG10 = math.log(10.0)
+from gardenpath.units import NATS_PER_LOG10
 
 # What ARPA files write for a probability of zero.
 _LOG10_ZERO = -99.0
@@ -94,8 +93,8 @@ def _build(sections: list[Section], vocabulary: Vocabulary, path: Path) -> Ngram
     tables = [NgramTable(np.arange(size), size)]
     log_probs, log_backoffs = [np.full(size, -np.inf)], [np.zeros(size)]
     for gram, log10_prob, log10_backoff in sections[0]:
-        log_probs[0][vocabulary.ids[gram[0]]] = log10_prob * _NATS_PER_LOG10
-        log_backoffs[0][vocabulary.ids[gram[0]]] = log10_backoff * _NATS_PER_LOG10
+        log_probs[0][vocabulary.ids[gram[0]]] = log10_prob * NATS_PER_LOG10
+        log_backoffs[0][vocabulary.ids[gram[0]]] = log10_backoff * NATS_PER_LOG10
     for order, section in enumerate(sections[1:], start=2):
         ids = _ids(section, vocabulary, order, path)
         contexts = ids[:, 0]
@@ -106,14 +105,14 @@ def _build(sections: list[Section], vocabulary: Vocabulary, path: Path) -> Ngram
             raise InputError(f"the context of {culprit!r} is not listed", path=path)
         keys = contexts * size + ids[:, -1]
         by_key = np.argsort(keys, kind="stable")
-        values = np.array([(p, b) for _, p, b in section]).reshape(-1, 2) * _NATS_PER_LOG10
+        values = np.array([(p, b) for _, p, b in section]).reshape(-1, 2) * NATS_PER_LOG10
         tables.append(NgramTable(keys[by_key], size))
         log_probs.append(values[by_key, 0])
         log_backoffs.append(values[by_key, 1])
     return NgramModel(tables=tables, log_probs=log_probs, log_backoffs=log_backoffs)
 
 
-def _ids(section: Section, vocabulary: Vocabulary, order: int, path: Path) -> Rows:
+def _ids(section: Section, vocabulary: Vocabulary, order: int, path: Path) -> Ints:
     try:
         rows = [[vocabulary.ids[word] for word in gram] for gram, _, _ in section]
     except KeyError as error:
@@ -144,8 +143,8 @@ def _entries(
     model: NgramModel, vocabulary: Vocabulary, level: int, rows: Sequence[int]
 ) -> Iterator[str]:
     is_highest = level == model.order - 1
-    log10_probs = model.log_probs[level] / _NATS_PER_LOG10
-    log10_backoffs = model.log_backoffs[level] / _NATS_PER_LOG10
+    log10_probs = model.log_probs[level] / NATS_PER_LOG10
+    log10_backoffs = model.log_backoffs[level] / NATS_PER_LOG10
     grams = _spelled(model, vocabulary, level)
     for row in rows:
         prob = log10_probs[row] if np.isfinite(log10_probs[row]) else _LOG10_ZERO

@@ -13,12 +13,10 @@ and the shortest context, the empty one, backs off to the uniform distribution.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from gardenpath.data.arrays import Bools, Floats, Ints
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
-from gardenpath.models.ngram.ngram_trie import NgramTable, Rows, count_ngrams, suffix_rows
-
-Floats = npt.NDArray[np.float64]
+from gardenpath.models.ngram.ngram_trie import NgramTable, count_ngrams, suffix_rows
 
 # Where a corpus is too small for an estimate.
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
@@ -28,7 +26,7 @@ NOT_PREDICTED = (PAD_ID, BEGIN_ID)
 
 
 def estimate(
-    words: Rows, is_begin: npt.NDArray[np.bool_], *, order: int, vocabulary_size: int
+    words: Ints, is_begin: Bools, *, order: int, vocabulary_size: int
 ) -> tuple[list[NgramTable], list[Floats], list[Floats]]:
     """Tables, log probabilities and log backoff weights (nats) of each order.
 
@@ -58,7 +56,7 @@ def estimate(
         return tables, [np.log(p) for p in probabilities], [np.log(b) for b in backoffs]
 
 
-def _begins_sentence(tables: list[NgramTable]) -> list[npt.NDArray[np.bool_]]:
+def _begins_sentence(tables: list[NgramTable]) -> list[Bools]:
     marks = [np.arange(len(tables[0])) == BEGIN_ID]
     for table in tables[1:]:
         marks.append(marks[-1][table.contexts])
@@ -66,8 +64,8 @@ def _begins_sentence(tables: list[NgramTable]) -> list[npt.NDArray[np.bool_]]:
 
 
 def _adjusted_counts(
-    tables: list[NgramTable], counts: list[Rows], begins: list[npt.NDArray[np.bool_]]
-) -> list[Rows]:
+    tables: list[NgramTable], counts: list[Ints], begins: list[Bools]
+) -> list[Ints]:
     adjusted = []
     for level, count in enumerate(counts):
         if level == len(tables) - 1:
@@ -79,7 +77,7 @@ def _adjusted_counts(
     return adjusted
 
 
-def _discounted(adjusted: Rows, contexts: Rows, context_count: int) -> tuple[Floats, Floats]:
+def _discounted(adjusted: Ints, contexts: Ints, context_count: int) -> tuple[Floats, Floats]:
     """Discounted relative frequencies, and the mass that each context keeps for backing off.
 
     A context that is never followed by anything keeps all of it.
@@ -94,7 +92,7 @@ def _discounted(adjusted: Rows, contexts: Rows, context_count: int) -> tuple[Flo
     return direct, np.where(seen, kept / totals, 1.0)
 
 
-def estimate_discounts(adjusted: Rows) -> tuple[float, float, float]:
+def estimate_discounts(adjusted: Ints) -> tuple[float, float, float]:
     """D1, D2 and D3+ from how many n-grams have count 1, 2, 3 and 4."""
     n1, n2, n3, n4 = (int((adjusted == k).sum()) for k in range(1, 5))
     if min(n1, n2, n3, n4) == 0:

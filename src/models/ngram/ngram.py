@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from gardenpath.data.arrays import Bools, Floats, Ints
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID
 from gardenpath.errors import RunError
 from gardenpath.models.ngram import kneser_ney
-from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable, Rows, find_all
+from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable, find_all
 from gardenpath.settings.bounds import PositiveInt
 from gardenpath.store.files import whole_file
-
-Floats = npt.NDArray[np.float64]
 
 
 class NgramModel:
@@ -45,7 +43,7 @@ class NgramModel:
         """The number of ids, those of special symbols included."""
         return len(self.tables[0])
 
-    def score(self, sentences: Sequence[Rows]) -> list[Floats]:
+    def score(self, sentences: Sequence[Ints]) -> list[Floats]:
         """Log probability of each token and, last, of the end of the sentence."""
         if not sentences:
             return []
@@ -64,7 +62,7 @@ class NgramModel:
         is_begin = np.arange(len(text)) % (len(history) + 1) == 0
         return self._score_text(text, is_begin).reshape(size, -1)[:, -1]
 
-    def _score_text(self, text: Rows, is_begin: npt.NDArray[np.bool_]) -> Floats:
+    def _score_text(self, text: Ints, is_begin: Bools) -> Floats:
         found = find_all(self.tables, text, is_begin)
         scores = self.log_probs[0][found[0]]
         for level in range(1, self.order):
@@ -102,12 +100,12 @@ class NgramModel:
             raise RunError(f"{path}: the n-gram model cannot be read: {error}") from error
 
 
-def _look_up(values: Floats, rows: Rows, otherwise: Floats | float) -> Floats:
+def _look_up(values: Floats, rows: Ints, otherwise: Floats | float) -> Floats:
     """The values of rows, and another where a row is ``ABSENT``; a table may well be empty."""
     return np.where(rows == ABSENT, otherwise, np.append(values, 0.0)[rows])
 
 
-def with_boundaries(tokens: Rows, lengths: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
+def with_boundaries(tokens: Ints, lengths: Ints) -> tuple[Ints, Bools]:
     """Put a begin and an end symbol around each sentence; also where the begin symbols are."""
     ends = np.cumsum(lengths + 2)
     text = np.empty(int(ends[-1]), dtype=np.int64)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Rows = npt.NDArray[np.int64]
+from gardenpath.data.arrays import Bools, Ints
 
 ABSENT = -1
 
@@ -21,23 +20,23 @@ ABSENT = -1
 class NgramTable:
     """The n-grams of one order, sorted by key = (row of the shorter n-gram) · vocabulary + word."""
 
-    keys: Rows
+    keys: Ints
     vocabulary_size: int
 
     def __len__(self) -> int:
         return len(self.keys)
 
     @property
-    def contexts(self) -> Rows:
+    def contexts(self) -> Ints:
         """For each n-gram the row, in the table below, of all but its last word."""
         return self.keys // self.vocabulary_size
 
     @property
-    def words(self) -> Rows:
+    def words(self) -> Ints:
         """The last word of each n-gram."""
         return self.keys % self.vocabulary_size
 
-    def find(self, contexts: Rows, words: Rows) -> Rows:
+    def find(self, contexts: Ints, words: Ints) -> Ints:
         """The rows of n-grams; ``ABSENT`` where there is none (or no such context)."""
         keys = contexts * self.vocabulary_size + words
         rows = np.searchsorted(self.keys, keys)
@@ -48,7 +47,7 @@ class NgramTable:
         return np.where(found, rows, ABSENT)
 
 
-def find_all(tables: list[NgramTable], words: Rows, is_begin: npt.NDArray[np.bool_]) -> list[Rows]:
+def find_all(tables: list[NgramTable], words: Ints, is_begin: Bools) -> list[Ints]:
     """For each order, the row of the n-gram that ends at each position of a text.
 
     ``is_begin`` marks the begin symbol of each sentence; no n-gram reaches across it.
@@ -62,7 +61,7 @@ def find_all(tables: list[NgramTable], words: Rows, is_begin: npt.NDArray[np.boo
     return found
 
 
-def _shift(rows: Rows, is_begin: npt.NDArray[np.bool_]) -> Rows:
+def _shift(rows: Ints, is_begin: Bools) -> Ints:
     """The rows at the position before; nothing stands before a sentence."""
     shifted = np.concatenate([[ABSENT], rows[:-1]])
     shifted[is_begin] = ABSENT
@@ -70,8 +69,8 @@ def _shift(rows: Rows, is_begin: npt.NDArray[np.bool_]) -> Rows:
 
 
 def count_ngrams(
-    words: Rows, is_begin: npt.NDArray[np.bool_], *, order: int, vocabulary_size: int
-) -> tuple[list[NgramTable], list[Rows]]:
+    words: Ints, is_begin: Bools, *, order: int, vocabulary_size: int
+) -> tuple[list[NgramTable], list[Ints]]:
     """All n-grams of a text up to an order, and how often each occurs.
 
     The table of order 1 lists the whole vocabulary, seen or not, in the order of ids.
@@ -94,7 +93,7 @@ def count_ngrams(
     return tables, counts
 
 
-def suffix_rows(tables: list[NgramTable], order: int) -> Rows:
+def suffix_rows(tables: list[NgramTable], order: int) -> Ints:
     """For each n-gram of an order, the row of what is left without its first word.
 
     ``ABSENT`` where the suffix is not listed, which happens in pruned models only.

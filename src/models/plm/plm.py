@@ -10,12 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gardenpath.data.batches.bracket_batches import BracketBatch
+from gardenpath.data.batches.bracket_batches import BRACKET_STRATEGY, BracketBatch
+from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.plm.plm_family import PlmSettings
 from gardenpath.models.scores import BatchScores
 from gardenpath.models.sequential.output import NextToken
 from gardenpath.models.sequential.transformer import Decoder
+from gardenpath.models.states.transitions import is_illegal
 
 
 class PlmNetwork(nn.Module):
@@ -23,6 +25,8 @@ class PlmNetwork(nn.Module):
 
     ``action_norm`` says whether illegal next symbols are left out of the normalisation.
     """
+
+    strategy = BRACKET_STRATEGY
 
     def __init__(self, settings: PlmSettings, *, vocabulary_size: int, label_count: int) -> None:
         super().__init__()
@@ -64,18 +68,17 @@ class PlmNetwork(nn.Module):
         return result.masked_scatter(batch.is_symbol, -negative)
 
     def _without_illegal(self, logits: Tensor, batch: BracketBatch) -> Tensor:
-        """``-inf`` for closing brackets that may not come, and for all but opening ones at first.
+        """Set words and closing brackets that may not come next to ``-inf``.
 
-        Words and opening brackets may come anywhere else, so the large block stays untouched.
+        An opening bracket may come anywhere in a top-down derivation. Words may not come at the
+        beginning only, so the large block stays untouched but for a few rows.
         """
-        is_first = torch.zeros_like(batch.is_symbol)
-        is_first[:, 0] = True
+        legal = batch.legal[batch.is_symbol]
         closing = self.vocabulary_size
-        may_not_close = ~batch.may_close[batch.is_symbol]
         logits = logits.clone()
-        logits[:, closing] = logits[:, closing].masked_fill(may_not_close, -torch.inf)
-        first_rows = is_first[batch.is_symbol]
-        logits[first_rows, : closing + 1] = -torch.inf
+        no_close = is_illegal(legal, Kind.REDUCE)
+        logits[:, closing] = logits[:, closing].masked_fill(no_close, -torch.inf)
+        logits[is_illegal(legal, Kind.SHIFT), :closing] = -torch.inf
         return logits
 
 

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gardenpath.data.trees.actions import Column, Kind
+from gardenpath.data.trees.legality import OPENS_AT_END
 from gardenpath.data.words.vocabulary import BEGIN_ID
 from gardenpath.errors import GardenpathError
 from gardenpath.models.plm.plm import PlmNetwork
@@ -25,14 +27,13 @@ from gardenpath.models.plm.shared_attention import (
 )
 from gardenpath.models.sequential.transformer import Block
 from gardenpath.models.states.arena import Arena
-
-WORD, END, CLOSE, FIRST_OPEN = 0, 1, 2, 3
-
-# How many actions of a full beam are taken between two words, roughly.
-_STEPS_PER_WORD = 8
-
-# The logits of all symbols are computed for at most so many numbers at a time.
-_MOST_LOGITS = 1 << 22
+from gardenpath.models.states.lazy_words import MOST_LOGITS
+from gardenpath.models.states.transitions import (
+    STEPS_PER_WORD,
+    LegalActions,
+    is_illegal,
+    structural_columns,
+)
 
 
 class PlmSearch:
@@ -50,12 +51,10 @@ class PlmSearch:
         self._hidden = embedding.embedding_dim
         self._layers = len(network.decoder.blocks)
         self._remembered = max_open + 2 if network.structured_heads else 0
-        columns = FIRST_OPEN + embedding.num_embeddings - self._closing - 1
-        is_open = torch.zeros(columns, dtype=torch.bool, device=self.device)
-        is_open[FIRST_OPEN:] = True
-        is_close = torch.zeros_like(is_open)
-        is_close[CLOSE] = True
-        self.is_open, self.is_close, self.opens_at_end = is_open, is_close, False
+        labels = embedding.num_embeddings - self._closing - 1
+        self.is_open, self.is_close = structural_columns(labels, self.device)
+        self.opens_at_end = OPENS_AT_END[network.strategy]
+        self._legal = LegalActions(network.strategy, self.device)
         self.begin()
 
     @property
@@ -75,7 +74,7 @@ class PlmSearch:
         number = torch.finfo(self.dtype).bits // 8
         block = 4 * places * self._layers * self._hidden * number
         attention = 4 * action_beam * places * self._network.heads * number
-        return _STEPS_PER_WORD * action_beam * self._arena.row_bytes + block + attention
+        return STEPS_PER_WORD * action_beam * self._arena.row_bytes + block + attention
 
     def _arena_columns(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
         number = ((), torch.long)
@@ -110,7 +109,7 @@ class PlmSearch:
         zero = torch.zeros(1, dtype=torch.long, device=self.device)
         self._read(
             zero + BEGIN_ID, group=zero, slot=zero, before=zero - 1, position=zero, depth=zero,
-            began=zero.new_zeros((1, self._remembered)), may_close=zero > 0, width=1,
+            began=zero.new_zeros((1, self._remembered)), legal=self._legal.at_start(zero), width=1,
         )  # fmt: skip
         self.settle(zero.new_zeros((0, 1)), zero.new_zeros((0, 1), dtype=torch.bool))
 
@@ -131,16 +130,16 @@ class PlmSearch:
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
         """Read words."""
         depth = self._arena["depth"][nodes]
-        may_close = torch.ones_like(depth, dtype=torch.bool)
-        return self._append(
-            nodes, words, depth, self._arena["began"][nodes], may_close, width=self._beam
-        )
+        legal = self._legal.after(Kind.SHIFT, depth)
+        began = self._arena["began"][nodes]
+        return self._append(nodes, words, depth, began, legal, width=self._beam)
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
         """Read brackets."""
         arena = self._arena
-        is_close = columns == CLOSE
-        symbols = torch.where(is_close, self._closing, columns - FIRST_OPEN + self._closing + 1)
+        is_close = columns == Column.CLOSE
+        opening = columns - Column.FIRST_OPEN + self._closing + 1
+        symbols = torch.where(is_close, self._closing, opening)
         depth, began = arena["depth"][nodes], arena["began"][nodes]
         if self._remembered:
             place = (depth + 1).clamp(min=0, max=self._remembered - 1).unsqueeze(1)
@@ -148,7 +147,9 @@ class PlmSearch:
             began = torch.where(is_close.unsqueeze(1), began, opened)
         depth = depth + torch.where(is_close, -1, 1)
         width = max(len(nodes) // max(self._blocks.groups - 1, 1), 1)
-        return self._append(nodes, symbols, depth, began, is_close, width=width)
+        last = torch.where(is_close, int(Kind.REDUCE), int(Kind.OPEN))
+        legal = self._legal.after_each(last, depth)
+        return self._append(nodes, symbols, depth, began, legal, width=width)
 
     def _append(
         self,
@@ -156,7 +157,7 @@ class PlmSearch:
         symbols: Tensor,
         depth: Tensor,
         began: Tensor,
-        may_close: Tensor,
+        legal: Tensor,
         *,
         width: int,
     ) -> Tensor:
@@ -165,7 +166,7 @@ class PlmSearch:
         return self._read(
             symbols, group=arena["group"][nodes], slot=arena["slot"][nodes],
             before=self._link(nodes), position=arena["position"][nodes] + 1, depth=depth,
-            began=began, may_close=may_close, width=width,
+            began=began, legal=legal, width=width,
         )  # fmt: skip
 
     def _link(self, nodes: Tensor) -> Tensor:
@@ -190,7 +191,7 @@ class PlmSearch:
         position: Tensor,
         depth: Tensor,
         began: Tensor,
-        may_close: Tensor,
+        legal: Tensor,
         width: int,
     ) -> Tensor:
         """Run the network over new symbols and append their nodes."""
@@ -208,7 +209,7 @@ class PlmSearch:
             keys.append(key)
             values.append(value)
         states = decoder.final_norm(states)
-        words, log_probs = self._next_symbol(states, depth, may_close)
+        words, log_probs = self._next_symbol(states, depth, legal)
         return self._arena.append(
             keys=torch.stack(keys, dim=1), values=torch.stack(values, dim=1), state=states,
             words=words, log_probs=log_probs, group=group, slot=slot, before=before,
@@ -265,25 +266,27 @@ class PlmSearch:
         others = [torch.ones_like(inside)] * (self._network.heads - 2)
         return torch.stack([~inside | nothing, inside | nothing, *others], dim=1)
 
-    def _next_symbol(
-        self, states: Tensor, depth: Tensor, may_close: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The words' normaliser, and the log probabilities of all columns."""
+    def _next_symbol(self, states: Tensor, depth: Tensor, legal: Tensor) -> tuple[Tensor, Tensor]:
+        """The words' normaliser, and the log probabilities of all columns.
+
+        An opening bracket may come anywhere in a top-down derivation.
+        """
         words, brackets = [], []
-        for some in states.split(max(1, _MOST_LOGITS // (self._closing + 1))):
+        for some in states.split(max(1, MOST_LOGITS // (self._closing + 1))):
             logits = self._network.output.logits(some)
             words.append(logits[:, : self._closing].logsumexp(1))
             brackets.append(logits[:, self._closing :])
         word, bracket = torch.cat(words), torch.cat(brackets)
-        close = bracket[:, 0].masked_fill(~may_close | (depth == 0), -torch.inf)
-        legal_word = word.masked_fill(depth == 0, -torch.inf)
+        close = bracket[:, 0].masked_fill(is_illegal(legal, Kind.REDUCE), -torch.inf)
+        legal_word = word.masked_fill(is_illegal(legal, Kind.SHIFT), -torch.inf)
         if self._network.action_norm == "legal":
             possible = torch.cat([legal_word.unsqueeze(1), close.unsqueeze(1), bracket[:, 1:]], 1)
         else:
             possible = torch.cat([word.unsqueeze(1), bracket], dim=1)
         # Closing the root is the end of the sentence.
-        end = close.masked_fill(depth != 1, -torch.inf)
-        close = close.masked_fill(depth == 1, -torch.inf)
+        is_root = self._legal.is_last_reduce(depth)
+        end = close.masked_fill(~is_root, -torch.inf)
+        close = close.masked_fill(is_root, -torch.inf)
         scores = torch.cat([torch.stack([legal_word, end, close], dim=1), bracket[:, 1:]], dim=1)
         return word, scores - possible.logsumexp(1, keepdim=True)
 

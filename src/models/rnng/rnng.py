@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gardenpath.data.batches.stack_plan import LEGAL_BIT, Strategy
 from gardenpath.data.batches.timed_tree_batches import TimedTreeBatch
 from gardenpath.data.batches.tree_batches import StackBatch, TreeBatch
-from gardenpath.data.trees.actions import Kind
+from gardenpath.data.trees.actions import Kind, Strategy
+from gardenpath.data.trees.legality import KINDS, LEGAL_BIT
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.rnng.attention_composition import AttentionComposition, timed_states
 from gardenpath.models.rnng.composition import LstmComposition
@@ -175,21 +175,22 @@ class RnngNetwork(nn.Module):
 
 
 def action_count(strategy: Strategy, label_count: int) -> int:
-    """SHIFT, REDUCE, for in-order FINISH, and an NT for each label."""
-    return label_count + (2 if strategy == "top_down" else 3)
+    """Count the columns of action scores: one for each kind, but for NT one for each label."""
+    return len(KINDS[strategy]) - 1 + label_count
 
 
 def action_column(actions: Tensor, strategy: Strategy) -> Tensor:
-    """From ids of actions to columns of scores; top-down has no FINISH."""
-    return actions - (actions >= Kind.OPEN).long() if strategy == "top_down" else actions
+    """Convert ids of actions to columns of scores: kinds that a strategy lacks have no column."""
+    missing = len(Kind) - len(KINDS[strategy])
+    return actions - missing * (actions >= Kind.OPEN).long() if missing else actions
 
 
 def legal_bias(
     strategy: Strategy, label_count: int, action_norm: str, device: torch.device | None = None
 ) -> Tensor:
     """``(bits, actions)``: zero where the kind of an action is among the legal bits, else -inf."""
-    kinds = [Kind.SHIFT, Kind.REDUCE, *([Kind.FINISH] if strategy == "in_order" else [])]
-    kinds += [Kind.OPEN] * label_count
+    single = [kind for kind in KINDS[strategy] if kind is not Kind.OPEN]
+    kinds = single + [Kind.OPEN] * label_count
     bias = torch.zeros(1 << len(LEGAL_BIT), len(kinds), device=device)
     if action_norm == "legal":
         for bits in range(len(bias)):

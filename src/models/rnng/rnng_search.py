@@ -15,18 +15,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gardenpath.data.batches.stack_plan import LEGAL_BIT
-from gardenpath.data.trees.actions import Kind
+from gardenpath.data.trees.actions import Column, Kind
+from gardenpath.data.trees.legality import KINDS, OPENS_AT_END
 from gardenpath.models.rnng.lstm_levels import cell_, tanh_by_sigmoid
 from gardenpath.models.rnng.rnng import RnngNetwork, legal_bias
 from gardenpath.models.rnng.search_composition import Children, make_composer
 from gardenpath.models.states.arena import Arena
 from gardenpath.models.states.lazy_words import LazyWords
-
-WORD, END, REDUCE, FIRST_OPEN = 0, 1, 2, 3
-
-# How many actions of a full beam are taken between two words, roughly.
-_STEPS_PER_WORD = 8
+from gardenpath.models.states.transitions import (
+    STEPS_PER_WORD,
+    LegalActions,
+    structural_columns,
+)
 
 
 class RnngSearch:
@@ -49,15 +49,12 @@ class RnngSearch:
         self._label_input = functional.linear(
             labels, network.stack.input[0], network.stack.bias[0]
         ).detach()
-        columns = FIRST_OPEN + len(labels)
-        is_open = torch.zeros(columns, dtype=torch.bool, device=self.device)
-        is_open[FIRST_OPEN:] = True
-        is_close = torch.zeros_like(is_open)
-        is_close[REDUCE] = True
-        self.is_open, self.is_close = is_open, is_close
-        self.opens_at_end = self._is_in_order
+        self.is_open, self.is_close = structural_columns(len(labels), self.device)
+        self.opens_at_end = OPENS_AT_END[network.strategy]
         self._words = LazyWords(network.word_output)
-        self._legal = _LegalBits(network.strategy)
+        self._legal = LegalActions(network.strategy, self.device)
+        # Widths of the blocks of action scores: one column for each kind but NT, which has many.
+        self._blocks = [1] * (len(KINDS[network.strategy]) - 1) + [len(labels)]
         self._never = legal_bias(network.strategy, len(labels), "legal", self.device)
         self._arena = Arena(self._arena_columns(), self.device)
         self._most_children = 0
@@ -74,7 +71,7 @@ class RnngSearch:
 
     def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
         """Roughly the memory of a group that reads a sentence of so many tokens."""
-        nodes = _STEPS_PER_WORD * action_beam + word_beam * (length + 20)
+        nodes = STEPS_PER_WORD * action_beam + word_beam * (length + 20)
         return nodes * self._arena.row_bytes
 
     def _arena_columns(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
@@ -119,16 +116,15 @@ class RnngSearch:
         if network.action_norm == "full":
             # Illegal actions took part in the normalisation, and are not taken all the same.
             log_probs = log_probs + self._never[legal]
-        first_open = 3 if self._is_in_order else 2
-        shift, reduce = log_probs[:, :1], log_probs[:, 1:2]
-        if self._is_in_order:
-            end = log_probs[:, 2:3]
+        shift, reduce, *finish, opens = log_probs.split(self._blocks, dim=1)
+        if finish:
+            (end,) = finish
         else:
             # Closing the root is the end of the sentence.
-            is_root = (arena["depth"][nodes] == 1).unsqueeze(1)
+            is_root = self._legal.is_last_reduce(arena["depth"][nodes]).unsqueeze(1)
             end = reduce.masked_fill(~is_root, -torch.inf)
             reduce = reduce.masked_fill(is_root, -torch.inf)
-        return torch.cat([shift, end, reduce, log_probs[:, first_open:]], dim=1)
+        return torch.cat([shift, end, reduce, opens], dim=1)
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
         """``(rows,)`` log probabilities of words, given that a word comes."""
@@ -153,16 +149,16 @@ class RnngSearch:
         """Close constituents and open new ones."""
         self._most_children += 1
         if self._is_packed:
-            is_reduce = columns == REDUCE
+            is_reduce = columns == Column.CLOSE
             closing, opening = is_reduce.nonzero().squeeze(1), (~is_reduce).nonzero().squeeze(1)
             result = torch.empty_like(nodes)
             if len(closing):
                 result[closing] = self._close(nodes[closing])
             if len(opening):
-                result[opening] = self._open(nodes[opening], columns[opening] - FIRST_OPEN)
+                result[opening] = self._open(nodes[opening], columns[opening] - Column.FIRST_OPEN)
             return result
-        labels = (columns - FIRST_OPEN).clamp(min=0)
-        return torch.where(columns == REDUCE, self._close(nodes), self._open(nodes, labels))
+        labels = (columns - Column.FIRST_OPEN).clamp(min=0)
+        return torch.where(columns == Column.CLOSE, self._close(nodes), self._open(nodes, labels))
 
     def _open(self, nodes: Tensor, labels: Tensor) -> Tensor:
         arena = self._arena
@@ -300,34 +296,3 @@ class RnngSearch:
             arena[pointer].copy_(renumbered[arena[pointer]])
         self._composer.forget()
         return renumbered[tops]
-
-
-class _LegalBits:
-    """Which kinds of actions may come next, from the last kind and the open constituents."""
-
-    def __init__(self, strategy: str) -> None:
-        self._is_in_order = strategy == "in_order"
-
-    def at_start(self, like: Tensor) -> Tensor:
-        """Before any action."""
-        return torch.full_like(like, _bits(Kind.SHIFT if self._is_in_order else Kind.OPEN))
-
-    def after(self, last: Kind, depth: Tensor) -> Tensor:
-        """After an action that left ``depth`` constituents open."""
-        if not self._is_in_order:
-            inside = _bits(Kind.OPEN, Kind.SHIFT)
-            if last is not Kind.OPEN:
-                inside |= _bits(Kind.REDUCE)
-            return torch.where(depth > 0, inside, 0)
-        inside = _bits(Kind.REDUCE, Kind.SHIFT)
-        outside = 0
-        if last is not Kind.OPEN:
-            inside |= _bits(Kind.OPEN)
-            outside |= _bits(Kind.OPEN)
-        if last is Kind.REDUCE:
-            outside |= _bits(Kind.FINISH)
-        return torch.where(depth > 0, inside, outside)
-
-
-def _bits(*kinds: Kind) -> int:
-    return sum(LEGAL_BIT[kind] for kind in kinds)

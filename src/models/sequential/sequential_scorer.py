@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 
+from gardenpath.data.arrays import Floats, Ints
 from gardenpath.data.batches.batch_loader import plan_batches, token_batch
 from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
-from gardenpath.data.encoding.raw_split import IntArray
 from gardenpath.data.sharing import Sharing
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.ngram.ngram import NgramModel
 from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.models.sequential.shared_prefixes import PrefixNetwork, PrefixTrie, prefix_tries
-
-Floats = npt.NDArray[np.float64]
 
 _BATCHES = BatchSettings(max_tokens=8192, max_sentences=256)
 
@@ -103,7 +100,7 @@ class SequentialScorer:
             scores: Floats = found.double().cpu().numpy()
         return scores
 
-    def _score_alone(self, split: EncodedSplit, numbers: IntArray, results: list[Floats]) -> None:
+    def _score_alone(self, split: EncodedSplit, numbers: Ints, results: list[Floats]) -> None:
         """Score sentences by themselves, in batches of similar length."""
         model = self._model
         if isinstance(model, NgramModel):

@@ -12,18 +12,15 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gardenpath.data.arrays import Bools, Ints, Tokens
 from gardenpath.data.batches.tensor_batch import TensorBatch
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.raw_split import IntArray
 from gardenpath.data.sharing import Sharing
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID
-
-Tokens = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +69,14 @@ class PrefixTrie:
     """Some sentences of a job (``numbers``), and for each of them the rows of its predictions."""
 
     numbers: list[int]
-    predictions: list[IntArray]
-    tokens: IntArray
-    parents: IntArray
-    depths: IntArray
-    first: IntArray
-    last: IntArray
-    contexts: IntArray
-    targets: IntArray
+    predictions: list[Ints]
+    tokens: Ints
+    parents: Ints
+    depths: Ints
+    first: Ints
+    last: Ints
+    contexts: Ints
+    targets: Ints
 
     @property
     def sharing(self) -> Sharing:
@@ -165,12 +162,12 @@ def _trie(split: EncodedSplit, members: list[int], common: Sequence[int]) -> Pre
     )
 
 
-def _paths(is_new: npt.NDArray[np.bool_]) -> IntArray:
+def _paths(is_new: Bools) -> Ints:
     """``(sentences, lengths)``: the prefixes of sentences, numbered in the order of their coming.
 
     What is not new was in the sentence before; and of a length, the newest has the highest number.
     """
     numbers = np.zeros(is_new.shape, dtype=np.int64)
     numbers[is_new] = np.arange(np.count_nonzero(is_new))
-    paths: IntArray = np.maximum.accumulate(numbers, axis=0)
+    paths: Ints = np.maximum.accumulate(numbers, axis=0)
     return paths

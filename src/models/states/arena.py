@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-Column = tuple[tuple[int, ...], torch.dtype]
+_Column = tuple[tuple[int, ...], torch.dtype]
 
 _FIRST_CAPACITY = 1024
 
@@ -15,7 +15,7 @@ _FIRST_CAPACITY = 1024
 class Arena:
     """Named columns of equal length; a row is addressed by its number."""
 
-    def __init__(self, columns: Mapping[str, Column], device: torch.device) -> None:
+    def __init__(self, columns: Mapping[str, _Column], device: torch.device) -> None:
         self._columns = dict(columns)
         self._device = device
         self._tensors = {name: self._empty(name, _FIRST_CAPACITY) for name in columns}

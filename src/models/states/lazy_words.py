@@ -17,7 +17,7 @@ from gardenpath.models.sequential.output import NextToken
 _LIKELY = 512
 
 # The logits of the vocabulary are computed for at most so many numbers at a time.
-_MOST_LOGITS = 1 << 22
+MOST_LOGITS = 1 << 22
 
 
 class LazyWords:
@@ -31,7 +31,7 @@ class LazyWords:
 
     def log_prob(self, states: Tensor, words: Tensor) -> Tensor:
         """``(rows,)`` log probabilities."""
-        rows = max(1, _MOST_LOGITS // len(self._weight))
+        rows = max(1, MOST_LOGITS // len(self._weight))
         parts = [
             self._log_prob(some, wanted)
             for some, wanted in zip(states.split(rows), words.split(rows), strict=True)

@@ -12,15 +12,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.batches.batch_settings import BatchSettings
+from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.batch_loader import (
     BatchLoader,
     TokenBatch,
     plan_batches,
     token_batch,
 )
+from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.raw_split import IntArray
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 
 SMALL = BatchSettings(max_tokens=60, max_sentences=5)
@@ -131,7 +131,7 @@ def test_to_moves_every_tensor() -> None:
 def test_plan(
     lengths: list[int], max_tokens: int, max_sentences: int, seed: tuple[int, int] | None
 ) -> None:
-    array: IntArray = np.array(lengths, dtype=np.int64)
+    array: Ints = np.array(lengths, dtype=np.int64)
     settings = BatchSettings(max_tokens=max_tokens, max_sentences=max_sentences)
     plan = plan_batches(array, settings, shuffle_seed=seed)
     assert Counter(np.concatenate(plan).tolist()) == Counter(range(len(lengths)))

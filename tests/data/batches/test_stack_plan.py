@@ -11,14 +11,13 @@ from hypothesis import given
 from gardenpath.data.batches.stack_plan import (
     CONSTITUENT,
     LABEL,
-    LEGAL_BIT,
     START,
     WORD,
     StackPlan,
-    Strategy,
     plan_stacks,
 )
-from gardenpath.data.trees.actions import Kind, ParserState, kind_of, legal_in_order, legal_top_down
+from gardenpath.data.trees.actions import Kind, Strategy, kind_of
+from gardenpath.data.trees.legality import LEGAL_BIT, RULES, ParserState
 from gardenpath.data.trees.tree import Close, Open, Tree, Word
 from gardenpath.data.words.vocabulary import Vocabulary
 from tests.data.strategies import bare_trees, deep_tree
@@ -111,7 +110,7 @@ def test_actions_and_legal_kinds_are_those_of_the_action_module(
 ) -> None:
     split, vocabulary = encode_trees([tree])
     plan = plan_stacks(split, strategy)
-    legal = legal_top_down if strategy == "top_down" else legal_in_order
+    legal = RULES[strategy]
     state = ParserState()
     actions = actions_of(tree, strategy)
     assert len(plan.action) == len(actions)

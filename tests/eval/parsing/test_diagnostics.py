@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.eval.parsing.diagnostics import (
-    Floats,
     best_parse_mass,
     best_shares_of,
     convergence,

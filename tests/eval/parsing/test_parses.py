@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.batches.stack_plan import Strategy
-from gardenpath.data.trees.actions import FINISH, Action
+from gardenpath.data.trees.actions import FINISH, Action, Strategy
 from gardenpath.data.trees.brackets import format_tree, parse_tree
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.eval.parsing.parses import k_best, partial_parses

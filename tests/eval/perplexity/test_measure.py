@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from gardenpath.eval.perplexity.measure import Floats, Perplexity, measure
+from gardenpath.data.arrays import Floats
+from gardenpath.eval.perplexity.measure import Perplexity, measure
 
 
 class _Halves:

@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from gardenpath.data.batches.stack_plan import Strategy
-from gardenpath.data.trees.actions import (
-    FINISH,
-    Action,
-    Kind,
-    ParserState,
-    legal_in_order,
-    legal_top_down,
-)
+from gardenpath.data.trees.actions import FINISH, Action, Kind, Strategy
+from gardenpath.data.trees.legality import RULES, ParserState
 from gardenpath.data.trees.tree import CLOSE, Open, Word
 
 LogProb = Callable[[list[Action]], float]
@@ -30,7 +23,7 @@ def derivations(
     """Every partial derivation that ends with a word, with the number of words read, and every
     complete one, numbered behind the last word.
     """
-    legal = legal_in_order if strategy == "in_order" else legal_top_down
+    legal = RULES[strategy]
     pending: list[tuple[list[Action], ParserState, int, int]] = [([], ParserState(), 0, 0)]
     while pending:
         actions, state, read, opened = pending.pop()

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from gardenpath.eval.search.protocol import END, FIRST_ACTION, ROOT, WORD, TransitionModel
+from gardenpath.data.trees.actions import Column
+from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
 from gardenpath.eval.search.search_settings import WordSync
 
 
@@ -17,7 +18,7 @@ class Hypothesis:
     """A derivation: its probability, the columns taken before each word, and what is limited."""
 
     log_prob: float = 0.0
-    node: int = ROOT
+    node: int = ROOT_NODE
     depth: int = 0
     opened: int = 0
     taken: tuple[tuple[int, ...], ...] = ((),)
@@ -80,7 +81,7 @@ class NaiveSearch:
         settings = self._settings
         for column, log_prob in enumerate(self._columns(old)):
             is_open = self._is_open[column]
-            if column < FIRST_ACTION or log_prob == -math.inf:
+            if column < Column.CLOSE or log_prob == -math.inf:
                 continue
             if is_open and is_end and not self._model.opens_at_end:
                 continue
@@ -102,7 +103,7 @@ class NaiveSearch:
         return replace(hypothesis, node=int(node))
 
     def _done(self, old: Hypothesis, word: int | None) -> Iterator[Hypothesis]:
-        log_prob = self._columns(old)[END if word is None else WORD]
+        log_prob = self._columns(old)[Column.END if word is None else Column.WORD]
         if word is not None:
             given = self._model.word_log_prob(torch.tensor([old.node]), torch.tensor([word]))
             log_prob += float(given)

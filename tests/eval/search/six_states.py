@@ -38,11 +38,12 @@ from __future__ import annotations
 
 import torch
 
-from tests.eval.search.toy_model import CLOSE, FIRST_OPEN, ToyModel
+from gardenpath.data.trees.actions import Column
+from tests.eval.search.toy_model import ToyModel
 
 X, Y, Z = 0, 1, 2
-A, B = FIRST_OPEN, FIRST_OPEN + 1
-C = CLOSE
+A, B = Column.FIRST_OPEN, Column.FIRST_OPEN + 1
+C = Column.CLOSE
 
 
 def six_states(*, bound_gap: float | None = None) -> ToyModel:

@@ -7,7 +7,7 @@ import math
 import torch
 
 from gardenpath.eval.search.beam import NO_ACTION, Beam, after_word, below, beside, best, root_beam
-from gardenpath.eval.search.protocol import ROOT
+from gardenpath.eval.search.protocol import ROOT_NODE
 
 NONE = -math.inf
 
@@ -71,7 +71,7 @@ def test_a_group_begins_with_one_certain_hypothesis() -> None:
     beam = root_beam(2, 3, device=torch.device("cpu"), dtype=torch.float64)
     assert beam.score.tolist() == [[0.0, NONE, NONE]] * 2
     assert beam.score.dtype == torch.float64
-    assert beam.node.eq(ROOT).all() and beam.depth.eq(0).all()
+    assert beam.node.eq(ROOT_NODE).all() and beam.depth.eq(0).all()
     assert beam.trail.shape == (2, 3, 0)
 
 

@@ -10,10 +10,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.history import Step
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import WordSync
-from tests.eval.search.toy_model import FIRST_OPEN, ToyModel, random_model, search
+from tests.eval.search.toy_model import ToyModel, random_model, search
 
 W = 0
 ROUNDING = 1e-9
@@ -49,7 +50,7 @@ def test_a_wider_action_beam_may_find_less() -> None:
     # A 0.6 goes on by A to 0.18, where w is certain, or to some other word. B 0.4 goes on by A to
     # 0.208 and by B to 0.192, where w has probability 0.1. One place: A, then AA, w: 0.18. Two
     # places: A and B, then BA and BB, which crowd AA out; w: 0.0208 + 0.0192.
-    a, b = FIRST_OPEN, FIRST_OPEN + 1
+    a, b = Column.FIRST_OPEN, Column.FIRST_OPEN + 1
     model = make_model(
         columns=[
             [0.0, 0.0, 0.0, 0.6, 0.4],
@@ -76,7 +77,7 @@ def test_a_wider_word_beam_may_find_less_from_the_third_word_on(marginal: str) -
     # second w with 0.3, and then every time; the second opens something (0.52, 0.48), and says w
     # with 1, and then with 0.1. One place: 0.6, 0.18, 0.18. Two: 1, 0.208 + 0.192 (the third, 0.18,
     # does not survive, or is only counted), and 0.1 of these.
-    a, b = FIRST_OPEN, FIRST_OPEN + 1
+    a, b = Column.FIRST_OPEN, Column.FIRST_OPEN + 1
     model = make_model(
         columns=[
             [0.0, 0.0, 0.0, 0.6, 0.4],

@@ -8,15 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.particle import ParticleExpansion
-from gardenpath.eval.search.protocol import ROOT
+from gardenpath.eval.search.protocol import ROOT_NODE
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import Particle, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
 from gardenpath.eval.search.work import Work
-
-CLOSE, FIRST_OPEN = 2, 3
 
 
 class ToyModel:
@@ -48,8 +47,8 @@ class ToyModel:
         self._after_column, self._after_word = after_column, after_word
         self.opens_at_end = opens_at_end
         self._bound_gap = bound_gap
-        self.is_open = torch.arange(columns.shape[1]) >= FIRST_OPEN
-        self.is_close = torch.arange(columns.shape[1]) == CLOSE
+        self.is_open = torch.arange(columns.shape[1]) >= Column.FIRST_OPEN
+        self.is_close = torch.arange(columns.shape[1]) == Column.CLOSE
         self.settled: list[int] = []
         self.begin()
 
@@ -66,7 +65,7 @@ class ToyModel:
     def log_probs(self, nodes: Tensor) -> Tensor:
         """What comes next, by the state."""
         result = self._columns[self._state[nodes]].clone()
-        result[:, CLOSE] = result[:, CLOSE].masked_fill(self._depth[nodes] == 0, -torch.inf)
+        result[self._depth[nodes] == 0, Column.CLOSE] = -torch.inf
         return result
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
@@ -102,7 +101,7 @@ class ToyModel:
         for row, alive in zip(self._group[nodes], is_alive, strict=True):
             assert len(set(row[alive].tolist())) <= 1
         self.settled.append(len(nodes))
-        number = {(-1, ROOT): ROOT}
+        number = {(-1, ROOT_NODE): ROOT_NODE}
         for group, row in enumerate(nodes.tolist()):
             for node in row:
                 number.setdefault((group, node), len(number))
@@ -113,7 +112,7 @@ class ToyModel:
         return (
             torch.tensor(renumbered, dtype=torch.long)
             .view_as(nodes)
-            .masked_fill(nodes == ROOT, ROOT)
+            .masked_fill(nodes == ROOT_NODE, ROOT_NODE)
         )
 
 
@@ -132,11 +131,11 @@ def random_model(
     Some words may ``never`` come.
     """
     random = np.random.default_rng(seed)
-    columns = random.gamma(0.7, size=(states, FIRST_OPEN + labels)) + 1e-3
-    columns[:, FIRST_OPEN:] *= random.random((states, labels)) > 0.2
-    columns[:, CLOSE] *= random.random(states) > 0.2
-    columns[0, :FIRST_OPEN] = 0.0
-    columns[0, FIRST_OPEN:] += random.random(labels) + 0.1
+    columns = random.gamma(0.7, size=(states, Column.FIRST_OPEN + labels)) + 1e-3
+    columns[:, Column.FIRST_OPEN :] *= random.random((states, labels)) > 0.2
+    columns[:, Column.CLOSE] *= random.random(states) > 0.2
+    columns[0, : Column.FIRST_OPEN] = 0.0
+    columns[0, Column.FIRST_OPEN :] += random.random(labels) + 0.1
     word = random.gamma(0.7, size=(states, words)) + 1e-3
     word[:, list(never)] = 0.0
     return ToyModel(

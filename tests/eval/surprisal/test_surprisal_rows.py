@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import encode_sentences
 from gardenpath.data.words.subwords import (
     Subwords,
@@ -20,7 +21,6 @@ from gardenpath.data.words.subwords import (
 )
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
 from gardenpath.eval.journal import Journal
-from gardenpath.eval.perplexity.measure import Floats
 from gardenpath.eval.search.result import Failure
 from gardenpath.eval.surprisal.inputs import InputSentence
 from gardenpath.eval.surprisal.surprisal_rows import (

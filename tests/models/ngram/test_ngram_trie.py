@@ -7,11 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from gardenpath.data.arrays import Bools, Ints
 from gardenpath.models.ngram.ngram import with_boundaries
 from gardenpath.models.ngram.ngram_trie import (
     ABSENT,
     NgramTable,
-    Rows,
     count_ngrams,
     find_all,
     suffix_rows,
@@ -22,7 +22,7 @@ SIZE = 9
 BEGIN, END = 1, 2
 
 
-def _text(sentences: list[list[int]]) -> tuple[Rows, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def _text(sentences: list[list[int]]) -> tuple[Ints, Bools]:
     flat = np.array([token for sentence in sentences for token in sentence], dtype=np.int64)
     return with_boundaries(flat, np.array([len(sentence) for sentence in sentences]))
 

@@ -16,8 +16,9 @@ from gardenpath.data.batches.bracket_batches import (
     innermost_open,
     symbols_of,
 )
-from gardenpath.data.trees.actions import Action, Kind, ParserState, legal_top_down, top_down
+from gardenpath.data.trees.actions import Action, Kind, top_down
 from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.legality import ParserState, legal_top_down
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.plm.plm import PlmNetwork

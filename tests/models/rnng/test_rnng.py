@@ -12,20 +12,13 @@ import torch
 from hypothesis import given, settings
 
 from gardenpath.data.batches.batch_loader import Collate
-from gardenpath.data.batches.stack_plan import Strategy
 from gardenpath.data.batches.timed_tree_batches import timed_tree_collate
 from gardenpath.data.batches.tree_batches import tree_collate
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.data.trees.actions import (
-    Action,
-    Finish,
-    Kind,
-    ParserState,
-    legal_in_order,
-    legal_top_down,
-)
+from gardenpath.data.trees.actions import Action, Finish, Kind, Strategy
 from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.legality import RULES, ParserState
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.rnng.rnng import RnngNetwork
@@ -151,7 +144,7 @@ def extend(
     prefix: list[Action], state: ParserState, vocabulary: Vocabulary, strategy: Strategy
 ) -> list[tuple[list[Action], ParserState]]:
     """All legal continuations by one action, words and labels spelled out."""
-    legal = (legal_top_down if strategy == "top_down" else legal_in_order)(state)
+    legal = RULES[strategy](state)
     words = [token for token in vocabulary.tokens if token not in ("<pad>", "<s>", "</s>")]
     choices: dict[Kind, list[Action]] = {
         Kind.SHIFT: [Word(word) for word in words],

@@ -39,7 +39,7 @@ def test_probabilities_are_those_of_the_output_layer(bias: bool) -> None:
 def test_large_jobs_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     states, words = make_rows(30)
     whole = LazyWords(make_output()).log_prob(states, words)
-    monkeypatch.setattr(lazy_words, "_MOST_LOGITS", 4 * SIZE + 1)
+    monkeypatch.setattr(lazy_words, "MOST_LOGITS", 4 * SIZE + 1)
     torch.testing.assert_close(LazyWords(make_output()).log_prob(states, words), whole)
     assert LazyWords(make_output()).log_prob(states[:0], words[:0]).shape == (0,)
 

@@ -18,11 +18,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from gardenpath.data.arrays import Floats as Floats
 from gardenpath.errors import GardenpathError
 
-Floats = NDArray[np.float64]
 Kind = Literal["treatment", "sum"]
 
 

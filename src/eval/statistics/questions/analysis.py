@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 import yaml
 
-from gardenpath.errors import ConfigError, GardenpathError, InputError
+from gardenpath.errors import GardenpathError, InputError
 from gardenpath.eval.statistics.inference.intervals import WithinMethod
 from gardenpath.eval.statistics.mixed.coding import Coding
 from gardenpath.eval.statistics.mixed.design_matrix import fixed_variables, response_variable

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.regions import Words, exact_sum
+from gardenpath.units import nats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ def slor(
         raise GardenpathError(f"{len(surprisal_bits)} surprisals for {len(words)} words")
     if not words:
         return math.nan
-    log_prob = -math.log(2) * exact_sum(surprisal_bits)
+    log_prob = nats(exact_sum(surprisal_bits))
     return (log_prob - exact_sum(unigram_log_prob(word) for word in words)) / len(words)
 
 

@@ -1,0 +1,153 @@
+"""Which actions may come next in a derivation: one set of rules, and one table made of it.
+
+:func:`legal_top_down` and :func:`legal_in_order` state the rules for one parser. What they decide
+depends only on the last action and on how many constituents are open (none, one, or more), so
+:data:`LEGAL` tabulates them for the models, which look up many hypotheses at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gardenpath.data.arrays import Ints
+from gardenpath.data.trees.actions import Kind, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class ParserState:
+    """The part of a parser's state that decides which actions are legal.
+
+    ``words_left`` is the number of words still to come if the sentence is given, and ``None`` if
+    the model generates it.
+    """
+
+    open_constituents: int = 0
+    last: Kind | None = None
+    words_left: int | None = None
+
+    def apply(self, kind: Kind) -> ParserState:
+        """Return the state after a legal action."""
+        change = {Kind.OPEN: 1, Kind.REDUCE: -1}.get(kind, 0)
+        left = self.words_left
+        if left is not None and kind is Kind.SHIFT:
+            left -= 1
+        return replace(
+            self, open_constituents=self.open_constituents + change, last=kind, words_left=left
+        )
+
+    @property
+    def has_word(self) -> bool:
+        """Whether another word may come."""
+        return self.words_left is None or self.words_left > 0
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the sentence may end here."""
+        return self.words_left is None or self.words_left == 0
+
+
+def legal_top_down(state: ParserState) -> frozenset[Kind]:
+    """Return what may come next in a top-down derivation; nothing at its end.
+
+    The root must be a constituent, a constituent must not be empty, and the root closes only after
+    all words are read.
+    """
+    if state.last is None:
+        return frozenset({Kind.OPEN})
+    if state.open_constituents == 0:
+        return frozenset()
+    legal = {Kind.OPEN, Kind.SHIFT} if state.has_word else set()
+    if state.last is not Kind.OPEN and (state.open_constituents > 1 or state.may_end):
+        legal.add(Kind.REDUCE)
+    return frozenset(legal)
+
+
+def legal_in_order(state: ParserState) -> frozenset[Kind]:
+    """Return what may come next in an in-order derivation; nothing at its end.
+
+    NT(X) needs a complete first child on top of the stack, REDUCE an open constituent; FINISH
+    needs a complete root, which must be a constituent, alone on the stack.
+    """
+    if state.last is None:
+        return frozenset({Kind.SHIFT})
+    if state.last is Kind.FINISH:
+        return frozenset()
+    legal = set()
+    if state.last is not Kind.OPEN:
+        legal.add(Kind.OPEN)
+    if state.open_constituents > 0:
+        legal.add(Kind.REDUCE)
+        if state.has_word:
+            legal.add(Kind.SHIFT)
+    elif state.last is Kind.REDUCE and state.may_end:
+        legal.add(Kind.FINISH)
+    return frozenset(legal)
+
+
+Rules = Callable[[ParserState], frozenset[Kind]]
+
+RULES: Mapping[Strategy, Rules] = {"top_down": legal_top_down, "in_order": legal_in_order}
+
+# One bit for each kind of action.
+LEGAL_BIT: Mapping[Kind, int] = {kind: 1 << int(kind) for kind in Kind}
+
+# The last "action" before the first one: the last row of the table.
+NO_ACTION_YET = -1
+
+# Two or more open constituents are alike.
+MOST_OPEN = 2
+
+
+def _bits(kinds: Iterable[Kind]) -> int:
+    return sum(LEGAL_BIT[kind] for kind in kinds)
+
+
+def _table(rules: Rules) -> Ints:
+    return np.array(
+        [
+            [_bits(rules(ParserState(opened, last))) for opened in range(MOST_OPEN + 1)]
+            for last in (*Kind, None)
+        ],
+        dtype=np.int64,
+    )
+
+
+# ``LEGAL[strategy][last kind, min(open constituents, 2)]``: the bits of the kinds that may come
+# next while a sentence is being generated.
+LEGAL: Mapping[Strategy, Ints] = {strategy: _table(rules) for strategy, rules in RULES.items()}
+
+# The kinds of actions that a strategy uses, in the order of their values.
+KINDS: Mapping[Strategy, tuple[Kind, ...]] = {
+    strategy: tuple(kind for kind in Kind if (table & LEGAL_BIT[kind]).any())
+    for strategy, table in LEGAL.items()
+}
+
+
+def _opens_at_end(rules: Rules) -> bool:
+    return any(
+        Kind.OPEN in rules(ParserState(opened, last, words_left=0))
+        for opened in range(MOST_OPEN + 1)
+        for last in (Kind.SHIFT, Kind.REDUCE)
+    )
+
+
+# Whether a constituent may still be opened after the last word of the sentence.
+OPENS_AT_END: Mapping[Strategy, bool] = {
+    strategy: _opens_at_end(rules) for strategy, rules in RULES.items()
+}
+
+
+def _last_reduce(rules: Rules) -> int | None:
+    for opened in range(1, MOST_OPEN + 1):
+        if not rules(ParserState(opened, Kind.SHIFT).apply(Kind.REDUCE)):
+            return opened
+    return None
+
+
+# With how many open constituents REDUCE ends the derivation; None if it never does.
+REDUCE_ENDS_AT: Mapping[Strategy, int | None] = {
+    strategy: _last_reduce(rules) for strategy, rules in RULES.items()
+}

@@ -1,0 +1,61 @@
+"""Actions as the searches of RNNG and PLM see them: columns, and what is legal, on the device."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gardenpath.data.trees.actions import Column, Kind, Strategy
+from gardenpath.data.trees.legality import (
+    LEGAL,
+    LEGAL_BIT,
+    MOST_OPEN,
+    NO_ACTION_YET,
+    REDUCE_ENDS_AT,
+)
+
+# Roughly how many actions of a full beam are taken between two words.
+STEPS_PER_WORD = 8
+
+
+class LegalActions:
+    """The table :data:`LEGAL` of a strategy as a tensor; looking something up never waits.
+
+    Results are bits (:data:`LEGAL_BIT`) of the kinds of actions that may come next.
+    """
+
+    def __init__(self, strategy: Strategy, device: torch.device) -> None:
+        self._table = torch.from_numpy(LEGAL[strategy]).to(device)
+        self._reduce_ends_at = REDUCE_ENDS_AT[strategy]
+
+    def at_start(self, like: Tensor) -> Tensor:
+        """``(rows,)`` bits before any action, as many as in ``like``."""
+        return self._table[NO_ACTION_YET, 0].expand_as(like)
+
+    def after(self, last: Kind, depth: Tensor) -> Tensor:
+        """``(rows,)`` bits after actions of one kind that left ``depth`` constituents open.
+
+        The depth of a row without a hypothesis may be anything.
+        """
+        return self._table[last].index_select(0, depth.clamp(0, MOST_OPEN))
+
+    def after_each(self, last: Tensor, depth: Tensor) -> Tensor:
+        """The same with a kind for each row."""
+        return self._table[last, depth.clamp(0, MOST_OPEN)]
+
+    def is_last_reduce(self, depth: Tensor) -> Tensor:
+        """``(rows,)``: whether REDUCE, with ``depth`` constituents open, ends the derivation."""
+        if self._reduce_ends_at is None:
+            return torch.zeros_like(depth, dtype=torch.bool)
+        return depth == self._reduce_ends_at
+
+
+def is_illegal(bits: Tensor, kind: Kind) -> Tensor:
+    """Whether a kind of action is not among the legal bits."""
+    return (bits & LEGAL_BIT[kind]) == 0
+
+
+def structural_columns(label_count: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """``(columns,)`` twice: which columns open a constituent, and which close one."""
+    column = torch.arange(Column.FIRST_OPEN + label_count, device=device)
+    return column >= Column.FIRST_OPEN, column == Column.CLOSE

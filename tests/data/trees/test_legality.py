@@ -1,0 +1,253 @@
+"""What may come next: every step of every tree, and nothing else; the table says the same."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from gardenpath.data.trees.actions import FINISH, Action, Kind, Strategy
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.legality import (
+    KINDS,
+    LEGAL,
+    LEGAL_BIT,
+    MOST_OPEN,
+    NO_ACTION_YET,
+    OPENS_AT_END,
+    REDUCE_ENDS_AT,
+    RULES,
+    ParserState,
+    Rules,
+    legal_in_order,
+    legal_top_down,
+)
+from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
+from tests.data import reference_trees
+from tests.data.derivations import all_trees, kinds, rebuild
+from tests.data.strategies import trees
+from tests.tree_samples import STRATEGIES, actions_of
+
+BOTH = pytest.mark.parametrize("strategy", STRATEGIES)
+
+SHIFT, REDUCE, OPEN = Kind.SHIFT, Kind.REDUCE, Kind.OPEN
+
+
+# ---- The table
+
+
+def steps_of_all_trees(strategy: Strategy) -> Iterator[tuple[int, int, list[Kind]]]:
+    """Place of an action, open constituents before it, and the derivation, for all small trees."""
+    for tree in chain.from_iterable(all_trees(words, 4) for words in (1, 2, 3, 4)):
+        derivation, opened = kinds(actions_of(tree, strategy)), 0
+        for place, kind in enumerate(derivation):
+            yield place, opened, derivation
+            opened += (kind is OPEN) - (kind is REDUCE)
+        assert opened == 0
+
+
+@BOTH
+def test_the_table_allows_what_follows_in_some_tree_and_nothing_else(strategy: Strategy) -> None:
+    seen: dict[tuple[int, int], int] = defaultdict(int)
+    for place, opened, derivation in steps_of_all_trees(strategy):
+        last = int(derivation[place - 1]) if place else NO_ACTION_YET
+        seen[last, min(opened, MOST_OPEN)] |= LEGAL_BIT[derivation[place]]
+    assert len(seen) >= 7
+    for (last, opened), bits in seen.items():
+        assert LEGAL[strategy][last, opened] == bits
+    # What no tree comes to is either the end or out of reach.
+    ends = {(int(Kind.FINISH), 0), (int(REDUCE), 0)}
+    assert all(LEGAL[strategy][state] == 0 for state in ends - set(seen))
+
+
+@BOTH
+def test_the_table_is_that_of_the_rules_at_any_depth(strategy: Strategy) -> None:
+    for last in (*Kind, None):
+        for opened in range(9):
+            expected = sum(LEGAL_BIT[kind] for kind in RULES[strategy](ParserState(opened, last)))
+            row = NO_ACTION_YET if last is None else last
+            assert LEGAL[strategy][row, min(opened, MOST_OPEN)] == expected
+
+
+@BOTH
+def test_what_follows_from_the_table_holds_in_all_trees(strategy: Strategy) -> None:
+    found, opens_at_end, ends = set(), False, set()
+    for place, opened, derivation in steps_of_all_trees(strategy):
+        kind = derivation[place]
+        found.add(kind)
+        opens_at_end |= kind is OPEN and SHIFT not in derivation[place:]
+        if kind is REDUCE and place == len(derivation) - 1:
+            ends.add(opened)
+    assert set(KINDS[strategy]) == found and list(KINDS[strategy]) == sorted(found)
+    assert OPENS_AT_END[strategy] == opens_at_end
+    assert ends == ({REDUCE_ENDS_AT[strategy]} - {None})
+
+
+def test_an_opening_bracket_may_come_anywhere_top_down() -> None:
+    """The PLM relies on it: opening brackets are never left out of its softmax."""
+    for place, opened, derivation in steps_of_all_trees("top_down"):
+        last = int(derivation[place - 1]) if place else NO_ACTION_YET
+        assert LEGAL["top_down"][last, min(opened, MOST_OPEN)] & LEGAL_BIT[OPEN]
+
+
+# ---- What is right is legal
+
+
+def assert_all_legal(tree: Tree, strategy: Strategy, words_left: int | None) -> None:
+    legal = RULES[strategy]
+    state = ParserState(words_left=words_left)
+    for kind in kinds(actions_of(tree, strategy)):
+        assert kind in legal(state)
+        state = state.apply(kind)
+    assert not legal(state)
+    assert state.open_constituents == 0
+
+
+@BOTH
+@given(tree=trees())
+def test_every_step_of_a_tree_is_legal(strategy: Strategy, tree: Tree) -> None:
+    assert_all_legal(tree, strategy, words_left=len(tree.words()))
+    # Top-down, a model that generates may stop at once when the root is closed; in-order it says
+    # so itself. Either way the same steps are legal as with the words given.
+    assert_all_legal(tree, strategy, words_left=None)
+
+
+@pytest.mark.parametrize("name", reference_trees.TREEBANKS)
+def test_every_short_reference_tree_is_legal(reference_data: Path, name: str) -> None:
+    shapes = set()
+    for sentence in Cleaning().apply(reference_trees.sentences(name, reference_data)):
+        assert sentence.tree is not None
+        shape = tuple(kinds(actions_of(sentence.tree, "top_down")))
+        if len(sentence.words) <= 12 and shape not in shapes:
+            shapes.add(shape)
+            for strategy in STRATEGIES:
+                assert_all_legal(sentence.tree, strategy, words_left=len(sentence.words))
+    assert len(shapes) > 300
+
+
+# ---- What is wrong is not
+
+
+def state_after(done: list[Kind], words_left: int | None) -> ParserState:
+    state = ParserState(words_left=words_left)
+    for kind in done:
+        state = state.apply(kind)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("done", "words", "expected"),
+    [
+        ([], 2, {OPEN}),  # a word alone is no tree
+        ([OPEN], 2, {OPEN, SHIFT}),  # a constituent must not be empty
+        ([OPEN, SHIFT], 2, {OPEN, SHIFT}),  # the root must not close before the last word
+        ([OPEN, SHIFT], None, {OPEN, SHIFT, REDUCE}),
+        ([OPEN, OPEN, SHIFT], 2, {OPEN, SHIFT, REDUCE}),
+        ([OPEN, OPEN, SHIFT, REDUCE], 2, {OPEN, SHIFT}),
+        ([OPEN, SHIFT, SHIFT], 2, {REDUCE}),  # no words, so no constituents either
+        ([OPEN, OPEN, SHIFT, SHIFT], 2, {REDUCE}),
+        ([OPEN, SHIFT, REDUCE], 1, set()),
+        ([OPEN, SHIFT, REDUCE], None, set()),
+    ],
+)
+def test_legal_top_down(done: list[Kind], words: int | None, expected: set[Kind]) -> None:
+    assert legal_top_down(state_after(done, words)) == expected
+
+
+@pytest.mark.parametrize(
+    ("done", "words", "expected"),
+    [
+        ([], 2, {SHIFT}),  # everything needs a first child
+        ([SHIFT], 2, {OPEN}),  # two words cannot stand side by side without a parent
+        ([SHIFT], 1, {OPEN}),  # a word alone is no tree
+        ([SHIFT, OPEN], 2, {SHIFT, REDUCE}),  # the child of two new parents at once: no
+        ([SHIFT, OPEN], 1, {REDUCE}),
+        ([SHIFT, OPEN, SHIFT], 2, {OPEN, REDUCE}),
+        ([SHIFT, OPEN, SHIFT], 3, {OPEN, REDUCE, SHIFT}),
+        ([SHIFT, OPEN, REDUCE], 2, {OPEN}),  # words are left, so the root is not complete
+        ([SHIFT, OPEN, REDUCE], 1, {OPEN, Kind.FINISH}),
+        ([SHIFT, OPEN, REDUCE], None, {OPEN, Kind.FINISH}),
+        ([SHIFT, OPEN, REDUCE, Kind.FINISH], 1, set()),
+    ],
+)
+def test_legal_in_order(done: list[Kind], words: int | None, expected: set[Kind]) -> None:
+    assert legal_in_order(state_after(done, words)) == expected
+
+
+# ---- Small scale, exhaustively
+
+
+def derivations(
+    legal: Rules, state: ParserState, *, words: int, constituents: int
+) -> Iterator[list[Kind]]:
+    """All complete legal sequences with at most so many words and constituents."""
+    allowed = legal(state)
+    if not allowed:
+        yield []
+    for kind in allowed:
+        words_then = words - (kind is SHIFT)
+        constituents_then = constituents - (kind is OPEN)
+        if words_then >= 0 and constituents_then >= 0:
+            after = state.apply(kind)
+            for rest in derivations(legal, after, words=words_then, constituents=constituents_then):
+                yield [kind, *rest]
+
+
+def labelled(sequence: list[Kind]) -> list[Action]:
+    actions: dict[Kind, Action] = {
+        SHIFT: Word("w"),
+        REDUCE: CLOSE,
+        OPEN: Open("X"),
+        Kind.FINISH: FINISH,
+    }
+    return [actions[kind] for kind in sequence]
+
+
+@BOTH
+@pytest.mark.parametrize(("words", "constituents"), [(1, 6), (2, 5), (3, 4), (4, 4)])
+def test_legal_derivations_are_the_trees(strategy: Strategy, words: int, constituents: int) -> None:
+    legal = RULES[strategy]
+    state = ParserState(words_left=words)
+    found = list(derivations(legal, state, words=words, constituents=constituents))
+    expected = list(all_trees(words, constituents))
+    assert len(expected) > 5
+    assert len(found) == len(expected)
+    assert {rebuild(labelled(sequence), strategy) for sequence in found} == set(expected)
+    assert sorted(found) == sorted(kinds(actions_of(tree, strategy)) for tree in expected)
+
+
+@BOTH
+def test_legal_generations_are_the_trees_of_any_length(strategy: Strategy) -> None:
+    legal = RULES[strategy]
+    found = derivations(legal, ParserState(), words=3, constituents=4)
+    expected = chain.from_iterable(all_trees(words, 4) for words in (1, 2, 3))
+    assert sorted(found) == sorted(kinds(actions_of(tree, strategy)) for tree in expected)
+
+
+def reachable(legal: Rules, words: int, steps: int) -> Iterator[list[Kind]]:
+    """All legal beginnings, complete or not, of at most so many steps."""
+    beginnings: list[list[Kind]] = [[]]
+    for _ in range(steps + 1):
+        yield from beginnings
+        beginnings = [
+            [*done, kind] for done in beginnings for kind in legal(state_after(done, words))
+        ]
+
+
+@BOTH
+@pytest.mark.parametrize("words", [1, 2, 3])
+def test_there_are_no_dead_ends(strategy: Strategy, words: int) -> None:
+    """From everywhere: read what is left, close what is open, open only where nothing else is."""
+    legal = RULES[strategy]
+    for beginning in reachable(legal, words, steps=7):
+        sequence, state = list(beginning), state_after(beginning, words)
+        while allowed := legal(state):
+            assert len(sequence) < len(beginning) + 20
+            preferred = (Kind.FINISH, SHIFT, REDUCE, OPEN)
+            sequence.append(next(kind for kind in preferred if kind in allowed))
+            state = state.apply(sequence[-1])
+        assert rebuild(labelled(sequence), strategy).words() == ("w",) * words
