@@ -18,6 +18,7 @@ from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.plm.plm_search import PlmSearch
 from gardenpath.models.rnng.rnng import RnngNetwork
 from gardenpath.models.rnng.rnng_search import RnngSearch
+from gardenpath.models.saved_model import load_model, load_subwords, load_vocabulary
 from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.settings.compose import make_search
@@ -71,13 +72,13 @@ def make_scorer(
     """Whatever gives log probabilities to words with the model of a run."""
     search = search or make_search(settings["search"])
     device = device_of(settings)
-    model = run.load_model()
+    model = load_model(run)
     if not isinstance(model, RnngNetwork | PlmNetwork):
         assert isinstance(model, SequentialNetwork | NgramModel)
         return SequentialScorer(
             model=model,
-            vocabulary=run.vocabulary(),
-            subwords=run.subwords(),
+            vocabulary=load_vocabulary(run),
+            subwords=load_subwords(run),
             device=device,
             share_prefixes=search.share_prefixes,
         )
@@ -85,8 +86,8 @@ def make_scorer(
     is_packed = device.type == "cpu" if search.fixed_shapes is None else not search.fixed_shapes
     return StructuredScorer(
         model=_as_searched(model.to(device), search, is_packed),
-        vocabulary=run.vocabulary(),
-        subwords=run.subwords(),
+        vocabulary=load_vocabulary(run),
+        subwords=load_subwords(run),
         settings=search,
         is_packed=is_packed,
         on_words=on_words,
@@ -106,7 +107,7 @@ def _as_searched(
 
 def content_hash(run: RunFolder) -> str:
     """Changes when the weights or the vocabulary of a run do."""
-    digest = hashlib.sha256(run.vocabulary().content_hash.encode())
+    digest = hashlib.sha256(load_vocabulary(run).content_hash.encode())
     with run.weights_path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)

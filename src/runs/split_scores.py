@@ -7,6 +7,7 @@ from gardenpath.data.preparation import Preparation, PreparedCorpus
 from gardenpath.errors import RunError
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.joint import joint_totals
+from gardenpath.models.saved_model import load_model, load_vocabulary
 from gardenpath.models.scores import Network, Totals
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.store.run_folder import RunFolder
@@ -39,13 +40,13 @@ def score_split(
 
 def joint_with_gold_trees(run: RunFolder, corpus: PreparedCorpus, split: str) -> Totals:
     """The joint probability of the sentences of a split and their gold trees."""
-    config, vocabulary = run.config(), run.vocabulary()
+    config, vocabulary = run.config(), load_vocabulary(run)
     if vocabulary.content_hash != corpus.vocabulary.content_hash:
         raise RunError(
             f"{run.path}: trained with another vocabulary than that of the corpus as it is now; "
             "restore the corpus, or train again"
         )
-    network: Network = run.load_model()  # type: ignore[assignment]
+    network: Network = load_model(run)  # type: ignore[assignment]
     encoded = corpus.split(split)
     collate = FAMILIES[config["model"]["family"]].make_collate(
         encoded, vocabulary=vocabulary, settings=config["model"]["network"]

@@ -34,6 +34,7 @@ from gardenpath.eval.suites.scoring.results import (
 )
 from gardenpath.eval.suites.scoring.sentence_measures import sentence_measures
 from gardenpath.eval.surprisal_cache import Parses, ScoredSentences, Words
+from gardenpath.models.saved_model import load_vocabulary
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.runs.run import content_hash, language_of, make_scorer, name_of
 from gardenpath.runs.split_scores import is_structured
@@ -114,7 +115,7 @@ def selected(suites: Sequence[Suite], runs: Sequence[RunFolder], suite: Settings
 
 def _in_vocabulary(suite: Suite, runs: Sequence[RunFolder]) -> Suite:
     """The items of a suite that all runs of its language know."""
-    known = [run.vocabulary() for run in runs if language_of(run) == suite.language]
+    known = [load_vocabulary(run) for run in runs if language_of(run) == suite.language]
     return replace(suite, items=tuple(item for item in suite.items if _is_known(item, known)))
 
 
@@ -152,7 +153,7 @@ def score_run(
         scorer = make_scorer(run, settings, on_words=on_words)
         found.update(_computed(scorer, lacking, set(parsed), run))
         surprisal_cache.save(path, found)
-    return ScoredRun(name_of(run), language_of(run), found, run.vocabulary())
+    return ScoredRun(name_of(run), language_of(run), found, load_vocabulary(run))
 
 
 def _computed(
@@ -187,7 +188,7 @@ def _parses(
     return partial_parses(
         result,
         words,
-        labels=run.vocabulary().labels,
+        labels=load_vocabulary(run).labels,
         strategy=run.config()["model"]["network"].get("strategy", "top_down"),
         k=_KEPT_PARSES,
         starts_word=starts_of(split, number),
@@ -212,7 +213,7 @@ def exact_runs(runs: Sequence[RunFolder], suites: Sequence[Suite]) -> list[Score
             }
         )
         name = RunName(run=f"exact/{data['name']}", model=EXACT, corpus=data["name"])
-        found[data["name"]] = ScoredRun(name, data["language"], scored, run.vocabulary())
+        found[data["name"]] = ScoredRun(name, data["language"], scored, load_vocabulary(run))
     return list(found.values())
 
 

@@ -29,6 +29,7 @@ from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.suites.scoring.results import write_table
 from gardenpath.eval.surprisal.inputs import GivenText, InputSentence, read_given
+from gardenpath.models.saved_model import load_vocabulary
 from gardenpath.runs.run import finished_runs, make_scorer, name_of
 from gardenpath.runs.split_scores import is_structured
 from gardenpath.settings.compose import make_preparation, make_search
@@ -93,7 +94,7 @@ def _parsed(
         scorer = make_scorer(run, settings, on_words=on_words)
         assert isinstance(scorer, StructuredScorer)
         results, split = scorer.search(sentences, keeps_history=True)
-    labels = run.vocabulary().labels
+    labels = load_vocabulary(run).labels
     strategy = run.config()["model"]["network"].get("strategy", "top_down")
     parses = [
         k_best(
@@ -155,7 +156,7 @@ def _score(
         return None
     if not settings["task"]["ignore_punctuation"]:
         return bracketing(trees, parsed, Conventions(punctuation="counted"))
-    return bracketing(trees, parsed, Conventions(punctuation=run.vocabulary().language))
+    return bracketing(trees, parsed, Conventions(punctuation=load_vocabulary(run).language))
 
 
 def _show_convergence(run: RunFolder, sentences: Sequence[Words], settings: Settings) -> None:

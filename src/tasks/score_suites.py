@@ -24,6 +24,7 @@ from gardenpath.eval.suites.scoring.results import (
     write_table,
 )
 from gardenpath.eval.surprisal_cache import Words
+from gardenpath.models.saved_model import load_vocabulary
 from gardenpath.runs.run import finished_runs, language_of
 from gardenpath.runs.suite_scores import (
     ScoredRun,
@@ -103,10 +104,10 @@ def _print_unknown(results: Results) -> None:
 
 def _write_words(folder: Path, suites: Sequence[Suite], runs: Sequence[RunFolder]) -> None:
     """How often paired critical words occur in the training corpus, per vocabulary."""
-    vocabularies = {run.vocabulary().content_hash: run for run in runs}
+    vocabularies = {load_vocabulary(run).content_hash: run for run in runs}
     rows = []
     for one in vocabularies.values():
-        vocabulary, corpus = one.vocabulary(), one.config()["data"]["name"]
+        vocabulary, corpus = load_vocabulary(one), one.config()["data"]["name"]
         counts = Counter(dict(zip(vocabulary.tokens, vocabulary.counts, strict=True)))
         for suite in (s for s in suites if s.language == vocabulary.language):
             checked = lint_against(suite, vocabulary.knows, counts.__getitem__)

@@ -22,6 +22,7 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     seen_as,
 )
 from gardenpath.eval.surprisal.surprisal_table import check_extension, write_surprisals
+from gardenpath.models.saved_model import load_subwords, load_vocabulary
 from gardenpath.runs.run import content_hash, finished_runs, make_scorer, name_of
 from gardenpath.store.run_folder import RunFolder
 
@@ -76,7 +77,7 @@ def _scored(
     run: RunFolder, sentences: Sequence[InputSentence], journal: Journal, settings: Settings
 ) -> tuple[list[SurprisalRow], RunHeader]:
     words = [sentence.words for sentence in sentences]
-    vocabulary, subwords = run.vocabulary(), run.subwords()
+    vocabulary, subwords = load_vocabulary(run), load_subwords(run)
     with words_progress(str(run.path), sum(map(len, words))) as progress:
         scorer = make_scorer(run, settings)
         log_probs = score_in_chunks(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from gardenpath.data.readers.base import hash_files, id_mistakes, split_ids
+from gardenpath.data.readers.base import hash_files, id_mistakes, listed_ids, split_ids
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.errors import InputError, MissingCorpusError
@@ -57,8 +57,12 @@ class ChineseTreebank:
 
     def fingerprint(self) -> str:
         files = [path for split in SPLITS for path in self._files(split)]
-        ids = {split: sorted(ids) for split, ids in self._ids.items()}
-        return hash_files(files, ids, sorted(self._genres), self._encodings)
+        return hash_files(
+            files,
+            ids=listed_ids(self._ids),
+            genres=sorted(self._genres),
+            encodings=self._encodings,
+        )
 
     def _files(self, split: str) -> list[Path]:
         found = []

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from gardenpath.data.readers.base import hash_files
 from gardenpath.data.sentence import SPLITS, Sentence, Source
-from gardenpath.data.trees.brackets import open_text, read_tree_file
+from gardenpath.data.trees.brackets import read_tree_file
 from gardenpath.errors import MissingCorpusError
+from gardenpath.store.files import open_text
 
 
 class _ThreeFiles:
@@ -32,7 +33,9 @@ class _ThreeFiles:
     def fingerprint(self) -> str:
         # The same file reads differently as trees and as text.
         kind = type(self).__name__
-        return hash_files([self._path(split) for split in SPLITS], kind, self._encoding)
+        return hash_files(
+            [self._path(split) for split in SPLITS], kind=kind, encoding=self._encoding
+        )
 
     def _path(self, split: str) -> Path:
         path = self._root / self._names[split]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from gardenpath.data.readers.base import id_mistakes, split_ids
+from gardenpath.data.readers.base import id_mistakes, listed_ids, split_ids
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import MissingCorpusError
+from gardenpath.store.keys import digest, fingerprint
 
 
 class PennTreebankSample:
@@ -41,11 +41,11 @@ class PennTreebankSample:
 
     def fingerprint(self) -> str:
         corpus = self._open()
-        digest = hashlib.sha256()
-        for split in SPLITS:
-            for name in self._files(corpus, split):
-                digest.update(f"{split} {name}\0{corpus.raw(name)}".encode())
-        return digest.hexdigest()
+        files = {
+            split: [[name, digest(corpus.raw(name))] for name in self._files(corpus, split)]
+            for split in SPLITS
+        }
+        return fingerprint("ptb_sample", 1, files=files)
 
     def _open(self) -> Any:
         return _open(
@@ -92,8 +92,7 @@ class SinicaTreebank:
 
     def fingerprint(self) -> str:
         corpus = self._open()
-        ids = {split: sorted(ids) for split, ids in self._ids.items()}
-        return hashlib.sha256(f"{ids}\0{corpus.raw()}".encode()).hexdigest()
+        return fingerprint("sinica", 1, ids=listed_ids(self._ids), text=digest(corpus.raw()))
 
     def _open(self) -> Any:
         return _open(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from gardenpath.data.readers.base import hash_files, id_mistakes, split_ids
+from gardenpath.data.readers.base import hash_files, id_mistakes, listed_ids, split_ids
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_tree_file
 from gardenpath.errors import MissingCorpusError
@@ -44,7 +44,7 @@ class PennTreebank:
 
     def fingerprint(self) -> str:
         files = [path for split in SPLITS for path in self._files(split)]
-        return hash_files(files, {split: sorted(ids) for split, ids in self._ids.items()})
+        return hash_files(files, unit=self._unit, ids=listed_ids(self._ids))
 
     def _files(self, split: str) -> list[Path]:
         found = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +12,7 @@ from gardenpath.data.pcfg.sampler import Sampler
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.errors import InputError
 from gardenpath.settings.bounds import NonNegativeInt, PositiveInt
+from gardenpath.store.keys import digest, fingerprint
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 
@@ -60,4 +60,4 @@ class ToyTreebank:
                 path=self.path,
                 remedy=f"give a grammar file, or one that is shipped: {shipped}",
             ) from error
-        return hashlib.sha256(f"{self._seed} {self._sizes}\0".encode() + content).hexdigest()
+        return fingerprint("toy", 1, seed=self._seed, sizes=self._sizes, grammar=digest(content))

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from gardenpath.data.trees.brackets import open_text
 from gardenpath.data.words.unknown_words import Language
 from gardenpath.data.words.vocabulary import PAD, SPECIALS, Vocabulary
 from gardenpath.errors import InputError
 from gardenpath.models.ngram.ngram import NgramModel
 from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable, Rows
-from gardenpath.store.files import whole_file
+from gardenpath.store.files import open_text, whole_file
 
 _NATS_PER_LOG10 = math.log(10.0)
 

@@ -17,6 +17,7 @@ from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import RunError
 from gardenpath.models.ngram.ngram import NgramModel
+from gardenpath.models.saved_model import load_model, load_subwords, load_vocabulary
 from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.models.sequential.shared_prefixes import PrefixNetwork, PrefixTrie, prefix_tries
 from gardenpath.store.run_folder import RunFolder
@@ -58,15 +59,15 @@ class SequentialScorer:
         run: RunFolder, *, device: torch.device | str = "cpu", share_prefixes: bool = True
     ) -> SequentialScorer:
         """The model of a run folder, which must be one that reads from left to right."""
-        model = run.load_model()
+        model = load_model(run)
         if not isinstance(model, SequentialNetwork | NgramModel):
             raise RunError(
                 f"{run.path}: this model predicts trees, and needs a search to score words"
             )
         return SequentialScorer(
             model=model,
-            vocabulary=run.vocabulary(),
-            subwords=run.subwords(),
+            vocabulary=load_vocabulary(run),
+            subwords=load_subwords(run),
             device=device,
             share_prefixes=share_prefixes,
         )
