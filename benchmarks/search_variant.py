@@ -30,6 +30,7 @@ from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.search.work import Work
 from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.models import saved_model
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.plm.plm_family import PlmSettings
 from gardenpath.models.plm.plm_search import PlmSearch
@@ -97,9 +98,9 @@ def load_model(variant: Variant) -> Model:
     """The model of a run folder, or one with random weights that are the same every time."""
     if variant.run:
         run = RunFolder(Path(variant.run))
-        network = run.load_model()
+        network = saved_model.load_model(run)
         assert isinstance(network, RnngNetwork | PlmNetwork), "the run must be of a model of trees"
-        return Model(network, run.vocabulary(), run.subwords())
+        return Model(network, saved_model.load_vocabulary(run), saved_model.load_subwords(run))
     prepared = preparation(variant.corpus).prepare(
         Path(tempfile.gettempdir()) / "gardenpath-benchmark"
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -28,16 +26,12 @@ from gardenpath.data.words.unknown_words import Language
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
 from gardenpath.errors import GardenpathError
 from gardenpath.settings.bounds import PositiveInt
-from gardenpath.store.files import build_folder, write_json, write_text
-
-# To be raised whenever the content of the cache changes its meaning.
-_FORMAT = 1
+from gardenpath.store.corpora import corpus_key, stored_corpus, verify_corpus
+from gardenpath.store.files import write_json, write_text
+from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE
 
 # The default: units are words.
 WHOLE_WORDS = SubwordSettings(algorithm="none")
-
-VOCABULARY_FILE = "vocabulary.json"
-SUBWORD_FILE = "subwords.model"
 
 Progress = Callable[[Iterable[Sentence], str], Iterable[Sentence]]
 
@@ -61,7 +55,7 @@ class PreparedCorpus:
     @cached_property
     def subwords(self) -> Subwords | None:
         """The segmentation into pieces, where the units are pieces."""
-        path = self.folder / SUBWORD_FILE
+        path = self.folder / SUBWORDS_FILE
         return Subwords.load(path) if path.exists() else None
 
     def split(self, name: str) -> EncodedSplit:
@@ -93,25 +87,31 @@ class Preparation:
 
     def key(self) -> str:
         """A hash of the corpus and of all settings: equal keys, equal prepared corpora."""
-        settings: dict[str, Any] = {
-            "format": _FORMAT,
-            "corpus": self._reader.fingerprint(),
-            "cleaning": asdict(self._cleaning),
-            "language": self._language,
-            "min_count": self._min_count,
-            "subwords": asdict(self._subwords),
-        }
-        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+        return corpus_key(
+            corpus=self._reader.fingerprint(),
+            cleaning=asdict(self._cleaning),
+            language=self._language,
+            min_count=self._min_count,
+            subwords=asdict(self._subwords),
+        )
 
     def sentences(self, split: str) -> Iterator[Sentence]:
         """The cleaned sentences of a split, as trees and strings."""
         return self._cleaning.apply(self._reader.read(split))
 
-    def prepare(self, cache: Path, *, progress: Progress = no_progress) -> PreparedCorpus:
-        """Take the corpus from the cache, or make it and put it there."""
-        folder = cache / self.key()
-        if not folder.is_dir():
-            build_folder(folder, lambda temporary: self._build(temporary, progress))
+    def prepare(
+        self, cache: Path, *, progress: Progress = no_progress, verify: bool = False
+    ) -> PreparedCorpus:
+        """Take the corpus from the cache, or make it and put it there.
+
+        The sizes of its files are always compared with its manifest, checksums if asked to
+        ``verify``.
+        """
+        folder = stored_corpus(
+            cache, self.key(), lambda temporary: self._build(temporary, progress)
+        )
+        if verify:
+            verify_corpus(folder)
         return PreparedCorpus(folder)
 
     def _build(self, folder: Path, progress: Progress) -> None:
@@ -143,11 +143,18 @@ class Preparation:
             )
             return _encode_words(raw, words, labels, vocabulary), vocabulary
         subwords = train_subwords(_as_text(raw["train"], words), self._subwords)
-        subwords.save(folder / SUBWORD_FILE)
+        subwords.save(folder / SUBWORDS_FILE)
         vocabulary = subword_vocabulary(
             subwords, _piece_counts(counts, subwords), labels=labels.items, language=self._language
         )
         return _encode_pieces(raw, words, labels, vocabulary, subwords), vocabulary
+
+
+def write_words(folder: Path, vocabulary: Vocabulary, subwords: Subwords | None) -> None:
+    """Write the vocabulary of a model and, if its units are pieces, the segmentation."""
+    vocabulary.save(folder / VOCABULARY_FILE)
+    if subwords is not None:
+        subwords.save(folder / SUBWORDS_FILE)
 
 
 def _encode_words(

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from torch import nn
 
     from gardenpath.data.batches.batch_loader import Collate
-    from gardenpath.data.batches.stack_plan import Strategy
     from gardenpath.data.encoding.encoded import EncodedSplit
     from gardenpath.data.preparation import PreparedCorpus
+    from gardenpath.data.trees.actions import Strategy
     from gardenpath.data.words.vocabulary import Vocabulary
     from gardenpath.models.ngram.ngram import NgramModel
 

@@ -13,13 +13,11 @@ import numpy as np
 
 from gardenpath.data.arrays import Floats, Words
 from gardenpath.data.sentence import Split
-from gardenpath.data.words.subwords import Subwords
-from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import ConfigError, RunError
 from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSettings, WordSync
 from gardenpath.eval.suites.scoring.results import RunName
 from gardenpath.models.families import FAMILIES
-from gardenpath.models.family import EstimatedFamily, Family, NeuralFamily, SyntacticFamily
+from gardenpath.models.family import Family, SyntacticFamily
 from gardenpath.runs.given import Given, is_single, sentences_of_given
 from gardenpath.settings.check import plain
 from gardenpath.settings.compose import typed
@@ -34,9 +32,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-    from gardenpath.data.batches.stack_plan import Strategy
+    from gardenpath.data.trees.actions import Strategy
+    from gardenpath.data.words.subwords import Subwords
+    from gardenpath.data.words.vocabulary import Vocabulary
     from gardenpath.eval.search.structured_scorer import StructuredScorer
-    from gardenpath.models.ngram.ngram import NgramModel
     from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 
 OnWords = Callable[[int], None]
@@ -116,13 +115,16 @@ class Run:
     @functools.cached_property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary of the model."""
-        return Vocabulary.load(self.folder.vocabulary_path)
+        from gardenpath.models.saved_model import load_vocabulary
+
+        return load_vocabulary(self.folder)
 
     @functools.cached_property
     def subwords(self) -> Subwords | None:
         """The segmentation of words, if the units are pieces."""
-        path = self.folder.subwords_path
-        return Subwords.load(path) if path.exists() else None
+        from gardenpath.models.saved_model import load_subwords
+
+        return load_subwords(self.folder)
 
     def knows(self, word: str) -> bool:
         """Whether the word is in the vocabulary; pieces of words cover any word."""
@@ -165,26 +167,9 @@ class Run:
 
     def network(self) -> Any:
         """The trained network, in evaluation mode, on the CPU; the tables of an n-gram model."""
-        from gardenpath.models.weights import load_weights
+        from gardenpath.models.saved_model import load_model
 
-        family = self.family
-        if isinstance(family, EstimatedFamily):
-            return self._ngram()
-        assert isinstance(family, NeuralFamily)
-        network = family.build(self.settings.model, self.vocabulary)
-        load_weights(network, self.folder.weights_path)
-        return network.eval()
-
-    def _ngram(self) -> NgramModel:
-        from gardenpath.models.ngram.ngram import NgramModel
-
-        model = NgramModel.load(self.folder.weights_path)
-        if model.vocabulary_size != len(self.vocabulary):
-            raise RunError(
-                f"{self.folder.weights_path}: the model has {model.vocabulary_size} words, but "
-                f"vocabulary.json beside it {len(self.vocabulary)}; copy the run folder again"
-            )
-        return model
+        return load_model(self.folder, self.settings.model, self.vocabulary)
 
     @functools.cached_property
     def device(self) -> torch.device:

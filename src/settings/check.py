@@ -133,7 +133,7 @@ class _Reading:
         """A value of the annotated type."""
         origin = get_origin(annotation)
         if origin is Annotated:
-            inner, *metadata = get_args(annotation)
+            metadata = get_args(annotation)[1:]
             if tagged := next((one for one in metadata if isinstance(one, Tagged)), None):
                 return self._tagged(value, tagged, place)
         elif origin in (Union, types.UnionType):

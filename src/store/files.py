@@ -1,10 +1,20 @@
-"""Files and folders that appear whole or not at all, and texts that are read whole."""
+"""Files and folders that appear whole or not at all, and texts that are read whole.
+
+Whatever is written goes to a temporary place beside its target, so on the same file system, is
+flushed to disk, and is renamed. Temporary names begin with ``.NAME.`` and end with ``.part`` (new
+content) or ``.old`` (replaced content); a killed process leaves them behind, and whoever holds the
+lock of the target next removes them (:func:`remove_leftovers`).
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import hashlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,27 +23,31 @@ from typing import Any
 
 from gardenpath.errors import InputError
 
+_NEW, _OLD = ".part", ".old"
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Write to the temporary path that is yielded; it takes the place of ``path`` at the end.
+    """Yield a temporary path to write to; it replaces ``path`` when the block ends.
 
-    If the block fails, ``path`` is as it was before.
+    If the block fails, ``path`` is left as it was.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_NEW)
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
         temporary.chmod(0o666 & ~_umask())
+        _flush(temporary)
         temporary.replace(path)
+        flush_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def read_text(path: str | Path) -> str:
-    """The content of a text file of somebody's, with or without a mark of byte order."""
+    """Read a user's text file in UTF-8, with or without a byte order mark."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -42,15 +56,70 @@ def read_text(path: str | Path) -> str:
         raise InputError("is not UTF-8 text", path=path) from error
 
 
+class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as lines``)
+    """Open a text file; undecodable bytes become an error that names file, line and remedy."""
+
+    def __init__(self, path: Path, *, encoding: str = "utf-8") -> None:
+        self._path = path
+        self._encoding = encoding
+
+    def __enter__(self) -> Iterator[str]:
+        try:
+            self._handle = self._path.open(encoding=self._encoding)
+        except (OSError, LookupError) as error:  # a LookupError: no such encoding
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(
+                f"cannot be opened: {reason}",
+                path=self._path,
+                remedy="check the path and the encoding",
+            ) from error
+        return self._lines()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._handle.close()
+
+    def _lines(self) -> Iterator[str]:
+        try:
+            yield from self._handle
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"is not {self._encoding} text: {error.reason}",
+                path=self._path,
+                line=self._first_bad_line(),
+                remedy="convert the file, or set the reader's encoding",
+            ) from error
+
+    def _first_bad_line(self) -> int | None:
+        """Lines are decoded in blocks, so the error itself does not name the line."""
+        content = self._path.read_bytes()
+        try:
+            content.decode(self._encoding)
+        except UnicodeDecodeError as error:
+            return content[: error.start].count(b"\n") + 1
+        return None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file as a whole."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a binary file as a whole."""
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content)
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write readable JSON as a whole."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits, without reading it into memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def build_folder(path: Path, build: Callable[[Path], None]) -> bool:
@@ -59,20 +128,143 @@ def build_folder(path: Path, build: Callable[[Path], None]) -> bool:
     Several processes may do this at once for the same path: each fills a folder of its own, and
     the first to finish wins.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    temporary.chmod(0o777 & ~_umask())
+    temporary = _temporary_folder(path)
     try:
         build(temporary)
+        flush_tree(temporary)
         try:
             temporary.rename(path)
         except OSError:
             if not path.is_dir():
                 raise
             return False
+        flush_folder(path.parent)
         return True
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def swap_folder(path: Path) -> Iterator[Path]:
+    """Yield a new folder to fill; it replaces the folder ``path`` as a whole when the block ends.
+
+    If the block fails, ``path`` is left as it was. Where the system can exchange two folders in
+    one step (Linux, macOS), ``path`` holds the old or the new content at every moment. Elsewhere
+    the old folder is renamed first; if the process is killed before the new one is in place, the
+    next :func:`recover_folder` puts the old one back. The caller holds a lock on ``path``.
+    """
+    recover_folder(path)
+    temporary = _temporary_folder(path)
+    try:
+        yield temporary
+        flush_tree(temporary)
+        _put_in_place(temporary, path)
+        flush_folder(path.parent)
+    finally:
+        # After an exchange, this is the old content.
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def recover_folder(path: Path) -> None:
+    """Undo or complete what a killed :func:`swap_folder` left; the caller holds the lock."""
+    aside = [one for one in _leftovers(path.parent, path.name) if one.name.endswith(_OLD)]
+    if aside and not path.exists():
+        max(aside, key=lambda one: one.stat().st_mtime_ns).rename(path)
+        flush_folder(path.parent)
+    remove_leftovers(path.parent, path.name)
+
+
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove what killed writers left in a folder: all of it, or that of one file or folder.
+
+    Only safe while nobody else can write there: the caller holds the lock.
+    """
+    for path in _leftovers(folder, name):
+        remove_tree(path)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a file, a link, or a folder with all it holds; links are not followed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a path has the name of a temporary file or folder of this module."""
+    return path.name.startswith(".") and path.name.endswith((_NEW, _OLD))
+
+
+def _leftovers(folder: Path, name: str) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return [
+        path
+        for path in sorted(folder.iterdir())
+        if is_leftover(path) and path.name.startswith(f".{name}." if name else ".")
+    ]
+
+
+def _temporary_folder(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=_NEW))
+    temporary.chmod(0o777 & ~_umask())
+    return temporary
+
+
+def _put_in_place(new: Path, path: Path) -> None:
+    if not path.exists() and not path.is_symlink():
+        new.rename(path)
+        return
+    if not path.is_dir():
+        raise NotADirectoryError(20, "a file is where a folder should be", str(path))
+    if exchange(new, path):
+        return
+    aside = new.with_suffix(_OLD)
+    path.rename(aside)
+    new.rename(path)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Swap two paths of one file system in a single step; False if the system cannot."""
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        names = os.fsencode(one), os.fsencode(other)
+        if sys.platform == "linux":
+            here, flag = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+            return bool(library.renameat2(here, names[0], here, names[1], flag) == 0)
+        if sys.platform == "darwin":
+            return bool(library.renamex_np(*names, 2) == 0)  # RENAME_SWAP
+    except (OSError, AttributeError):  # no such function in this C library
+        pass
+    return False
+
+
+def flush_tree(folder: Path) -> None:
+    """Wait until all files and folders below a folder are on disk."""
+    for root, _, names in os.walk(folder):
+        for name in names:
+            path = Path(root, name)
+            if not path.is_symlink():
+                _flush(path)
+        flush_folder(Path(root))
+
+
+def _flush(path: Path) -> None:
+    """Wait until the content of a file is on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def flush_folder(path: Path) -> None:
+    """Wait until the names in a folder are on disk; not all file systems can say."""
+    with contextlib.suppress(OSError):
+        _flush(path)
 
 
 def _umask() -> int:

@@ -1,15 +1,21 @@
-"""Run folders: everything that evaluation needs of a trained model, and nothing outside of it.
+"""Run folders: all that evaluation needs of a trained model, and where each file is.
 
 ::
 
+    gardenpath.json       the marker: this folder is a run, and its format
     config.yaml           the whole configuration, resolved
-    vocabulary.json       and subwords.model, where units are pieces
-    weights.safetensors   the best weights (neural), or the n-gram tables
+    vocabulary.json       and subwords.model if the units are pieces of words
+    weights.safetensors   the best weights (neural models), or the n-gram tables
     metrics.csv           one row per epoch
     versions.txt          the software that it was trained with
-    result.json           the final numbers; written last, it marks a finished run
     train.log
-    checkpoints/last.ckpt  what a killed run resumes from
+    checkpoints/last.ckpt  the state from which an interrupted run resumes
+    manifest.json         sizes and checksums of the files above that evaluation reads
+    result.json           the final numbers; written last, it marks a finished run
+    .lock                 held by the process that trains
+
+How a run folder is claimed and written is in :mod:`gardenpath.store.run_claim`. Runs of format 1
+have no marker, no manifest and no ``format`` in ``config.yaml``.
 """
 
 from __future__ import annotations
@@ -17,94 +23,124 @@ from __future__ import annotations
 import copy
 import functools
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import nn
 
-from gardenpath.data.preparation import SUBWORD_FILE, VOCABULARY_FILE, PreparedCorpus
-from gardenpath.data.words.subwords import Subwords
-from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import RunError
-from gardenpath.models.families import FAMILIES
-from gardenpath.models.ngram.ngram import NgramModel
-from gardenpath.settings.check import check_arguments
-from gardenpath.store.files import whole_file, write_json, write_text
-from gardenpath.store.versions import versions
+from gardenpath.store.files import sha256_of
+from gardenpath.store.keys import fingerprint
+from gardenpath.store.manifest import MANIFEST_FILE, Manifest, read_manifest, verify_files
 
-# What a model's numbers may depend on.
-PACKAGES = ("torch", "pytorch-lightning", "numpy", "sentencepiece")
+RUN_KIND = "run"
+RUN_FORMAT = 2
+
+MARKER_FILE = "gardenpath.json"
+CONFIG_FILE = "config.yaml"
+VOCABULARY_FILE = "vocabulary.json"
+SUBWORDS_FILE = "subwords.model"
+WEIGHTS_FILE = "weights.safetensors"
+METRICS_FILE = "metrics.csv"
+VERSIONS_FILE = "versions.txt"
+RESULT_FILE = "result.json"
+LOG_FILE = "train.log"
+CHECKPOINT_FILE = "checkpoints/last.ckpt"
+LOCK_FILE = ".lock"
+
+_RETRAIN = "copy the run folder again, or train again with overwrite=true"
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The paths of a run, and how to read and write what they hold."""
+    """The paths of a run, and its files as they are on disk."""
 
     path: Path
 
     @property
-    def weights_path(self) -> Path:
-        """Where the weights of the model are."""
-        return self.path / "weights.safetensors"
+    def marker_path(self) -> Path:
+        """The file that marks the folder as a run's."""
+        return self.path / MARKER_FILE
 
     @property
-    def checkpoint_path(self) -> Path:
-        """Where the state of an unfinished training is."""
-        return self.path / "checkpoints" / "last.ckpt"
+    def config_path(self) -> Path:
+        """The configuration."""
+        return self.path / CONFIG_FILE
+
+    @property
+    def vocabulary_path(self) -> Path:
+        """The vocabulary of the model."""
+        return self.path / VOCABULARY_FILE
+
+    @property
+    def subwords_path(self) -> Path:
+        """The segmentation of words; absent if the units are words."""
+        return self.path / SUBWORDS_FILE
+
+    @property
+    def weights_path(self) -> Path:
+        """The weights of the model."""
+        return self.path / WEIGHTS_FILE
 
     @property
     def metrics_path(self) -> Path:
-        """Where the metrics of each epoch are."""
-        return self.path / "metrics.csv"
+        """The metrics of each epoch."""
+        return self.path / METRICS_FILE
+
+    @property
+    def result_path(self) -> Path:
+        """The final numbers."""
+        return self.path / RESULT_FILE
+
+    @property
+    def log_path(self) -> Path:
+        """The log of the training."""
+        return self.path / LOG_FILE
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """The state of an unfinished training."""
+        return self.path / CHECKPOINT_FILE
+
+    @property
+    def lock_path(self) -> Path:
+        """The lock of the process that trains."""
+        return self.path / LOCK_FILE
 
     @property
     def is_finished(self) -> bool:
         """Whether the run came to its end."""
-        return (self.path / "result.json").is_file()
+        return self.result_path.is_file()
 
     @property
     def is_begun(self) -> bool:
         """Whether a run was started here."""
-        return (self.path / "config.yaml").is_file()
+        return self.config_path.is_file()
 
-    def begin(
-        self, config: Mapping[str, Any], corpus: PreparedCorpus, vocabulary: Vocabulary
-    ) -> None:
-        """Write what is known before training."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        vocabulary.save(self.path / VOCABULARY_FILE)
-        if corpus.subwords is not None:
-            corpus.subwords.save(self.path / SUBWORD_FILE)
-        text = yaml.safe_dump(dict(config), allow_unicode=True, sort_keys=False)
-        write_text(self.path / "versions.txt", versions(*PACKAGES) + "\n")
-        write_text(self.path / "config.yaml", text)
-
-    def finish(self, result: dict[str, Any]) -> None:
-        """Write the final numbers and mark the run as finished."""
-        write_json(self.path / "result.json", result)
+    @property
+    def is_marked(self) -> bool:
+        """Whether the folder is a run's: by its marker, or by the files of format 1."""
+        return has_marker(self.path) or (self.is_begun and self.vocabulary_path.is_file())
 
     def config(self) -> dict[str, Any]:
-        """The configuration of the run."""
+        """Return the configuration of the run, in the current format."""
         try:
-            content = copy.deepcopy(
-                _parsed_yaml((self.path / "config.yaml").read_text(encoding="utf-8"))
-            )
-        except (OSError, yaml.YAMLError) as error:
+            content = _parsed_yaml(self.config_path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise RunError(f"{self.path}: not a run folder: {error}") from error
         if not isinstance(content, dict):
-            raise RunError(f"{self.path / 'config.yaml'}: not a configuration; train again")
-        return content
+            raise RunError(f"{self.config_path}: not a configuration; train again")
+        try:
+            return upgraded(content)
+        except ValueError as error:
+            raise RunError(f"{self.config_path}: {error}") from error
 
     def result(self) -> dict[str, Any]:
-        """The final numbers of a finished run."""
+        """Return the final numbers of a finished run."""
         try:
-            content: dict[str, Any] = json.loads((self.path / "result.json").read_text("utf-8"))
+            content: dict[str, Any] = json.loads(self.result_path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{self.path}: the run is not finished ({error}); continue it with "
@@ -112,127 +148,101 @@ class RunFolder:
             ) from error
         return content
 
-    def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the model."""
-        return Vocabulary.load(self.path / VOCABULARY_FILE)
+    def manifest(self) -> Manifest | None:
+        """Return the manifest; None for unfinished runs and those of format 1."""
+        if not (self.path / MANIFEST_FILE).is_file():
+            return None
+        return read_manifest(self.path, kind=RUN_KIND, format=RUN_FORMAT, remedy=_RETRAIN)
 
-    def subwords(self) -> Subwords | None:
-        """The segmentation of words, where units are pieces."""
-        path = self.path / SUBWORD_FILE
-        return Subwords.load(path) if path.exists() else None
+    def verify(self, *names: str) -> None:
+        """Compare files with the checksums of the manifest, if there is one.
 
-    def load_model(self) -> nn.Module | NgramModel:
-        """The trained model, in evaluation mode."""
-        config = self.config()
+        Without ``names`` all of its files are compared. A damaged file is named in a
+        :class:`RunError`.
+        """
+        manifest = self.manifest()
+        if manifest is not None:
+            verify_files(self.path, manifest, remedy=_RETRAIN, names=names or None)
+
+    def fingerprint(self) -> str:
+        """Identify the trained model: equal fingerprints, equal files that decide its numbers."""
+        names = (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE)
         try:
-            name, settings = config["model"]["family"], config["model"]["network"]
-            family = FAMILIES[name]
-        except (KeyError, TypeError) as error:
-            raise RunError(
-                f"{self.path / 'config.yaml'}: no known model family ({error}); known are "
-                f"{', '.join(FAMILIES)}"
-            ) from error
-        vocabulary = self.vocabulary()
-        if not family.is_neural:
-            return self._load_ngram(len(vocabulary))
-        dimensions = family.dimensions(vocabulary)
-        if mistakes := check_arguments(
-            family.build, settings or {}, prefix="model.network", provided=dimensions
-        ):
-            raise RunError(f"{self.path / 'config.yaml'}: {'; '.join(mistakes)}")
-        network: nn.Module = family.build(**dimensions, **settings)
-        load_weights(network, self.weights_path)
-        return network.eval()
-
-    def _load_ngram(self, vocabulary_size: int) -> NgramModel:
-        model = NgramModel.load(self.weights_path)
-        if model.vocabulary_size != vocabulary_size:
-            raise RunError(
-                f"{self.weights_path}: the model has {model.vocabulary_size} words, but "
-                f"vocabulary.json beside it {vocabulary_size}; copy the run folder again"
+            return fingerprint(
+                RUN_KIND,
+                RUN_FORMAT,
+                files={
+                    name: sha256_of(self.path / name)
+                    for name in names
+                    if name != SUBWORDS_FILE or self.subwords_path.exists()
+                },
             )
-        return model
+        except OSError as error:
+            raise RunError(
+                f"{error.filename}: cannot be read ({error.strerror}); {_RETRAIN}"
+            ) from error
 
 
 @functools.lru_cache(maxsize=256)
 def _parsed_yaml(text: str) -> Any:
-    """Parsing is slow, and an evaluation asks for the same configurations again and again."""
+    """Parse YAML; cached, because an evaluation reads the same configurations many times."""
     return yaml.safe_load(text)
 
 
-def claim(folder: RunFolder, config: Mapping[str, Any], *, resume: bool, overwrite: bool) -> None:
-    """Make sure that a run may be written here: nothing of another run is lost or mixed in."""
-    if not folder.is_begun:
-        return
-    if overwrite:
-        shutil.rmtree(folder.path)
-    elif not resume:
-        state = "a finished run" if folder.is_finished else "an unfinished run"
-        raise RunError(
-            f"{folder.path} holds {state}; continue it with resume=true, replace it with "
-            "overwrite=true, or choose another run_dir="
-        )
-    elif different := _differences(folder.config(), dict(config)):
-        raise RunError(
-            f"{folder.path}: resuming needs the settings that the run began with; different are "
-            f"{', '.join(different[:8])}"
-        )
-
-
-# Settings that may change between a run and its continuation, for they do not change its result.
-_FREE_TO_CHANGE = ("resume", "overwrite", "run_dir", "paths", "logger", "trainer.progress",
-                   "trainer.max_epochs", "trainer.checkpoint_steps")  # fmt: skip
-
-
-def _differences(before: Any, now: Any, name: str = "") -> list[str]:
-    """The names of settings that differ."""
-    if name in _FREE_TO_CHANGE:
-        return []
-    if not (isinstance(before, dict) and isinstance(now, dict)):
-        return [] if before == now else [name]
-    keys = list(dict.fromkeys([*before, *now]))
-    return [
-        different
-        for key in keys
-        for different in _differences(
-            before.get(key), now.get(key), f"{name}.{key}" if name else str(key)
-        )
-    ]
-
-
-def save_weights(network: nn.Module, path: Path) -> None:
-    """Write the weights of a network, as a whole; shared ones (tied embeddings) once."""
-    weights = {name: w.detach().cpu().contiguous() for name, w in _unique_weights(network)}
-    with whole_file(path) as temporary:
-        save_file(weights, temporary)
-
-
-def load_weights(network: nn.Module, path: Path) -> None:
-    """Read the weights of a network; all must be there, and no others."""
+def has_marker(folder: Path) -> bool:
+    """Whether a folder carries the marker of a run."""
     try:
-        weights = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise RunError(
-            f"{path}: the weights cannot be read ({error}); the file is missing or truncated: "
-            "train again, or copy the run folder again"
-        ) from error
-    wanted = {name: weight.shape for name, weight in _unique_weights(network)}
-    found = {name: weight.shape for name, weight in weights.items()}
-    if wanted != found:
-        differing = sorted(
-            name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)
-        )
-        raise RunError(
-            f"{path}: the weights do not fit config.yaml and vocabulary.json beside it; they "
-            f"differ in {', '.join(differing[:5])}"
-        )
-    network.load_state_dict(weights, strict=False)
+        content = json.loads((folder / MARKER_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get("kind") == RUN_KIND
 
 
-def _unique_weights(network: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    return list(network.named_parameters())  # which lists a shared parameter once
+def upgraded(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a run's configuration in the current format.
+
+    A configuration without ``format`` is of format 1. Keys that begin with ``_`` only serve the
+    composition of configurations and are dropped. Raises ValueError for a format that is newer
+    than this version.
+    """
+    content = _without_private(copy.deepcopy(dict(config)))
+    number = content.pop("format", 1)
+    if not isinstance(number, int) or not 1 <= number <= RUN_FORMAT:
+        raise ValueError(
+            f"format {number!r} is unknown; this version reads up to {RUN_FORMAT}: update "
+            "Gardenpath"
+        )
+    if number == 1:
+        _from_format_1(content)
+    return {"format": RUN_FORMAT, **content}
+
+
+def _from_format_1(config: dict[str, Any]) -> None:
+    """Until format 2, settings that nothing read were kept too.
+
+    The size of a network stood at the model as well, and n-gram models could carry the settings of
+    neural ones.
+    """
+    config.pop("demo", None)
+    model = config.get("model")
+    if not isinstance(model, dict):
+        return
+    model.pop("size", None)
+    if model.get("family") in ("ngram", "unigram"):
+        for name in ("optimiser", "batches"):
+            model.pop(name, None)
+
+
+def _without_private(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _without_private(item)
+            for key, item in value.items()
+            if not str(key).startswith("_")
+        }
+    return value
 
 
 def find_runs(root: Path) -> list[RunFolder]:
-    """All finished runs at or below a folder, in the order of their paths."""
-    return [RunFolder(path.parent) for path in sorted(root.rglob("result.json"))]
+    """Return all finished runs at or below a folder, in the order of their paths."""
+    return [RunFolder(path.parent) for path in sorted(root.rglob(RESULT_FILE))]

@@ -11,6 +11,7 @@ import pytest
 
 from gardenpath.models.ngram.arpa import write_arpa
 from gardenpath.models.ngram.ngram import NgramModel
+from gardenpath.models.saved_model import load_model, load_vocabulary
 from gardenpath.store.run_folder import RunFolder, find_runs
 from tests import small_runs
 from tests.integration.commands import TINY, call, start, toy
@@ -143,9 +144,9 @@ def test_a_model_of_trees_on_text_is_refused_before_loading(
 def test_an_arpa_file_is_used_as_it_is(tmp_path: Path) -> None:
     """A model that is written, and read by another run, gives the same numbers."""
     first = small_runs.run(tmp_path, "model=ngram", "model.network.order=3")
-    model = first.load_model()
+    model = load_model(first)
     assert isinstance(model, NgramModel)
-    write_arpa(tmp_path / "model.arpa", model, first.vocabulary())
+    write_arpa(tmp_path / "model.arpa", model, load_vocabulary(first))
     second = small_runs.run(
         tmp_path,
         "model=ngram",
@@ -155,7 +156,7 @@ def test_an_arpa_file_is_used_as_it_is(tmp_path: Path) -> None:
     for split in ("valid", "test"):
         assert second.result()[split] == pytest.approx(first.result()[split], rel=1e-6)
     (tmp_path / "model.arpa").unlink()
-    reloaded = second.load_model()
+    reloaded = load_model(second)
     assert isinstance(reloaded, NgramModel) and reloaded.order == 3
 
 

@@ -1,284 +1,159 @@
-"""Run folders: complete in themselves, protected, and harmless to load."""
+"""Run folders: the paths, the raw files, and configurations of older formats."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 import yaml
-from safetensors.torch import load_file, save_file
 
-from gardenpath.errors import InputError, RunError
-from gardenpath.models.families import FAMILIES
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-from gardenpath.store.run_folder import RunFolder, claim, find_runs, load_weights, save_weights
-from tests import small_runs
-from tests.small_runs import NEURAL
-
-MODELS = {
-    "unigram": (),
-    "ngram": (),
-    "lstm": (*NEURAL, "trainer.max_epochs=1"),
-    "transformer": (*NEURAL, "trainer.max_epochs=1"),
-}
-
-SENTENCES = [["the", "cat", "sleeps"], ["an", "unheard-of", "dog"]]
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One run of each model."""
-    folder = tmp_path_factory.mktemp("runs")
-    for model, overrides in MODELS.items():
-        small_runs.run(folder, f"model={model}", *overrides)
-    return folder / "runs" / "text"
+from gardenpath.errors import RunError
+from gardenpath.store.run_claim import claim
+from gardenpath.store.run_folder import RUN_FORMAT, RunFolder, find_runs, has_marker, upgraded
+from tests.store.old_run import CONFIG, format_1, write_words
 
 
 @pytest.fixture
-def copied(trained: Path, tmp_path: Path) -> Path:
-    """Copies of the runs, to be damaged."""
-    shutil.copytree(trained, tmp_path / "copies")
-    return tmp_path / "copies"
+def run(tmp_path: Path) -> RunFolder:
+    """A finished run."""
+    folder = RunFolder(tmp_path / "runs" / "cats" / "lstm" / "seed1")
+    with claim(folder, CONFIG) as claimed:
+        claimed.begin(CONFIG, write_words)
+        folder.weights_path.write_bytes(b"weights")
+        claimed.finish({"test": {"loss": 1.5}})
+    return folder
 
 
-def _folder(runs: Path, model: str) -> RunFolder:
-    return RunFolder(runs / model / "seed1")
+def test_a_run_keeps_its_configuration_in_the_current_format(run: RunFolder) -> None:
+    assert run.config() == {"format": RUN_FORMAT, **CONFIG}
+    text = run.config_path.read_text(encoding="utf-8")
+    assert text.startswith("format: 2\n")
+    changed = run.config()
+    changed["seed"] = 99
+    assert run.config()["seed"] == 1, "what is returned is a copy"
 
 
-def _change(folder: RunFolder, change: Mapping[str, Any]) -> None:
-    """Replace parts of the model's settings in the configuration."""
-    config = folder.config()
-    config["model"].update(change)
-    (folder.path / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+def test_a_finished_run_has_a_result(run: RunFolder) -> None:
+    assert run.is_begun and run.is_finished and run.is_marked
+    assert run.result() == {"test": {"loss": 1.5}}
+    run.result_path.unlink()
+    assert not run.is_finished
+    with pytest.raises(RunError, match="resume=true"):
+        run.result()
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_a_run_loads_without_corpus_and_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
-) -> None:
-    run = small_runs.run(tmp_path / "here", f"model={model}", *MODELS[model])
-    expected = SequentialScorer.load(run).word_log_probs(SENTENCES)
-    shutil.move(run.path, tmp_path / "elsewhere")
-    shutil.rmtree(tmp_path / "here")
-    monkeypatch.chdir(tmp_path)
-    moved = RunFolder(tmp_path / "elsewhere")
-    found = SequentialScorer.load(moved).word_log_probs(SENTENCES)
-    for before, after in zip(expected, found, strict=True):
-        np.testing.assert_array_equal(before, after)
+def test_configurations_of_format_1_are_upgraded(tmp_path: Path) -> None:
+    config = format_1(tmp_path / "old").config()
+    assert config["format"] == RUN_FORMAT
+    assert "demo" not in config
+    assert config["model"] == {"name": "lstm", "size": "tiny", "network": {"layers": 2}}
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_a_run_holds_what_the_documentation_lists(trained: Path, model: str) -> None:
-    folder = _folder(trained, model)
-    names = {path.name for path in folder.path.iterdir()}
-    always = {
-        "config.yaml", "vocabulary.json", "versions.txt", "weights.safetensors", "result.json",
-        "train.log",
-    }  # fmt: skip
-    neural = {"metrics.csv", "checkpoints"} if FAMILIES[model].is_neural else set()
-    assert names == always | neural
-    said = (folder.path / "versions.txt").read_text(encoding="utf-8")
-    assert said.startswith("Gardenpath ") and " torch " in said
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({}, {}),
+        ({"model": None}, {"model": None}),
+        ({"model": {"network": None}}, {"model": {"network": None}}),
+        ({"model": {"network": {"order": 5}}}, {"model": {"network": {"order": 5}}}),
+        (
+            {"model": {"network": {"size": "tiny"}}},
+            {"model": {"network": {}, "size": "tiny"}},
+        ),
+        (
+            {"model": {"size": "base", "network": {"size": "tiny"}}},
+            {"model": {"size": "tiny", "network": {}}},
+        ),
+        ({"_helper": 1, "data": {"_x": 2, "y": 3}}, {"data": {"y": 3}}),
+        ({"demo": 1, "format": 2}, {"demo": 1}),
+    ],
+)
+def test_upgrades(old: dict[str, Any], new: dict[str, Any]) -> None:
+    before = yaml.safe_dump(old)
+    found = upgraded(old)
+    assert found == {"format": RUN_FORMAT, **new}
+    assert yaml.safe_dump(old) == before, "the argument is left as it is"
+    assert upgraded(found) == found
 
 
-def test_the_configuration_is_whole_and_resolved(trained: Path) -> None:
-    config = _folder(trained, "lstm").config()
-    assert config["seed"] == 1
-    assert config["model"]["network"]["size"] == "tiny"
-    assert config["data"]["reader"]["root"] == config["data"]["root"]
-    assert "${" not in (_folder(trained, "lstm").path / "config.yaml").read_text(encoding="utf-8")
-
-
-def test_the_vocabulary_is_identified_by_its_hash(trained: Path) -> None:
-    hashes = {_folder(trained, model).vocabulary().content_hash for model in MODELS}
-    assert len(hashes) == 1
-
-
-def test_checkpoints_load_without_running_code(trained: Path) -> None:
-    for model in ("lstm", "transformer"):
-        content = torch.load(_folder(trained, model).checkpoint_path, weights_only=True)
-        assert content["global_step"] > 0
-
-
-def test_models_are_loaded_in_evaluation_mode(trained: Path) -> None:
-    network = _folder(trained, "lstm").load_model()
-    assert isinstance(network, torch.nn.Module)
-    assert not any(module.training for module in network.modules())
-
-
-@pytest.mark.parametrize("family", ["recurrent", None, ["lstm"], "os.system"])
-def test_an_unknown_family_is_refused(copied: Path, family: object) -> None:
-    folder = _folder(copied, "lstm")
-    _change(folder, {"family": family})
-    with pytest.raises(RunError, match="no known model family") as caught:
-        folder.load_model()
-    assert "config.yaml" in str(caught.value) and "lstm" in str(caught.value)
-
-
-@pytest.mark.parametrize("place", ["model", "network", "top"])
-def test_nothing_named_in_a_configuration_is_run(copied: Path, place: str) -> None:
-    """A configuration from elsewhere can name a program, but not start it."""
-    folder = _folder(copied, "lstm")
-    trap = copied / "trap"
-    poison = {"_target_": "pathlib.Path.touch", "_args_": [str(trap)]}
-    if place == "network":
-        _change(folder, {"network": {**folder.config()["model"]["network"], **poison}})
-        with pytest.raises(RunError, match="_target_ is not a setting"):
-            folder.load_model()
-    elif place == "model":
-        _change(folder, poison)
-        folder.load_model()
-    else:
-        text = yaml.safe_dump({**folder.config(), **poison})
-        (folder.path / "config.yaml").write_text(text, encoding="utf-8")
-        folder.load_model()
-    assert not trap.exists()
-
-
-def test_python_objects_in_a_configuration_are_refused(copied: Path) -> None:
-    folder = _folder(copied, "lstm")
-    trap = copied / "trap"
-    text = f'model: !!python/object/apply:os.mkdir ["{trap}"]\n'
-    (folder.path / "config.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(RunError, match="not a run folder"):
-        folder.load_model()
-    assert not trap.exists()
+@pytest.mark.parametrize("number", [0, 3, "2", None])
+def test_an_unknown_format_is_refused(run: RunFolder, number: object) -> None:
+    run.config_path.write_text(yaml.safe_dump({**CONFIG, "format": number}), encoding="utf-8")
+    with pytest.raises(RunError, match="update Gardenpath") as caught:
+        run.config()
+    assert str(run.config_path) in str(caught.value)
 
 
 @pytest.mark.parametrize("content", ["", "- a\n- b\n", "just text\n"])
-def test_a_configuration_that_is_none_is_refused(copied: Path, content: str) -> None:
-    folder = _folder(copied, "lstm")
-    (folder.path / "config.yaml").write_text(content, encoding="utf-8")
+def test_a_configuration_that_is_none_is_refused(run: RunFolder, content: str) -> None:
+    run.config_path.write_text(content, encoding="utf-8")
     with pytest.raises(RunError, match="not a configuration"):
-        folder.load_model()
+        run.config()
 
 
-def test_settings_of_another_network_are_refused(copied: Path) -> None:
-    folder = _folder(copied, "lstm")
-    _change(folder, {"network": {"size": "tiny", "heads": 4, "layers": "two"}})
-    with pytest.raises(RunError, match="heads is not a setting") as caught:
-        folder.load_model()
-    assert "layers=two" in str(caught.value)
+def test_what_is_no_run_is_refused(tmp_path: Path, run: RunFolder) -> None:
+    with pytest.raises(RunError, match="not a run folder"):
+        RunFolder(tmp_path).config()
+    run.config_path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(RunError, match="not a run folder"):
+        run.config()
 
 
-def test_weights_of_another_shape_are_named(copied: Path) -> None:
-    folder = _folder(copied, "lstm")
-    _change(folder, {"network": {"size": "small"}})
-    with pytest.raises(RunError, match="do not fit") as caught:
-        folder.load_model()
-    assert "embedding.weight" in str(caught.value)
+def test_markers(run: RunFolder, tmp_path: Path) -> None:
+    assert has_marker(run.path)
+    assert not has_marker(tmp_path)
+    for content in ("", "[]", '{"kind": "results"}', "{"):
+        run.marker_path.write_text(content, encoding="utf-8")
+        assert not has_marker(run.path)
+    assert run.is_marked, "the files of a run are enough"
+    run.vocabulary_path.unlink()
+    assert not run.is_marked
 
 
-def test_missing_and_superfluous_weights_are_named(tmp_path: Path) -> None:
-    network = torch.nn.Linear(2, 2)
-    save_weights(network, tmp_path / "w")
-    weights = load_file(tmp_path / "w")
-    save_file({"weight": weights["weight"], "extra": torch.zeros(1)}, tmp_path / "w")
-    with pytest.raises(RunError, match="bias, extra"):
-        load_weights(network, tmp_path / "w")
+def test_damage_is_named(run: RunFolder) -> None:
+    run.verify()
+    run.verify("weights.safetensors", "config.yaml", "result.json")
+    run.weights_path.write_bytes(b"weightz")
+    run.verify("vocabulary.json")
+    for names in ((), ("weights.safetensors",)):
+        with pytest.raises(RunError, match="does not have the checksum") as caught:
+            run.verify(*names)
+        assert str(run.weights_path) in str(caught.value)
+        assert "train again with overwrite=true" in str(caught.value)
+    with pytest.raises(RunError, match=r"metrics\.csv: is not in manifest\.json"):
+        run.verify("metrics.csv")
 
 
-def test_an_ngram_model_over_other_words_is_refused(copied: Path) -> None:
-    folder = _folder(copied, "ngram")
-    path = folder.path / "vocabulary.json"
-    path.write_text(path.read_text(encoding="utf-8").replace('"cat",', '"cat", "cow",'), "utf-8")
-    with pytest.raises(RunError, match=r"vocabulary\.json"):
-        folder.load_model()
+def test_runs_without_a_manifest_have_nothing_to_verify(tmp_path: Path) -> None:
+    run = format_1(tmp_path / "old")
+    assert run.manifest() is None
+    run.verify()
+    run.verify("weights.safetensors")
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("kept", [0, 4, 0.5, 0.999])
-def test_truncated_weights_are_named(copied: Path, model: str, kept: float) -> None:
-    folder = _folder(copied, model)
-    content = folder.weights_path.read_bytes()
-    folder.weights_path.write_bytes(content[: int(kept if kept >= 1 else kept * len(content))])
-    with pytest.raises(RunError, match="cannot be read") as caught:
-        folder.load_model()
-    assert str(folder.weights_path) in str(caught.value)
+def test_the_fingerprint_follows_what_decides_numbers(run: RunFolder, tmp_path: Path) -> None:
+    before = run.fingerprint()
+    manifest = run.manifest()
+    assert manifest is not None and manifest.fingerprint == before
+    shutil.copytree(run.path, tmp_path / "copy")
+    assert RunFolder(tmp_path / "copy").fingerprint() == before
+    run.metrics_path.write_text("epoch\n", encoding="utf-8")
+    assert run.fingerprint() == before
+    found = {before}
+    for path in (run.weights_path, run.config_path, run.vocabulary_path, run.subwords_path):
+        path.write_bytes(b"other")
+        found.add(run.fingerprint())
+    assert len(found) == 5
+    run.weights_path.unlink()
+    with pytest.raises(RunError, match=r"weights\.safetensors: cannot be read"):
+        run.fingerprint()
 
 
-def test_a_missing_vocabulary_is_named(copied: Path) -> None:
-    folder = _folder(copied, "lstm")
-    (folder.path / "vocabulary.json").unlink()
-    with pytest.raises(InputError, match=r"vocabulary\.json"):
-        folder.load_model()
-
-
-def test_an_unfinished_run_has_no_result(copied: Path) -> None:
-    folder = _folder(copied, "lstm")
-    (folder.path / "result.json").unlink()
-    with pytest.raises(RunError, match="resume=true"):
-        folder.result()
-    assert not folder.is_finished and folder.is_begun
-
-
-def test_runs_are_found_at_and_below_a_folder(copied: Path) -> None:
-    assert [run.path for run in find_runs(copied)] == [
-        copied / model / "seed1" for model in sorted(MODELS)
-    ]
-    assert [run.path for run in find_runs(copied / "lstm" / "seed1")] == [copied / "lstm/seed1"]
-    (copied / "lstm" / "seed1" / "result.json").unlink()
-    assert find_runs(copied / "lstm") == []
-    assert find_runs(copied / "absent") == []
-
-
-def test_a_finished_run_is_not_overwritten(copied: Path) -> None:
-    folder = _folder(copied, "lstm")
-    before = folder.weights_path.read_bytes()
-    with pytest.raises(RunError, match="a finished run") as caught:
-        claim(folder, folder.config(), resume=False, overwrite=False)
-    for remedy in ("resume=true", "overwrite=true", "run_dir="):
-        assert remedy in str(caught.value)
-    assert folder.weights_path.read_bytes() == before
-
-
-def test_an_unfinished_run_is_not_overwritten(copied: Path) -> None:
-    folder = _folder(copied, "lstm")
-    (folder.path / "result.json").unlink()
-    with pytest.raises(RunError, match="an unfinished run"):
-        claim(folder, folder.config(), resume=False, overwrite=False)
-
-
-def test_overwriting_leaves_nothing_of_the_run_before(copied: Path) -> None:
-    folder = _folder(copied, "lstm")
-    claim(folder, folder.config(), resume=False, overwrite=True)
-    assert not folder.path.exists()
-
-
-def test_overwriting_touches_no_folder_that_is_not_a_run(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("years of work", encoding="utf-8")
-    claim(RunFolder(tmp_path), {}, resume=False, overwrite=True)
-    assert (tmp_path / "thesis.tex").exists()
-
-
-def test_a_new_folder_is_free(tmp_path: Path) -> None:
-    claim(RunFolder(tmp_path / "new"), {"seed": 1}, resume=False, overwrite=False)
-    claim(RunFolder(tmp_path / "new"), {"seed": 1}, resume=True, overwrite=False)
-
-
-def test_resuming_with_other_settings_names_them(copied: Path) -> None:
-    folder = _folder(copied, "lstm")
-    config = folder.config()
-    config["seed"] = 7
-    config["model"]["network"]["dropout"] = 0.4
-    config["data"]["min_count"] = 5
-    with pytest.raises(RunError, match="resuming needs") as caught:
-        claim(folder, config, resume=True, overwrite=False)
-    for name in ("seed", "model.network.dropout", "data.min_count"):
-        assert name in str(caught.value)
-    assert "optimiser" not in str(caught.value)
-
-
-def test_resuming_with_settings_that_change_no_result_is_allowed(copied: Path) -> None:
-    folder = _folder(copied, "lstm")
-    config = folder.config()
-    config["resume"] = True
-    config["paths"] = {"runs": "elsewhere", "cache": "elsewhere"}
-    config["trainer"]["progress"] = False
-    config["trainer"]["checkpoint_steps"] = 3
-    claim(folder, config, resume=True, overwrite=False)
+def test_runs_are_found_at_and_below_a_folder(run: RunFolder, tmp_path: Path) -> None:
+    old = format_1(tmp_path / "runs" / "old")
+    format_1(tmp_path / "runs" / "unfinished", is_finished=False)
+    assert find_runs(tmp_path) == [run, old]
+    assert find_runs(old.path) == [old]
+    assert find_runs(tmp_path / "absent") == []

@@ -17,6 +17,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.search.result import Failure
 from gardenpath.eval.surprisal.surprisal_rows import SurprisalRow
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals, side_car
+from gardenpath.models.saved_model import load_vocabulary
 from gardenpath.runs.run import Scorer, make_scorer
 from gardenpath.settings.compose import Settings
 from gardenpath.tasks import surprisal
@@ -64,7 +65,7 @@ def test_one_long_table_of_several_runs(folder: Path, text: Path) -> None:
     assert header.runs[2].settings["action_beam"] == 10
     assert header.runs[2].settings["marginal"] == "survivors"
     assert (header.unit, header.end_of_sentence) == ("bits", "row")
-    vocabulary = run_of(folder, "lstm").vocabulary().content_hash
+    vocabulary = load_vocabulary(run_of(folder, "lstm")).content_hash
     assert {run.vocabulary for run in header.runs} == {vocabulary}
     assert not (text.parent / "out" / "surprisal.tsv.partial").exists()
 

@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gardenpath.data.pcfg.grammar import Grammar, Rule
-from gardenpath.data.trees.brackets import open_text
 from gardenpath.errors import GrammarError
+from gardenpath.store.files import open_text
 
 _CATEGORY = re.compile(r"(?P<name>[^\W\d][\w'$]*)(?:\[(?P<features>[^\]]*)\])?")
 _WEIGHT = re.compile(r"\{\s*(?P<weight>[0-9.]+)\s*\}\s*$")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Protocol
 
 from gardenpath.data.sentence import SPLITS, Sentence
 from gardenpath.errors import ConfigError
+from gardenpath.store.files import sha256_of
+from gardenpath.store.keys import Json, fingerprint
 
 
 class Reader(Protocol):
@@ -80,12 +81,12 @@ def _bad_range(part: str, setting: str) -> ConfigError:
     )
 
 
-def hash_files(paths: Iterable[Path], *settings: object) -> str:
-    """A hash of the names and bytes of files and of the settings they are read with."""
-    digest = hashlib.sha256(repr(settings).encode())
-    for path in paths:
-        digest.update(f"\0{path.name}\0".encode())
-        with path.open("rb") as handle:
-            while block := handle.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
+def hash_files(paths: Iterable[Path], **settings: Json) -> str:
+    """Return a key of the names and bytes of files and of the settings they are read with."""
+    files = [[path.name, sha256_of(path)] for path in paths]
+    return fingerprint("files", 1, files=files, settings=settings)
+
+
+def listed_ids(ids: Mapping[str, frozenset[int]]) -> dict[str, list[int]]:
+    """Return the numbers of the splits as lists, in order, for a key."""
+    return {split: sorted(numbers) for split, numbers in ids.items()}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from gardenpath.data.readers.base import SplitByIds, hash_files
+from gardenpath.data.readers.base import SplitByIds, hash_files, listed_ids
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.errors import InputError, MissingCorpusError
@@ -52,8 +52,12 @@ class ChineseTreebank(SplitByIds):
 
     def fingerprint(self) -> str:
         files = [path for split in SPLITS for path in self._files(split)]
-        ids = {split: sorted(ids) for split, ids in self.ids.items()}
-        return hash_files(files, ids, sorted(self.genres), self._encodings)
+        return hash_files(
+            files,
+            ids=listed_ids(self.ids),
+            genres=sorted(self.genres),
+            encodings=self._encodings,
+        )
 
     def _files(self, split: str) -> list[Path]:
         found = []

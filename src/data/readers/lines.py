@@ -9,8 +9,9 @@ from typing import ClassVar, Literal
 
 from gardenpath.data.readers.base import hash_files
 from gardenpath.data.sentence import SPLITS, Sentence, Source
-from gardenpath.data.trees.brackets import open_text, read_tree_file
+from gardenpath.data.trees.brackets import read_tree_file
 from gardenpath.errors import MissingCorpusError
+from gardenpath.store.files import open_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,9 @@ class _ThreeFiles:
     def fingerprint(self) -> str:
         # The same file reads differently as trees and as text.
         kind = type(self).__name__
-        return hash_files([self._path(split) for split in SPLITS], kind, self.encoding)
+        return hash_files(
+            [self._path(split) for split in SPLITS], kind=kind, encoding=self.encoding
+        )
 
     def _path(self, split: str) -> Path:
         path = Path(self.root) / getattr(self, split)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from gardenpath.data.readers.base import SplitByIds
+from gardenpath.data.readers.base import SplitByIds, listed_ids
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import MissingCorpusError
+from gardenpath.store.keys import digest, fingerprint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +38,11 @@ class PennTreebankSample(SplitByIds):
 
     def fingerprint(self) -> str:
         corpus = self._open()
-        digest = hashlib.sha256()
-        for split in SPLITS:
-            for name in self._files(corpus, split):
-                digest.update(f"{split} {name}\0{corpus.raw(name)}".encode())
-        return digest.hexdigest()
+        files = {
+            split: [[name, digest(corpus.raw(name))] for name in self._files(corpus, split)]
+            for split in SPLITS
+        }
+        return fingerprint("ptb_sample", 1, files=files)
 
     def _open(self) -> Any:
         return _open(
@@ -85,8 +85,7 @@ class SinicaTreebank(SplitByIds):
 
     def fingerprint(self) -> str:
         corpus = self._open()
-        ids = {split: sorted(ids) for split, ids in self.ids.items()}
-        return hashlib.sha256(f"{ids}\0{corpus.raw()}".encode()).hexdigest()
+        return fingerprint("sinica", 1, ids=listed_ids(self.ids), text=digest(corpus.raw()))
 
     def _open(self) -> Any:
         return _open(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from gardenpath.data.readers.base import SplitByIds, hash_files
+from gardenpath.data.readers.base import SplitByIds, hash_files, listed_ids
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_tree_file
 from gardenpath.errors import MissingCorpusError
@@ -38,7 +38,7 @@ class PennTreebank(SplitByIds):
 
     def fingerprint(self) -> str:
         files = [path for split in SPLITS for path in self._files(split)]
-        return hash_files(files, {split: sorted(ids) for split, ids in self.ids.items()})
+        return hash_files(files, unit=self.unit, ids=listed_ids(self.ids))
 
     def _files(self, split: str) -> list[Path]:
         found = []

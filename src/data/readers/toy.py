@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from gardenpath.data.pcfg.sampler import Sampler
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.errors import InputError
 from gardenpath.settings.bounds import NonNegativeInt, PositiveInt
+from gardenpath.store.keys import digest, fingerprint
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 
@@ -68,4 +68,4 @@ class ToyTreebank:
                 remedy=f"give a grammar file, or one that is shipped: {shipped}",
             ) from error
         sizes = {split: getattr(self, split) for split in SPLITS}
-        return hashlib.sha256(f"{self.seed} {sizes}\0".encode() + content).hexdigest()
+        return fingerprint("toy", 1, seed=self.seed, sizes=sizes, grammar=digest(content))

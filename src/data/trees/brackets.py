@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gardenpath.data.trees.tree import Close, Open, Tree
-from gardenpath.errors import InputError, TreeError
+from gardenpath.errors import TreeError
+from gardenpath.store.files import open_text
 
 TOKEN = re.compile(r"[()]|[^\s()]+")
 
@@ -50,49 +51,6 @@ def read_tree_file(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int
     """Yield the trees of a file, each with its line number."""
     with open_text(path, encoding=encoding) as lines:
         yield from read_trees(lines, path=path)
-
-
-class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as lines``)
-    """Open a text file; undecodable bytes become an error that names file, line and remedy."""
-
-    def __init__(self, path: Path, *, encoding: str = "utf-8") -> None:
-        self._path = path
-        self._encoding = encoding
-
-    def __enter__(self) -> Iterator[str]:
-        try:
-            self._handle = self._path.open(encoding=self._encoding)
-        except (OSError, LookupError) as error:  # a LookupError: no such encoding
-            reason = getattr(error, "strerror", None) or str(error)
-            raise InputError(
-                f"cannot be opened: {reason}",
-                path=self._path,
-                remedy="check the path and the encoding",
-            ) from error
-        return self._lines()
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._handle.close()
-
-    def _lines(self) -> Iterator[str]:
-        try:
-            yield from self._handle
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"is not {self._encoding} text: {error.reason}",
-                path=self._path,
-                line=self._first_bad_line(),
-                remedy="convert the file, or set the reader's encoding",
-            ) from error
-
-    def _first_bad_line(self) -> int | None:
-        """Lines are decoded in blocks, so the error itself does not tell."""
-        content = self._path.read_bytes()
-        try:
-            content.decode(self._encoding)
-        except UnicodeDecodeError as error:
-            return content[: error.start].count(b"\n") + 1
-        return None
 
 
 class _Bracket:

@@ -6,7 +6,6 @@ probability is the product over its pieces and pieces never span two words.
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from gardenpath.data.words.unknown_words import Language
 from gardenpath.data.words.vocabulary import SPECIALS, UNKNOWN_ID, Vocabulary
 from gardenpath.errors import ConfigError, InputError
 from gardenpath.settings.bounds import PositiveInt
+from gardenpath.store.files import write_bytes
+from gardenpath.store.keys import digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,8 @@ class Subwords:
     @property
     def content_hash(self) -> str:
         """Identifies the segmentation."""
-        return hashlib.sha256(self.model).hexdigest()[:16]
+        # In this form it is part of the vocabulary.json of run folders.
+        return digest(self.model)[:16]
 
     @property
     def pieces(self) -> list[str]:
@@ -60,7 +62,7 @@ class Subwords:
 
     def save(self, path: Path) -> None:
         """Write the SentencePiece model."""
-        path.write_bytes(self.model)
+        write_bytes(path, self.model)
 
     @staticmethod
     def load(path: Path) -> Subwords:

@@ -7,7 +7,6 @@ than ``min_count`` times in the training split are replaced by their class
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 from gardenpath.data.words.unknown_words import UNKNOWN, Language, coarser, unknown_class
 from gardenpath.errors import InputError
 from gardenpath.store.files import write_json
+from gardenpath.store.keys import fingerprint
 
 PAD, BEGIN, END = "<pad>", "<s>", "</s>"
 SPECIALS = (PAD, BEGIN, END, UNKNOWN)
@@ -52,8 +52,7 @@ class Vocabulary:
     @cached_property
     def content_hash(self) -> str:
         """Identifies the vocabulary: equal hashes, equal ids."""
-        canonical = json.dumps(self._as_json(), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        return fingerprint("vocabulary", 1, **self._as_json())
 
     def knows(self, word: str) -> bool:
         """Whether a word has an id of its own."""

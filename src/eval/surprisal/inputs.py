@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Literal
 
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.trees.brackets import open_text, read_trees
+from gardenpath.data.trees.brackets import read_trees
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import InputError
+from gardenpath.store.files import open_text
 
 STANDARD_INPUT = "<stdin>"
 

@@ -12,13 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from gardenpath.data.arrays import Ints
-from gardenpath.data.trees.brackets import open_text
 from gardenpath.data.words.unknown_words import Language
 from gardenpath.data.words.vocabulary import PAD, SPECIALS, Vocabulary
 from gardenpath.errors import InputError
 from gardenpath.models.ngram.ngram import NgramModel
 from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable
-from gardenpath.store.files import whole_file
+from gardenpath.store.files import open_text, whole_file
 from gardenpath.units import NATS_PER_LOG10
 
 # What ARPA files write for a probability of zero.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from gardenpath.data.batches.stack_plan import Strategy
+from gardenpath.data.trees.actions import Strategy
 from gardenpath.models.family import ModelSettings, NeuralSettings, SyntacticFamily
 from gardenpath.models.sequential.lstm_family import LstmSettings
 

@@ -25,8 +25,9 @@ from gardenpath.errors import RunError
 from gardenpath.models.training.data_module import CorpusDataModule
 from gardenpath.models.training.lightning_module import LanguageModelling
 from gardenpath.models.training.training_settings import TrainerSettings
+from gardenpath.models.weights import save_weights
 from gardenpath.store.files import write_text
-from gardenpath.store.run_folder import RunFolder, save_weights
+from gardenpath.store.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
 

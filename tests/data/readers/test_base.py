@@ -36,13 +36,13 @@ def test_hash_follows_names_bytes_and_settings(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_text("cat")
     other.write_text("cat")
-    hashes = [hash_files([one], 1), hash_files([other], 1), hash_files([one], 2)]
-    hashes.append(hash_files([one, other], 1))
+    hashes = [hash_files([one], a=1), hash_files([other], a=1), hash_files([one], a=2)]
+    hashes.append(hash_files([one, other], a=1))
     one.write_text("dog")
-    hashes.append(hash_files([one], 1))
+    hashes.append(hash_files([one], a=1))
     assert len(set(hashes)) == 5
     one.write_text("cat")
-    assert hash_files([one], 1) == hashes[0]
+    assert hash_files([one], a=1) == hashes[0]
 
 
 def test_registry() -> None:

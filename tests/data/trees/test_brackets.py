@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from gardenpath.data.trees.brackets import (
     format_tree,
-    open_text,
     parse_tree,
     read_tree_file,
     read_trees,
 )
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import InputError, TreeError
+from gardenpath.store.files import open_text
 from tests.data.strategies import EXAMPLE, deep_tree, trees
 
 EXAMPLE_TEXT = "(S (NP (DT the) (JJ hungry) (NN cat)) (VP (VBZ meows)))"

@@ -12,7 +12,7 @@ from torch import Tensor
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.sequential.lstm import LstmNetwork
 from gardenpath.models.sequential.lstm_family import LstmSettings
-from gardenpath.store.run_folder import load_weights, save_weights
+from gardenpath.models.weights import load_weights, save_weights
 from tests.models import network_checks as checks
 
 SIZE = checks.SIZE

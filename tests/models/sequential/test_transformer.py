@@ -14,7 +14,7 @@ from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.errors import GardenpathError
 from gardenpath.models.sequential.transformer import Block, TransformerNetwork
 from gardenpath.models.sequential.transformer_family import DecoderSettings
-from gardenpath.store.run_folder import save_weights
+from gardenpath.models.weights import save_weights
 from tests.models import network_checks as checks
 from tests.models.samples import make_batch
 

@@ -1,0 +1,53 @@
+"""The model of a run folder: its vocabulary, its segmentation and its weights, verified."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from gardenpath.data.words.subwords import Subwords
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.errors import RunError
+from gardenpath.models.families import FAMILIES
+from gardenpath.models.family import ModelSettings, NeuralFamily
+from gardenpath.models.ngram.ngram import NgramModel
+from gardenpath.models.weights import load_weights
+from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE, WEIGHTS_FILE, RunFolder
+
+
+def load_vocabulary(run: RunFolder) -> Vocabulary:
+    """Read the vocabulary of a run's model."""
+    if run.vocabulary_path.exists():
+        run.verify(VOCABULARY_FILE)
+    return Vocabulary.load(run.vocabulary_path)
+
+
+def load_subwords(run: RunFolder) -> Subwords | None:
+    """Read the segmentation of words of a run; None if its units are words."""
+    if not run.subwords_path.exists():
+        return None
+    run.verify(SUBWORDS_FILE)
+    return Subwords.load(run.subwords_path)
+
+
+def load_model(
+    run: RunFolder, settings: ModelSettings, vocabulary: Vocabulary
+) -> nn.Module | NgramModel:
+    """Build the model of a run with its trained weights, in evaluation mode."""
+    if run.weights_path.exists():
+        run.verify(WEIGHTS_FILE)
+    family = FAMILIES[settings.family]
+    if not isinstance(family, NeuralFamily):
+        return _load_ngram(run, len(vocabulary))
+    network = family.build(settings, vocabulary)
+    load_weights(network, run.weights_path)
+    return network.eval()
+
+
+def _load_ngram(run: RunFolder, vocabulary_size: int) -> NgramModel:
+    model = NgramModel.load(run.weights_path)
+    if model.vocabulary_size != vocabulary_size:
+        raise RunError(
+            f"{run.weights_path}: the model has {model.vocabulary_size} words, but "
+            f"vocabulary.json beside it {vocabulary_size}; copy the run folder again"
+        )
+    return model

@@ -1,0 +1,158 @@
+"""Locks between processes: one owner at a time, named to everybody who has to wait.
+
+The lock itself belongs to the operating system (:mod:`filelock`), so it ends with its process,
+also when that is killed. A JSON file beside it names the owner; it is only read for messages, and
+one that a killed process left does no harm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import logging
+import os
+import shlex
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from gardenpath.errors import RunError
+from gardenpath.store.files import write_json
+
+_log = logging.getLogger(__name__)
+
+# Given as ``wait``: until the lock is free.
+FOREVER = -1.0
+
+_REMEDY = "wait until it ends, or stop it"
+_LONGEST_COMMAND = 200
+_ATTEMPTS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """The process that holds a lock. ``since`` is in seconds since 1970."""
+
+    pid: int
+    host: str
+    since: float
+    command: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} (for {_age(self.since)}: {self.command})"
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the process is known to have ended; of another host's, nothing is known."""
+        if self.host != socket.gethostname():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # it belongs to somebody else
+            return False
+        return False
+
+
+@contextmanager
+def locked(path: Path, *, what: str, remedy: str = _REMEDY, wait: float = 0.0) -> Iterator[None]:
+    """Hold the lock file ``path`` while the block runs.
+
+    If another process holds it for longer than ``wait`` seconds, a :class:`RunError` says that
+    ``what`` is in use, by which process, on which host and for how long, and the ``remedy``. The
+    lock file stays when the lock is released; it is empty.
+    """
+    lock = FileLock(path)
+    try:
+        _acquire(lock, path, what, wait)
+    except Timeout:
+        raise RunError(f"{what} is in use by {_named(path)}; {remedy}") from None
+    except OSError as error:
+        raise RunError(
+            f"{path}: the lock cannot be taken ({error.strerror or error}); check that the folder "
+            "can be written to"
+        ) from error
+    try:
+        with contextlib.suppress(OSError):  # the record only serves messages
+            write_json(owner_path(path), asdict(_myself()))
+        yield
+    finally:
+        owner_path(path).unlink(missing_ok=True)
+        lock.release()
+
+
+def owner_path(path: Path) -> Path:
+    """Return the file that names the owner of a lock file."""
+    return path.with_name(f"{path.name}.json")
+
+
+def owner_of(path: Path) -> Owner | None:
+    """Return who holds a lock file as far as is known, for messages and tables."""
+    try:
+        content = json.loads(owner_path(path).read_text(encoding="utf-8"))
+        owner = Owner(
+            pid=int(content["pid"]),
+            host=str(content["host"]),
+            since=float(content["since"]),
+            command=str(content["command"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return None if owner.is_gone else owner
+
+
+def _acquire(lock: FileLock, path: Path, what: str, wait: float) -> None:
+    """Take the lock; again if its last owner removed the file, or its folder, in the meantime."""
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(FileNotFoundError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _wait_for(lock, path, what, wait)
+            if path.exists():
+                return
+            lock.release()
+    raise FileNotFoundError(errno.ENOENT, "the folder is removed again and again", str(path))
+
+
+def _wait_for(lock: FileLock, path: Path, what: str, wait: float) -> None:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        if wait == 0:
+            raise
+        _log.info("waiting for %s, which is in use by %s", what, _named(path))
+        lock.acquire(timeout=wait)
+
+
+def _named(path: Path) -> str:
+    """Name the owner; a process that has just taken the lock needs a moment to sign it."""
+    for _ in range(10):
+        if owner := owner_of(path):
+            return str(owner)
+        time.sleep(0.02)
+    return "another process"
+
+
+def _myself() -> Owner:
+    command = shlex.join(sys.orig_argv)
+    if len(command) > _LONGEST_COMMAND:
+        command = f"{command[:_LONGEST_COMMAND]}…"
+    return Owner(pid=os.getpid(), host=socket.gethostname(), since=time.time(), command=command)
+
+
+def _age(since: float) -> str:
+    """``45 s``, ``12 min``, ``3 h 5 min`` or ``2 d 4 h``."""
+    seconds = max(0, int(time.time() - since))
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if days:
+        return f"{days} d {hours % 24} h"
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min" if minutes else f"{seconds} s"

@@ -1,0 +1,241 @@
+"""Who may write a run folder, and how: one training at a time, and only over a run's own files.
+
+A training claims its folder before it prepares anything, begins the run when everything is ready,
+and finishes it with the final numbers::
+
+    with claim(folder, config, resume=False, overwrite=False) as claimed:
+        if claimed.is_done:
+            return
+        ...                                   # prepare the corpus, build the model
+        claimed.begin(config, write_words)    # from here on the folder holds the new run
+        ...                                   # train; train.log is opened after begin
+        claimed.finish(result)
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gardenpath.errors import RunError
+from gardenpath.store.files import (
+    flush_folder,
+    flush_tree,
+    remove_leftovers,
+    whole_file,
+    write_json,
+    write_text,
+)
+from gardenpath.store.locks import locked, owner_path
+from gardenpath.store.manifest import describe_folder, record_of, write_manifest
+from gardenpath.store.run_files import foreign_names, remove_run_files, require_only_this_run
+from gardenpath.store.run_folder import (
+    CONFIG_FILE,
+    MARKER_FILE,
+    METRICS_FILE,
+    RESULT_FILE,
+    RUN_FORMAT,
+    RUN_KIND,
+    SUBWORDS_FILE,
+    VERSIONS_FILE,
+    VOCABULARY_FILE,
+    WEIGHTS_FILE,
+    RunFolder,
+    upgraded,
+)
+from gardenpath.store.versions import versions
+
+# What a model's numbers may depend on.
+PACKAGES = ("torch", "pytorch-lightning", "numpy", "sentencepiece")
+
+# The files whose checksums the manifest of a finished run keeps.
+_VERIFIED = (
+    CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
+)  # fmt: skip
+
+# Settings that may change between a run and its continuation: they do not change its result.
+_FREE_TO_CHANGE = ("resume", "overwrite", "run_dir", "paths", "logger", "trainer.progress",
+                   "trainer.max_epochs", "trainer.checkpoint_steps")  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """The right to write a run folder, which its holder has while :func:`claim` runs."""
+
+    folder: RunFolder
+    resume: bool
+    overwrite: bool
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run that was to be resumed is finished already."""
+        return self.resume and not self.overwrite and self.folder.is_finished
+
+    @property
+    def continues(self) -> bool:
+        """Whether an earlier run goes on."""
+        return self.resume and not self.overwrite and self.folder.is_begun
+
+    def begin(self, config: Mapping[str, Any], write_words: Callable[[Path], None]) -> None:
+        """Write what is known before training; only now files of an earlier run are removed.
+
+        ``write_words`` writes ``vocabulary.json`` (and ``subwords.model``) into the folder that it
+        is given. If it fails, the run folder is as before. Whenever the process is killed, the
+        folder either holds one whole run or is marked as a run's and not begun.
+        """
+        folder = self.folder
+        temporary = Path(tempfile.mkdtemp(dir=folder.path, prefix=".begin.", suffix=".part"))
+        try:
+            write_words(temporary)
+            _write_start(temporary, config)
+            flush_tree(temporary)
+            if self.continues:
+                _require_same_vocabulary(folder, temporary / VOCABULARY_FILE)
+            elif folder.is_marked:
+                if self.overwrite:
+                    require_only_this_run(folder.path)
+                (temporary / MARKER_FILE).replace(folder.marker_path)
+                remove_run_files(folder.path)
+            # The configuration last, because it says that the run is begun.
+            for path in sorted(temporary.iterdir(), key=lambda one: one.name == CONFIG_FILE):
+                path.replace(folder.path / path.name)
+            flush_folder(folder.path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        """Write the manifest with checksums and, last, the final numbers: the run is finished."""
+        folder = self.folder
+        with whole_file(folder.result_path) as temporary:
+            text = json.dumps(dict(result), ensure_ascii=False, indent=1) + "\n"
+            temporary.write_text(text, encoding="utf-8")
+            manifest = describe_folder(
+                folder.path,
+                kind=RUN_KIND,
+                format=RUN_FORMAT,
+                fingerprint=folder.fingerprint(),
+                packages=PACKAGES,
+                names=[name for name in _VERIFIED if (folder.path / name).is_file()],
+            )
+            files = {**manifest.files, RESULT_FILE: record_of(temporary)}
+            write_manifest(folder.path, replace(manifest, files=files))
+
+
+@contextmanager
+def claim(
+    folder: RunFolder, config: Mapping[str, Any], *, resume: bool = False, overwrite: bool = False
+) -> Iterator[Claim]:
+    """Hold a run folder, if a run with this configuration may be written there.
+
+    Nothing of another run is lost or mixed in, and nothing of anybody else is touched: a
+    :class:`RunError` names the process that trains there already, the run that is there, the
+    settings that differ when resuming, or the files that no run wrote. A folder that was made for
+    the claim and in which nothing was begun is removed again.
+    """
+    path = folder.path
+    _require_free(folder, config, resume=resume, overwrite=overwrite)
+    created = [one for one in (path, *path.parents) if not one.exists()]
+    remedy = "wait until it ends, stop it, or choose another run_dir="
+    with locked(folder.lock_path, what=f"the run folder {path}", remedy=remedy):
+        try:
+            # Again, because another training may have ended between the question and the lock.
+            _require_free(folder, config, resume=resume, overwrite=overwrite)
+            remove_leftovers(path)
+            yield Claim(folder=folder, resume=resume, overwrite=overwrite)
+        finally:
+            _remove_empty(folder, created)
+
+
+def _require_free(
+    folder: RunFolder, config: Mapping[str, Any], *, resume: bool, overwrite: bool
+) -> None:
+    path = folder.path
+    if path.exists() and not path.is_dir():
+        raise RunError(f"{path}: is a file; a run needs a folder: choose another run_dir=")
+    if not folder.is_marked:
+        _require_empty(path)
+    elif overwrite:
+        require_only_this_run(path)
+    elif folder.is_begun and not resume:
+        state = "a finished run" if folder.is_finished else "an unfinished run"
+        raise RunError(
+            f"{path} holds {state}; continue it with resume=true, replace it with "
+            "overwrite=true, or choose another run_dir="
+        )
+    elif folder.is_begun and (different := _differences(folder.config(), upgraded(config))):
+        raise RunError(
+            f"{path}: resuming needs the settings that the run began with; different are "
+            f"{', '.join(different[:8])}"
+        )
+
+
+def _require_empty(path: Path) -> None:
+    if foreign := foreign_names(path):
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        raise RunError(
+            f"{path}: is not a run folder, and not empty ({', '.join(foreign[:3])}{more}); choose "
+            "another run_dir=, or move these files"
+        )
+
+
+def _remove_empty(folder: RunFolder, created: list[Path]) -> None:
+    """Remove a folder that was made only for its lock, and its parents made with it."""
+    path, lock = folder.path, folder.lock_path
+    own = {lock, owner_path(lock)}
+    if path not in created or not path.is_dir() or set(path.iterdir()) - own:
+        return
+    for file in own:
+        file.unlink(missing_ok=True)
+    try:
+        for one in created:
+            one.rmdir()
+    except OSError:
+        return  # another process has written there in the meantime
+
+
+def _write_start(folder: Path, config: Mapping[str, Any]) -> None:
+    text = yaml.safe_dump(upgraded(config), allow_unicode=True, sort_keys=False)
+    write_text(folder / VERSIONS_FILE, versions(*PACKAGES) + "\n")
+    write_text(folder / CONFIG_FILE, text)
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    write_json(folder / MARKER_FILE, {"kind": RUN_KIND, "format": RUN_FORMAT, "created": created})
+
+
+def _require_same_vocabulary(folder: RunFolder, new: Path) -> None:
+    try:
+        before = json.loads(folder.vocabulary_path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"{folder.vocabulary_path}: cannot be read ({error}); copy the run folder again, or "
+            "start over with overwrite=true"
+        ) from error
+    if before != json.loads(new.read_text(encoding="utf-8")):
+        raise RunError(
+            f"{folder.path}: the vocabulary of the corpus is not the one that the run began with; "
+            "restore the corpus, or start over with overwrite=true"
+        )
+
+
+def _differences(before: Any, now: Any, name: str = "") -> list[str]:
+    """The names of settings that differ."""
+    if name in _FREE_TO_CHANGE:
+        return []
+    if not (isinstance(before, dict) and isinstance(now, dict)):
+        return [] if before == now else [name]
+    keys = list(dict.fromkeys([*before, *now]))
+    return [
+        different
+        for key in keys
+        for different in _differences(
+            before.get(key), now.get(key), f"{name}.{key}" if name else str(key)
+        )
+    ]

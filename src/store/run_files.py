@@ -1,0 +1,93 @@
+"""Which files of a folder a run wrote, and how they are removed without touching any other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from gardenpath.errors import RunError
+from gardenpath.store.files import is_leftover, remove_leftovers, remove_tree
+from gardenpath.store.locks import owner_path
+from gardenpath.store.manifest import MANIFEST_FILE
+from gardenpath.store.run_folder import (
+    CHECKPOINT_FILE,
+    CONFIG_FILE,
+    LOCK_FILE,
+    LOG_FILE,
+    METRICS_FILE,
+    RESULT_FILE,
+    SUBWORDS_FILE,
+    VERSIONS_FILE,
+    VOCABULARY_FILE,
+    WEIGHTS_FILE,
+    RunFolder,
+)
+
+# In the order of removal: without a result a run is unfinished, without a configuration not begun.
+# The marker is not among them: it is replaced.
+_FILES = (
+    RESULT_FILE, MANIFEST_FILE, CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
+    VOCABULARY_FILE, SUBWORDS_FILE, LOG_FILE, CHECKPOINT_FILE,
+)  # fmt: skip
+
+# What loggers write below the folder of a run.
+_WANDB = "wandb"
+_WANDB_NAMES = ("run-*", "offline-run-*", "latest-run", "debug.log", "debug-internal.log")
+
+
+def foreign_names(folder: Path) -> list[str]:
+    """Name what a folder without a run holds, beside what a training leaves before it begins."""
+    if not folder.is_dir():
+        return []
+    own = {LOCK_FILE, owner_path(folder / LOCK_FILE).name, LOG_FILE}
+    return [
+        path.name
+        for path in sorted(folder.iterdir())
+        if path.name not in own and not is_leftover(path)
+    ]
+
+
+def require_only_this_run(folder: Path) -> None:
+    """Refuse to replace a run in the working directory, above it, or above other runs."""
+    place = folder.resolve()
+    if Path.cwd().resolve().is_relative_to(place):
+        raise RunError(
+            f"{folder}: overwrite=true is refused for the working directory and folders that "
+            "contain it; choose another run_dir="
+        )
+    if other := _run_below(folder):
+        raise RunError(
+            f"{folder}: overwrite=true is refused because there is another run below it "
+            f"({other}); choose another run_dir=, or move that run"
+        )
+
+
+def remove_run_files(folder: Path) -> None:
+    """Remove the files of a run by their names, and leave all others where they are."""
+    for name in _FILES:
+        # A folder of such a name is not the run's.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            (folder / name).unlink()
+    checkpoints, wandb = (folder / CHECKPOINT_FILE).parent, folder / _WANDB
+    remove_leftovers(checkpoints)
+    _remove_wandb(wandb)
+    for place in (checkpoints, wandb):
+        with contextlib.suppress(OSError):  # absent, or it holds something else
+            place.rmdir()
+
+
+def _remove_wandb(folder: Path) -> None:
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for pattern in _WANDB_NAMES:
+        for path in folder.glob(pattern):
+            remove_tree(path)
+
+
+def _run_below(folder: Path) -> Path | None:
+    for root, below, _ in os.walk(folder):
+        below[:] = [name for name in below if not is_leftover(Path(name))]
+        if Path(root) != folder and RunFolder(Path(root)).is_marked:
+            return Path(root)
+    return None

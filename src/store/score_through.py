@@ -1,0 +1,56 @@
+"""Scoring through the store: only what is missing is computed, and kept chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from gardenpath.store.surprisal_store import Stored, SurprisalStore, Words
+
+# Scores sentences, in their order.
+Compute = Callable[[Sequence[Words]], Sequence[Stored]]
+
+
+def score_through(
+    store: SurprisalStore | None,
+    model_key: str,
+    sentences: Iterable[Sequence[str]],
+    compute: Compute,
+    *,
+    chunk: int = 256,
+    wants_parses: bool | Collection[Words] = False,
+    progress: Callable[[int], None] = lambda _: None,
+) -> dict[Words, Stored]:
+    """Return the scores of all sentences, from the store as far as they are there.
+
+    The others go through ``compute`` a ``chunk`` at a time and into the store after each, so a
+    killed job loses one chunk. They are sorted by their words, so that sentences with a common
+    beginning meet in a chunk; a job that is started again forms the same chunks as one that was
+    not interrupted, which matters where numbers depend on what is computed together.
+
+    ``wants_parses`` says which sentences need parses: all, none, or those given. A sentence that
+    is stored without parses is computed again if it needs them. ``progress`` is told how many
+    words were found or computed. If two jobs compute the same sentence at once, both return what
+    was stored first. Without a ``store`` everything is computed, also chunk by chunk.
+    """
+    asked = list(dict.fromkeys(map(tuple, sentences)))
+    found = {} if store is None else store.get(model_key, asked)
+    missing = sorted(words for words in asked if _is_missing(words, found, wants_parses))
+    progress(sum(map(len, asked)) - sum(map(len, missing)))
+    for begin in range(0, len(missing), chunk):
+        members = missing[begin : begin + chunk]
+        computed = dict(zip(members, compute(members), strict=True))
+        if store is not None:
+            store.put(model_key, computed)
+            computed = store.get(model_key, members)
+        found.update(computed)
+        progress(sum(map(len, members)))
+    return {words: found[words] for words in asked}
+
+
+def _is_missing(
+    words: Words, found: dict[Words, Stored], wants_parses: bool | Collection[Words]
+) -> bool:
+    if words not in found:
+        return True
+    wanted = wants_parses if isinstance(wants_parses, bool) else words in wants_parses
+    return wanted and found[words].parses is None

@@ -1,0 +1,269 @@
+"""Surprisals that were computed before, in one SQLite file for all models.
+
+An entry is the log probabilities of the words of one sentence and of its end, under one model key.
+The key identifies everything that decides the numbers: the model, and how it is searched. All
+tasks share the file, several processes may read and write it at once, and a checksum in every row
+shows damage: a damaged row is an error, never a number.
+
+The file uses SQLite's write-ahead log, which needs a local disk that the processes share. On the
+network file systems that :mod:`gardenpath.store.disks` knows, and wherever the write-ahead log
+cannot be used, SQLite's older rollback journal is taken; it is slower, but works on file systems
+with POSIX locks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sqlite3
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from gardenpath.errors import InputError
+from gardenpath.store.disks import is_network
+from gardenpath.store.files import whole_file
+from gardenpath.store.keys import canonical, digest
+from gardenpath.store.locks import locked
+
+STORE_VERSION = 1
+
+Words = tuple[str, ...]
+# For each word the best partial parses, with their posterior shares.
+Parses = Sequence[Sequence[tuple[float, str]]]
+
+# "GPsu": tells SQLite files of this kind from others.
+_APPLICATION = 0x47507375
+
+_TABLE = """
+CREATE TABLE surprisals (
+    model_key TEXT NOT NULL,
+    sentence TEXT NOT NULL,   -- JSON list of words
+    log_probs BLOB NOT NULL,  -- little-endian float64, nats: the words and, last, the end
+    remedy TEXT,              -- what to do about a failed search
+    parses TEXT,              -- JSON: per word a list of [share, tree]
+    checksum TEXT NOT NULL,
+    PRIMARY KEY (model_key, sentence)
+)
+"""
+
+# What is there stays, so that all who read it have the same numbers; only parses are added.
+_PUT = """
+INSERT INTO surprisals (model_key, sentence, log_probs, remedy, parses, checksum)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (model_key, sentence) DO UPDATE SET
+    log_probs = excluded.log_probs, remedy = excluded.remedy, parses = excluded.parses,
+    checksum = excluded.checksum
+WHERE excluded.parses IS NOT NULL AND surprisals.parses IS NULL
+"""
+
+_GET = """
+SELECT model_key, sentence, log_probs, remedy, parses, checksum FROM surprisals
+WHERE model_key = ? AND sentence IN ({})
+"""
+
+# SQLite allows at least 999 variables in a statement.
+_PER_SELECT = 500
+
+# How long a writer waits for others, in seconds.
+_PATIENCE = 120.0
+
+# Errors of the surroundings, not of the file's content.
+_OUTSIDE = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_AUTH,
+}  # fmt: skip
+
+_Row = tuple[str, str, bytes, str | None, str | None, str]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is kept of one sentence.
+
+    ``log_probs`` are in nats, those of the words and, last, of the end; NaN where a search failed,
+    and then ``remedy`` says what to do. ``parses`` has for each word the best partial parses with
+    their shares, if they were asked for.
+    """
+
+    log_probs: Sequence[float]
+    remedy: str | None = None
+    parses: Parses | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "log_probs", tuple(map(float, self.log_probs)))
+        if self.parses is not None:
+            parses = tuple(
+                tuple((float(share), str(tree)) for share, tree in word) for word in self.parses
+            )
+            object.__setattr__(self, "parses", parses)
+
+    @property
+    def surprisal_bits(self) -> tuple[float, ...]:
+        """Surprisal in bits of the words and, last, of the end."""
+        # Not -x: a certain word has a surprisal of 0.0, not of -0.0.
+        return tuple((0.0 - value) / math.log(2) for value in self.log_probs)
+
+
+class SurprisalStore:
+    """A file of surprisals. Safe for concurrent use, and across forks: each call opens it anew."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def get(self, model_key: str, sentences: Iterable[Sequence[str]]) -> dict[Words, Stored]:
+        """Return what is stored of the sentences; those that are not stored are left out."""
+        keys = [_sentence_key(words) for words in dict.fromkeys(map(tuple, sentences))]
+        if not keys or not self.path.exists():
+            return {}
+        found: dict[Words, Stored] = {}
+        with self._opened() as connection:
+            for begin in range(0, len(keys), _PER_SELECT):
+                some = keys[begin : begin + _PER_SELECT]
+                select = _GET.format(",".join("?" * len(some)))
+                for row in connection.execute(select, (model_key, *some)):
+                    words, stored = self._checked(row)
+                    found[words] = stored
+        return found
+
+    def put(self, model_key: str, scored: Mapping[Words, Stored]) -> None:
+        """Add sentences in one transaction: all of them or, if the process is killed, none.
+
+        A sentence that is there keeps its numbers, so that all readers have the same; but one
+        without parses is replaced by one with parses.
+        """
+        rows = [_row(model_key, words, stored) for words, stored in scored.items()]
+        if not rows:
+            return
+        if not self.path.exists():
+            self._create()
+        with self._opened() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(_PUT, rows)
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        uri = f"file:{quote(str(self.path.absolute()))}?mode=rw"
+        with self._explained():
+            connection = sqlite3.connect(
+                uri, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            with closing(connection):
+                self._require_known(connection)
+                if _value(connection, "PRAGMA journal_mode") == "wal":
+                    # Kills lose nothing; a power failure may lose the last transactions.
+                    connection.execute("PRAGMA synchronous=NORMAL")
+                yield connection
+
+    def _require_known(self, connection: sqlite3.Connection) -> None:
+        version = _value(connection, "PRAGMA user_version")
+        if _value(connection, "PRAGMA application_id") != _APPLICATION or version < 1:
+            raise InputError(
+                "is not a file of surprisals",
+                path=self.path,
+                remedy=f"{self._delete}, or set another paths.surprisals=",
+            )
+        if version > STORE_VERSION:
+            raise InputError(
+                f"was written by a newer version of Gardenpath (format {version}; this version "
+                f"reads {STORE_VERSION})",
+                path=self.path,
+                remedy="update Gardenpath, or set another paths.surprisals=",
+            )
+
+    def _create(self) -> None:
+        """Make the file under a lock, so that it appears whole and only once."""
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        with locked(lock, what=f"the file of surprisals {self.path}", wait=_PATIENCE):
+            if self.path.exists():
+                return
+            for name in self._companions:  # of a file that was deleted
+                name.unlink(missing_ok=True)
+            with self._explained(), whole_file(self.path) as temporary:
+                _write_schema(temporary)
+
+    @property
+    def _companions(self) -> tuple[Path, ...]:
+        return tuple(
+            self.path.with_name(f"{self.path.name}{suffix}")
+            for suffix in ("-wal", "-shm", "-journal")
+        )
+
+    @property
+    def _delete(self) -> str:
+        names = " and ".join(path.name for path in (self.path, *self._companions[:2]))
+        return f"delete {names}; surprisals are then computed again"
+
+    def _checked(self, row: _Row) -> tuple[Words, Stored]:
+        """Turn a row into what it says, if it is the row that was written."""
+        try:
+            model_key, sentence, blob, remedy, parses, checksum = row
+            words = tuple(json.loads(sentence))
+            if checksum != _checksum(model_key, sentence, blob, remedy, parses):
+                raise ValueError("wrong checksum")
+            log_probs = struct.unpack(f"<{len(words) + 1}d", blob)
+            return words, Stored(log_probs, remedy, None if parses is None else json.loads(parses))
+        except (ValueError, TypeError, AttributeError, struct.error) as error:
+            raise self._damaged(str(error)) from error
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn errors of SQLite into messages that name the file and the remedy."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            if code not in _OUTSIDE:
+                raise self._damaged(str(error)) from error
+            raise InputError(
+                f"cannot be used: {error}",
+                path=self.path,
+                remedy="check permissions, free space and other processes that use it, or set "
+                "another paths.surprisals=",
+            ) from error
+
+    def _damaged(self, problem: str) -> InputError:
+        return InputError(f"is damaged: {problem}", path=self.path, remedy=self._delete)
+
+
+def _write_schema(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        if not is_network(path):
+            with contextlib.suppress(sqlite3.OperationalError):
+                connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(_TABLE)
+        connection.execute(f"PRAGMA application_id={_APPLICATION}")
+        connection.execute(f"PRAGMA user_version={STORE_VERSION}")
+
+
+def _sentence_key(words: Sequence[str]) -> str:
+    return canonical(list(words))
+
+
+def _row(model_key: str, words: Words, stored: Stored) -> _Row:
+    if len(stored.log_probs) != len(words) + 1:
+        raise ValueError(
+            f"{len(stored.log_probs)} log probabilities for {len(words)} words and the end"
+        )
+    sentence = _sentence_key(words)
+    blob = struct.pack(f"<{len(words) + 1}d", *stored.log_probs)
+    parses = None if stored.parses is None else json.dumps(stored.parses)
+    checksum = _checksum(model_key, sentence, blob, stored.remedy, parses)
+    return model_key, sentence, blob, stored.remedy, parses, checksum
+
+
+def _checksum(
+    model_key: str, sentence: str, blob: bytes, remedy: str | None, parses: str | None
+) -> str:
+    return digest(canonical([model_key, sentence, blob.hex(), remedy, parses]))
+
+
+def _value(connection: sqlite3.Connection, statement: str) -> Any:
+    return connection.execute(statement).fetchone()[0]

@@ -1,0 +1,311 @@
+"""Claiming a run folder: one training at a time, over nothing but a run's own files."""
+
+from __future__ import annotations
+
+import copy
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gardenpath.errors import RunError
+from gardenpath.store.run_claim import claim
+from gardenpath.store.run_folder import RunFolder
+from tests.store.old_run import CONFIG, format_1, write_words
+
+
+class _FailureError(Exception):
+    """Stands for anything that may go wrong."""
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files below a folder, locks aside."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".lock")
+    }
+
+
+def finished(path: Path, config: dict[str, Any] = CONFIG) -> RunFolder:
+    """A finished run as this version writes it."""
+    folder = RunFolder(path)
+    with claim(folder, config, overwrite=folder.is_begun) as claimed:
+        claimed.begin(config, write_words)
+        folder.weights_path.write_bytes(b"weights")
+        folder.metrics_path.write_text("epoch\n0\n", encoding="utf-8")
+        folder.log_path.write_text("trained\n", encoding="utf-8")
+        folder.checkpoint_path.parent.mkdir(exist_ok=True)
+        folder.checkpoint_path.write_bytes(b"state")
+        claimed.finish({"test": {"loss": 1.5}})
+    return folder
+
+
+def refused(folder: RunFolder, config: dict[str, Any], match: str, **options: bool) -> str:
+    """What is said when a claim is refused."""
+    with pytest.raises(RunError, match=match) as caught, claim(folder, config, **options):
+        pass
+    return str(caught.value)
+
+
+@pytest.fixture(params=["format 1", "format 2"])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> RunFolder:
+    """A finished run."""
+    make = format_1 if request.param == "format 1" else finished
+    return make(tmp_path / "runs" / "seed1")
+
+
+# ---- A new run
+
+
+def test_a_new_folder_is_free(tmp_path: Path) -> None:
+    for resume in (False, True):
+        folder = RunFolder(tmp_path / "a" / "b")
+        with claim(folder, CONFIG, resume=resume) as claimed:
+            assert not claimed.is_done and not claimed.continues
+            assert folder.lock_path.exists() and not folder.is_begun
+        assert not (tmp_path / "a").exists(), "nothing was begun, so nothing is left"
+
+
+def test_an_empty_folder_is_free_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with pytest.raises(_FailureError), claim(RunFolder(tmp_path / "run"), CONFIG):
+        raise _FailureError
+    assert (tmp_path / "run").is_dir()
+
+
+def test_a_failed_start_leaves_other_folders(tmp_path: Path) -> None:
+    with (
+        pytest.raises(_FailureError),
+        claim(RunFolder(tmp_path / "runs" / "seed1"), CONFIG),
+    ):
+        (tmp_path / "runs" / "seed2").mkdir()
+        raise _FailureError
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["seed2"]
+
+
+def test_a_run_from_beginning_to_end(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with claim(folder, CONFIG) as claimed:
+        claimed.begin(CONFIG, write_words)
+        assert set(contents(folder.path)) == {
+            "config.yaml", "vocabulary.json", "versions.txt", "gardenpath.json"
+        }  # fmt: skip
+        assert folder.is_begun and folder.is_marked and not folder.is_finished
+        folder.weights_path.write_bytes(b"weights")
+        claimed.finish({"test": {"loss": 1.5}})
+        assert folder.is_finished
+    manifest = folder.manifest()
+    assert manifest is not None and manifest.kind == "run"
+    assert set(manifest.files) == {
+        "config.yaml", "vocabulary.json", "versions.txt", "weights.safetensors", "result.json"
+    }  # fmt: skip
+    assert " torch " in manifest.versions
+    folder.verify()
+
+
+def test_a_beginning_that_fails_leaves_the_folder_as_it_was(run: RunFolder) -> None:
+    before = contents(run.path)
+
+    def fail(folder: Path) -> None:
+        write_words(folder)
+        raise _FailureError
+
+    with pytest.raises(_FailureError), claim(run, CONFIG, overwrite=True) as claimed:
+        claimed.begin(CONFIG, fail)
+    assert contents(run.path) == before
+
+
+# ---- Folders that are taken
+
+
+def test_a_second_training_is_refused_with_its_owner(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with claim(folder, CONFIG):
+        for options in ({}, {"resume": True}, {"overwrite": True}):
+            said = refused(folder, CONFIG, "is in use by process", **options)
+            assert str(os.getpid()) in said and os.uname().nodename in said
+            assert "for 0 s" in said and "run_dir=" in said
+    with claim(folder, CONFIG):
+        pass
+
+
+@pytest.mark.parametrize("options", [{}, {"resume": True}, {"overwrite": True}])
+@pytest.mark.parametrize("name", ["thesis.tex", ".git", "result.json", "config.yaml"])
+def test_somebody_elses_folder_is_refused(
+    tmp_path: Path, name: str, options: dict[str, bool]
+) -> None:
+    (tmp_path / name).write_text("years of work", encoding="utf-8")
+    said = refused(RunFolder(tmp_path), CONFIG, "not a run folder, and not empty", **options)
+    assert name in said and "run_dir=" in said
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("a file", encoding="utf-8")
+    refused(RunFolder(tmp_path / "run"), CONFIG, "is a file")
+
+
+def test_a_folder_with_runs_below_it_is_refused(run: RunFolder) -> None:
+    before = contents(run.path.parent)
+    refused(RunFolder(run.path.parent), CONFIG, "not empty", overwrite=True)
+    assert contents(run.path.parent) == before
+
+
+def test_what_a_killed_training_left_before_it_began_is_no_obstacle(tmp_path: Path) -> None:
+    for name in (".lock", ".lock.json", "train.log", ".config.yaml.x1.part"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    (tmp_path / ".begin.x2.part").mkdir()
+    folder = RunFolder(tmp_path)
+    with claim(folder, CONFIG) as claimed:
+        claimed.begin(CONFIG, write_words)
+    assert folder.is_begun
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_a_run_is_not_overwritten_by_accident(run: RunFolder) -> None:
+    before = contents(run.path)
+    said = refused(run, CONFIG, "a finished run")
+    for remedy in ("resume=true", "overwrite=true", "run_dir="):
+        assert remedy in said
+    run.result_path.unlink()
+    refused(run, CONFIG, "an unfinished run")
+    assert contents(run.path) == {k: v for k, v in before.items() if k != "result.json"}
+
+
+# ---- Resuming
+
+
+def test_a_finished_run_is_done(run: RunFolder) -> None:
+    with claim(run, CONFIG, resume=True) as claimed:
+        assert claimed.is_done
+    with claim(run, CONFIG, resume=True, overwrite=True) as claimed:
+        assert not claimed.is_done
+
+
+def test_resuming_keeps_what_was_trained(run: RunFolder) -> None:
+    run.result_path.unlink()
+    before = contents(run.path)
+    with claim(run, CONFIG, resume=True) as claimed:
+        assert claimed.continues and not claimed.is_done
+        claimed.begin(CONFIG, write_words)
+    after = contents(run.path)
+    for name in ("weights.safetensors", "checkpoints/last.ckpt", "metrics.csv", "train.log"):
+        assert after[name] == before[name]
+    assert run.config()["format"] == 2 and run.marker_path.is_file()
+
+
+def test_resuming_with_other_settings_names_them(run: RunFolder) -> None:
+    config = copy.deepcopy(CONFIG)
+    config["seed"] = 7
+    config["model"]["network"]["dropout"] = 0.4
+    config["data"]["min_count"] = 5
+    said = refused(run, config, "resuming needs", resume=True)
+    for name in ("seed", "model.network.dropout", "data.min_count"):
+        assert name in said
+    assert "model.size" not in said and "layers" not in said
+
+
+def test_resuming_with_settings_that_change_no_result_is_allowed(run: RunFolder) -> None:
+    config = copy.deepcopy(CONFIG)
+    config["resume"] = True
+    config["paths"] = {"runs": "elsewhere"}
+    config["trainer"] |= {"max_epochs": 9, "progress": False, "checkpoint_steps": 3}
+    with claim(run, config, resume=True) as claimed:
+        assert claimed.is_done
+
+
+def test_resuming_with_another_vocabulary_is_refused(run: RunFolder) -> None:
+    run.result_path.unlink()
+    before = contents(run.path)
+
+    def other_words(folder: Path) -> None:
+        (folder / "vocabulary.json").write_text('{"tokens": ["dog"]}', encoding="utf-8")
+
+    with (
+        pytest.raises(RunError, match="vocabulary of the corpus is not the one"),
+        claim(run, CONFIG, resume=True) as claimed,
+    ):
+        claimed.begin(CONFIG, other_words)
+    assert contents(run.path) == before
+
+
+def test_a_newer_run_is_not_resumed(run: RunFolder) -> None:
+    run.config_path.write_text(yaml.safe_dump({**CONFIG, "format": 9}), encoding="utf-8")
+    refused(run, CONFIG, "update Gardenpath", resume=True)
+
+
+# ---- Overwriting
+
+
+def test_overwriting_waits_until_the_new_run_is_ready(run: RunFolder) -> None:
+    before = contents(run.path)
+    with pytest.raises(_FailureError), claim(run, CONFIG, overwrite=True):
+        raise _FailureError  # the corpus is missing, say
+    assert contents(run.path) == before
+
+
+def test_overwriting_leaves_nothing_of_the_run_before(run: RunFolder) -> None:
+    run.subwords_path.write_bytes(b"pieces")
+    (run.path / "wandb" / "offline-run-1").mkdir(parents=True)
+    (run.path / "wandb" / "offline-run-1" / "run.wandb").write_bytes(b"")
+    (run.path / "wandb" / "latest-run").symlink_to("offline-run-1")
+    with claim(run, CONFIG, overwrite=True) as claimed:
+        claimed.begin({**CONFIG, "seed": 2}, write_words)
+        assert set(contents(run.path)) == {
+            "config.yaml", "vocabulary.json", "versions.txt", "gardenpath.json"
+        }  # fmt: skip
+        assert not (run.path / "checkpoints").exists() and not (run.path / "wandb").exists()
+    assert run.config()["seed"] == 2 and not run.is_finished
+
+
+def test_overwriting_keeps_the_files_of_others(run: RunFolder, tmp_path: Path) -> None:
+    own = {
+        "notes.txt": "mine", "checkpoints/kept.ckpt": "mine", "wandb/notes.txt": "mine",
+        "figures/loss.svg": "mine", "weights.safetensors.bak": "mine",
+    }  # fmt: skip
+    for name, text in own.items():
+        (run.path / name).parent.mkdir(exist_ok=True)
+        (run.path / name).write_text(text, encoding="utf-8")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "data.txt").write_text("mine", encoding="utf-8")
+    (run.path / "linked").symlink_to(elsewhere)
+    (run.path / "wandb" / "run-1").symlink_to(elsewhere)
+    with claim(run, CONFIG, overwrite=True) as claimed:
+        claimed.begin(CONFIG, write_words)
+    after = contents(run.path)
+    for name, text in own.items():
+        assert after[name] == text.encode()
+    assert not {"weights.safetensors", "result.json", "checkpoints/last.ckpt"} & set(after)
+    assert (elsewhere / "data.txt").exists() and (run.path / "linked").is_symlink()
+
+
+@pytest.mark.parametrize("place", [".", "checkpoints"])
+def test_overwriting_around_the_working_directory_is_refused(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    before = contents(run.path)
+    monkeypatch.chdir(run.path / place)
+    refused(run, CONFIG, "the working directory", overwrite=True)
+    assert contents(run.path) == before
+
+
+@pytest.mark.parametrize("make", [format_1, finished])
+def test_overwriting_above_another_run_is_refused(run: RunFolder, make: Any) -> None:
+    other = make(run.path / "more" / "seed2")
+    before = contents(run.path)
+    said = refused(run, CONFIG, "another run below it", overwrite=True)
+    assert str(other.path) in said
+    assert contents(run.path) == before
+
+
+def test_a_run_that_appears_below_during_preparation_is_safe(run: RunFolder) -> None:
+    with claim(run, CONFIG, overwrite=True) as claimed:
+        format_1(run.path / "seed2")
+        before = contents(run.path)
+        with pytest.raises(RunError, match="another run below it"):
+            claimed.begin(CONFIG, write_words)
+    assert contents(run.path) == before
