@@ -24,7 +24,7 @@ SUPPORTED = [
 ]
 
 
-def _yaml(path: Path) -> dict[str, Any]:
+def _yaml(path: Path) -> dict[Any, Any]:
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert isinstance(content, dict), path
     return content
