@@ -1,25 +1,44 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Both set everything up first and
 # re-use what is installed as long as pyproject.toml and constraints.txt stay the same.
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# Supported versions of Python, in order of preference (the same as in pyproject.toml).
+VERSIONS := 3.11 3.12 3.13
+# Prints the version of an interpreter, if it runs and is supported; otherwise it fails.
+SUPPORTED := -c 'import sys; v = "%d.%d" % sys.version_info[:2]; print(v); sys.exit(v not in "$(VERSIONS)".split())'
+# The first supported interpreter. A name may be found and still not run, so each one is started.
+PYTHON ?= $(shell for name in $(addprefix python,$(VERSIONS)) python3; do \
+	if $$name $(SUPPORTED) >/dev/null 2>&1; then command -v $$name; break; fi; done)
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# mypy and the documentation read sources without importing them, so they need a folder that has
+# the name of the package.
+LINK := build/types/gardenpath
 
-.PHONY: help demo test lint format benchmark clean
+.PHONY: help demo test lint types docs format benchmark clean
 
 help:
-	@echo "make demo       train small models on the toy corpora, test their grammar, write a report"
+	@echo "make demo       train small models on the toy corpora, evaluate them, write a report"
 	@echo "make test       ruff, mypy and all tests"
+	@echo "make lint       ruff and mypy"
+	@echo "make format     format the code"
+	@echo "make docs       build the documentation in site/"
 	@echo "make benchmark  measure speed"
 	@echo "make clean      remove the virtual environment, caches and the demo's runs"
+	@echo "PYTHON=/path/to/python selects the interpreter (Python $(VERSIONS))"
 
+# A virtual environment of another version of Python is replaced.
 $(VENV)/.installed: pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "error: Python 3.11 was not found; install it, or set PYTHON=" >&2; exit 2; }
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
-		echo "error: $(PYTHON) is not Python 3.11; set PYTHON=/path/to/python3.11" >&2; exit 2; }
-	@echo "Setting up $(VENV) (a few minutes the first time) ..."
-	@"$(PYTHON)" -m venv $(VENV)
+	@python="$(PYTHON)"; \
+	test -n "$$python" || { \
+		echo "error: no Python of version $(VERSIONS) was found;" \
+			"install one, or set PYTHON=/path/to/python" >&2; exit 2; }; \
+	version=$$("$$python" $(SUPPORTED) 2>/dev/null) || { \
+		echo "error: PYTHON=$$python is $${version:+Python }$${version:-not a Python that runs};" \
+			"set PYTHON to one of version $(VERSIONS)" >&2; exit 2; }; \
+	echo "Setting up $(VENV) with Python $$version (a few minutes the first time) ..."; \
+	test "$$($(BIN)/python $(SUPPORTED) 2>/dev/null)" = "$$version" || clear=--clear; \
+	"$$python" -m venv $$clear $(VENV)
 	@$(INSTALL) --editable .
 	@touch $@
 
@@ -47,14 +66,24 @@ demo-%: $(VENV)/.installed
 	@OMP_NUM_THREADS=1 $(BIN)/python evaluate.py run=runs/demo/toy_$* $(DEMO) task.report=false \
 		output=runs/demo/toy_$* >/dev/null
 
-lint: $(VENV)/.installed-test
+$(LINK):
+	@mkdir -p $(@D)
+	@ln -sfn ../../src $@
+
+lint: $(VENV)/.installed-test $(LINK)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+types: $(VENV)/.installed-test $(LINK)
 	$(BIN)/mypy
 
 # One thread in each of two processes is faster than two threads that wait for each other.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+docs: $(VENV)/.installed-test $(LINK)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
@@ -66,4 +95,4 @@ benchmark: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.search
 
 clean:
-	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis runs/demo results/demo
+	rm -rf $(VENV) build dist site .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis runs/demo results/demo

@@ -1,4 +1,4 @@
-"""What all tests share: where the reference data is, and how property tests run."""
+"""What all tests share: the reference data, the settings of property tests, the rule on skips."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.no_skips import (
+    NEEDS_REFERENCE_DATA,
+    pytest_make_collect_report,
+    pytest_runtest_makereport,
+)
+
+# Hooks: pytest finds them by their names.
+__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 REFERENCE_DATA = "GARDENPATH_REFERENCE_DATA"
 
@@ -27,7 +36,7 @@ def reference_data() -> Path:
     """The folder of reference corpora; tests that need it are skipped where it is not given."""
     folder = os.environ.get(REFERENCE_DATA)
     if not folder:
-        pytest.skip(f"needs reference corpora: set {REFERENCE_DATA} to their folder")
+        pytest.skip(NEEDS_REFERENCE_DATA)
     if not Path(folder).is_dir():
         pytest.fail(f"{REFERENCE_DATA}={folder} is not a folder")
     return Path(folder)

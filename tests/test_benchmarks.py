@@ -22,6 +22,7 @@ from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.rnng.rnng import RnngNetwork
 from tests.integration.searching import log_probs, make_network, search, tiny_vocabulary
+from tests.no_skips import NEEDS_PROC
 
 SENTENCES = ("abc", "cabba", "a", "bb", "abcabcabcabc")
 TINY = {"action_beam": 10, "word_beam": 3}
@@ -127,7 +128,7 @@ def test_operations_are_counted() -> None:
     assert operations_per_word(work, [["word"]]) == lstm + attention + linear
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason=NEEDS_PROC)
 def test_a_peak_is_not_hidden_by_an_earlier_one() -> None:
     def fill(megabytes: int) -> Tensor:
         return torch.ones(megabytes << 18)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from matplotlib import image as mpl_image
 
-from tests.eval.report.browser import NAMES, Browser, browser, find_browser
+from tests.eval.report.browser import Browser, browser, find_browser
+from tests.no_skips import NEEDS_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def shown(report: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
     """The report in a window."""
     path = find_browser()
     if path is None:
-        pytest.skip(f"needs a browser: none of {', '.join(NAMES)} was found")
+        pytest.skip(NEEDS_BROWSER)
     with browser(path, tmp_path_factory.mktemp("profile")) as window:
         window.open(report)
         yield window

@@ -212,10 +212,10 @@ def test_an_empty_answer_leaves_its_reason_only(tmp_path: Path) -> None:
 def test_scripts_run_in_r(tmp_path: Path, path: Path) -> None:
     program = shutil.which("Rscript")
     if program is None:
-        pytest.skip("needs R")
+        pytest.skip("needs R with lme4 and lmerTest")
     analysis = load_analysis(path)
     if analysis.test == "mixed" and not _has_lme4(program):
-        pytest.skip("needs the R package lme4")
+        pytest.skip("needs R with lme4 and lmerTest")
     result = run_analysis(analysis, _table_of(analysis))
     write_result(tmp_path, result)
     script = tmp_path / f"{analysis.name}.R"

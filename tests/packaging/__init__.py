@@ -1,0 +1,1 @@
+"""Tests of what a user installs: metadata, the Makefile, the wheel."""
