@@ -270,4 +270,6 @@ def _converted(value: Any, annotation: Any) -> Any:
 def _show(value: Any) -> str:
     if value is None:
         return "null"
+    if isinstance(value, list):
+        return f"[{','.join(map(_show, value))}]"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -163,8 +163,7 @@ class CommandLine:
         try:
             keys = list(_flatten(composed(self.source, groups)))
             for one in [one for one in overrides if self._is_unknown(one, keys)]:
-                hint = _nearest_key(one.key_or_group, keys)
-                self.mistakes.append(f"{one.key_or_group} is not a setting; {hint}")
+                self.mistakes.append(self._unknown(one.key_or_group, keys, overrides))
                 known.remove(one)
             content = plain_config(composed(self.source, [o.input_line or "" for o in known]))
             typed(self.source.script, content)
@@ -175,6 +174,16 @@ class CommandLine:
         else:
             return content
         return None
+
+    def _unknown(self, key: str, keys: Sequence[str], overrides: Sequence[Override]) -> str:
+        """What to say of a name that is not a setting."""
+        shorts = {long: short for short, long in root_of(self.source.script).SHORT.items()}
+        if key not in shorts:
+            return f"{key} is not a setting; {_nearest_key(key, keys)}"
+        group = key.split(".")[0]
+        chosen = [one.value() for one in overrides if one.key_or_group == group]
+        of = f" of {group}={chosen[-1]}" if chosen else ""
+        return f"{shorts[key]} is not a setting{of}; {_nearest_key(key, keys)}"
 
     def _is_unknown(self, override: Override, keys: Sequence[str]) -> bool:
         key = override.key_or_group

@@ -28,9 +28,9 @@ def test_values_inside_and_outside(
     ("bounds", "text"),
     [
         (Bounds(1), "at least 1"),
-        (Bounds(0.0, 1.0), "from 0 to 1"),
-        (Bounds(0.0, 1.0, high_is_open=True), "from 0 up to but below 1"),
-        (Bounds(0, 2**32 - 1), "from 0 to 4294967295"),
+        (Bounds(0.0, 1.0), "in [0, 1]"),
+        (Bounds(0.0, 1.0, high_is_open=True), "in [0, 1)"),
+        (Bounds(0, 2**32 - 1), "in [0, 4294967295]"),
     ],
 )
 def test_bounds_describe_themselves(bounds: Bounds, text: str) -> None:

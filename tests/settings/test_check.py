@@ -1,15 +1,24 @@
-"""Settings against signatures: types, bounds, names, combinations."""
+"""Typed settings: types, bounds, names, kinds, combinations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
+from gardenpath.errors import ConfigError
 from gardenpath.settings.bounds import Fraction, NonNegativeFloat, PositiveInt
-from gardenpath.settings.check import check_arguments, nearest, type_problem
+from gardenpath.settings.check import (
+    MISSING,
+    Tagged,
+    defaults,
+    nearest,
+    plain,
+    read,
+    type_problem,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +29,7 @@ from gardenpath.settings.check import check_arguments, nearest, type_problem
         (3.5, int, "must be a whole number"),
         ("3", int, "must be a whole number"),
         (True, int, "must be a whole number"),
+        (True, str, "must be text"),
         (3, float, ""),
         (0.5, float, ""),
         ("half", float, "must be a number"),
@@ -41,7 +51,7 @@ from gardenpath.settings.check import check_arguments, nearest, type_problem
         (0, PositiveInt | None, "must be at least 1"),
         ("one", PositiveInt, "must be a whole number"),
         (0.0, Fraction, ""),
-        (1.0, Fraction, "must be from 0 up to but below 1"),
+        (1.0, Fraction, "must be in [0, 1)"),
         (-0.1, NonNegativeFloat, "must be at least 0"),
         (float("nan"), NonNegativeFloat, "must be at least 0"),
         ("bpe", Literal["none", "bpe"], ""),
@@ -66,52 +76,103 @@ def test_the_nearest_name_or_all() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Timer:
+    kind: Literal["timer"] = "timer"
+    minutes: PositiveInt = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Probe:
+    kind: Literal["probe"] = "probe"
+    degrees: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Oven:
+    REMEDIES: ClassVar[dict[str, str]] = {"temperature": "in degrees"}
+
     temperature: PositiveInt
     fan: bool = False
     grill: bool = False
+    stop: Annotated[_Timer | _Probe, Tagged("kind", {"timer": _Timer, "probe": _Probe})] = _Timer()
+    trays: Sequence[str] = ("middle",)
 
     def mistakes(self) -> list[str]:
         return ["fan and grill cannot run together"] if self.fan and self.grill else []
 
 
-class _Kettle:
-    def __init__(self, *, size: int, litres: float = 1.0) -> None:
-        raise AssertionError("must not be built by a check")
-
-    @staticmethod
-    def mistakes(*, litres: float, **_: object) -> list[str]:
-        return ["too large"] if litres > 2 else []
+@dataclass(frozen=True, kw_only=True)
+class _Kitchen:
+    name: str
+    oven: _Oven
+    second: _Oven | None = None
 
 
-def test_right_settings_have_no_mistakes() -> None:
-    assert check_arguments(_Oven, {"temperature": 200, "fan": True}, prefix="oven") == []
+OVEN: dict[str, Any] = {"temperature": 200, "fan": True}
+
+
+def _mistakes(content: dict[str, Any], **arguments: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        read(_Kitchen, content, **arguments)
+    return caught.value.mistakes
+
+
+def test_right_settings_become_a_record() -> None:
+    content = {"name": 7, "oven": {**OVEN, "stop": {"kind": "probe", "degrees": 60}}}
+    kitchen = read(_Kitchen, content)
+    assert kitchen.name == "7"  # a number on the command line may be meant as text
+    assert kitchen.oven.stop == _Probe(degrees=60.0)
+    assert kitchen.oven.trays == ("middle",) and kitchen.second is None
+
+
+def test_plain_is_the_inverse_of_read() -> None:
+    content = {"name": "mine", "oven": {**OVEN, "trays": ["top", "middle"]}, "second": OVEN}
+    kitchen = read(_Kitchen, content)
+    assert read(_Kitchen, plain(kitchen)) == kitchen
+    assert plain(kitchen)["oven"]["trays"] == ["top", "middle"]
+
+
+def test_defaults_mark_what_must_be_given() -> None:
+    found = defaults(_Kitchen)
+    assert found["name"] == MISSING and found["second"] is None
+    assert found["oven"]["temperature"] == MISSING
+    assert found["oven"]["stop"] == {"kind": "timer", "minutes": 10}
 
 
 def test_all_mistakes_are_found() -> None:
-    found = check_arguments(_Oven, {"fun": True, "grill": None}, prefix="oven")
+    found = _mistakes(
+        {"name": [1], "oven": {"fun": True, "grill": None, "stop": {"kind": "timer", "hours": 1}}}
+    )
     assert found == [
+        "name=[1]: must be text",
         "oven.fun is not a setting; did you mean 'fan'?",
+        "oven.temperature is missing: in degrees",
         "oven.grill=null: must be true or false",
-        "oven.temperature is missing",
+        "oven.stop.hours is not a setting; valid: kind, minutes",
     ]
 
 
-def test_what_the_program_provides_is_not_missing() -> None:
-    assert check_arguments(_Kettle, {}, prefix="kettle") == ["kettle.size is missing"]
-    found = check_arguments(_Kettle, {"litres": 1.5}, prefix="kettle", provided=["size"])
-    assert found == []
+def test_an_unknown_kind_is_a_mistake() -> None:
+    (found,) = _mistakes({"name": "mine", "oven": {**OVEN, "stop": {"kind": "tmer"}}})
+    assert found == "oven.stop.kind=tmer: did you mean 'timer'?"
+    (found,) = _mistakes({"name": "mine", "oven": {**OVEN, "stop": 3}})
+    assert found == "oven.stop=3: must be a group of settings"
+    (found,) = _mistakes({"name": "mine", "oven": "hot"})
+    assert found == "oven=hot: must be a group of settings"
+
+
+def test_missing_values_and_nulls_where_none_may_be() -> None:
+    assert _mistakes({"name": None, "oven": OVEN}) == ["name is missing"]
+    assert _mistakes({"name": MISSING, "oven": OVEN}) == ["name is missing"]
+
+
+def test_names_are_shown_as_users_write_them() -> None:
+    found = _mistakes({"name": "mine", "oven": {"temperature": 0}}, short={"oven": "o"})
+    assert found == ["o.temperature=0: must be at least 1"]
 
 
 def test_combinations_are_checked_once_each_setting_is_right() -> None:
     both = {"temperature": 200, "fan": True, "grill": True}
-    assert check_arguments(_Oven, both, prefix="oven") == [
-        "oven: fan and grill cannot run together"
-    ]
-    wrong = check_arguments(_Oven, {**both, "temperature": 0}, prefix="oven")
+    assert _mistakes({"name": "mine", "oven": both}) == ["oven: fan and grill cannot run together"]
+    wrong = _mistakes({"name": "mine", "oven": {**both, "temperature": 0}})
     assert wrong == ["oven.temperature=0: must be at least 1"]
-
-
-def test_static_checks_need_no_object_and_see_defaults() -> None:
-    found = check_arguments(_Kettle, {"litres": 3.0}, prefix="kettle", provided=["size"])
-    assert found == ["kettle: too large"]

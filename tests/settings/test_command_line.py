@@ -1,0 +1,298 @@
+"""Command lines: every mistake at once, before any data is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from gardenpath.errors import ConfigError
+from gardenpath.settings import command_line
+from gardenpath.settings.command_line import CommandLine, check_command_line
+from gardenpath.settings.compose import Script, Source
+
+
+def _mistakes(*arguments: str, script: Script = "train") -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        check_command_line(script, list(arguments))
+    return caught.value.mistakes
+
+
+RIGHT: list[list[str]] = [
+    [],
+    ["model=lstm", "data=ptb_sample", "seed=3"],
+    ["-m", "model=lstm,transformer", "seed=1,2,3"],
+    ["-m", "seed=range(1,4)", "data=toy_english,toy_mandarin"],
+    ["-m", "model.optimiser.learning_rate=interval(1e-4,1e-2)"],
+    ["-m", "model=glob(*)"],
+    ["experiment=demo", "model=ngram"],
+    ["trainer.precision=32"],
+    ["hydra.verbose=true"],
+    ["hydra/job_logging=default"],
+    ["data=ptb", "data.root=/some where/else"],
+    ["model.network.layers=null"],
+]
+
+
+@pytest.mark.parametrize("arguments", RIGHT)
+def test_right_command_lines_pass(arguments: list[str]) -> None:
+    check_command_line("train", arguments)
+
+
+@pytest.mark.parametrize(
+    ("argument", "mistake"),
+    [
+        ("model=lsmt", "unknown model 'lsmt'; did you mean 'lstm'?"),
+        ("data=ptb_smaple", "did you mean 'ptb_sample'?"),
+        ("trainer=tpu", "unknown trainer 'tpu'; did you mean"),
+        ("logger=tensorboard", "valid: none, wandb"),
+        ("experiment=dmo", "did you mean 'demo'?"),
+        ("sede=3", "sede is not a setting; did you mean 'seed'?"),
+        ("model.network.hiden=3", "did you mean 'model.network.hidden'?"),
+        ("model.optimizer.learning_rate=1", "did you mean 'model.optimiser.learning_rate'?"),
+        ("trainer.epochs=3", "did you mean 'trainer.max_epochs'?"),
+        ("zzz=1", "zzz is not a setting; valid: "),
+        ("+note=anything", "note is not a setting"),
+        ("model.network.dropout=1.5", "model.network.dropout=1.5: must be in [0, 1)"),
+        ("model.network.layers=0", "model.network.layers=0: must be at least 1"),
+        ("model.network.layers=2.0", "must be a whole number"),
+        ("model.size=huge", "model.size=huge: valid: tiny, small, base"),
+        ("model.name=null", "model.name is missing"),
+        ("model.optimiser.algorithm=adam", "did you mean 'adamw'?"),
+        ("model.optimiser.learning_rate=fast", "must be a number"),
+        ("model.optimiser.warmup_steps=5", "schedule=plateau cannot warm up"),
+        ("model.batches.max_tokens=-1", "must be at least 1"),
+        ("model.network.tied=maybe", "must be true or false"),
+        ("trainer.precision=33", "trainer.precision=33: valid: auto, 32, 64"),
+        ("trainer.max_epochs=0", "must be at least 1"),
+        ("data.language=fr", "data.language=fr"),
+        ("data.min_count=0", "data.min_count=0: must be at least 1"),
+        ("data.cleaning.max_tokens=none", "must be a whole number"),
+        ("data.subwords.algorithm=wordpiece", "data.subwords.algorithm=wordpiece"),
+        ("data.reader.train=many", "data.reader.train=many: must be a whole number"),
+        ("data.reader.kind=toi", "data.reader.kind=toi: did you mean 'toy'?"),
+        ("model.family=lsmt", "model.family=lsmt: did you mean 'lstm'?"),
+        ("logger.kind=wandbb", "logger.kind=wandbb: did you mean 'wandb'?"),
+        ("seed=-1", "seed=-1: must be in [0, 4294967295]"),
+        ("seed=5000000000", "seed=5000000000: must be in [0, 4294967295]"),
+        ("seed=one", "seed=one: must be a whole number"),
+        ("resume=maybe", "resume=maybe: must be true or false"),
+        ("overwrite=1", "overwrite=1: must be true or false"),
+        ("run_dir=null", "run_dir is missing"),
+        ("paths.runs=[1]", "paths.runs=[1]: must be text"),
+        ("paths=3", "unknown paths '3'; valid: default"),
+        ("nonsense", "'nonsense' is not a setting; write name=value"),
+        ("~model.family", "~model.family: settings cannot be deleted; set model.family=null"),
+        ("model@foo=rnng", "model@foo=rnng: write model=rnng"),
+        ("suite=mandarin", "suite= belongs to evaluate.py; train.py takes data, experiment,"),
+        ("analysis=licensing", "analysis= cannot be chosen; train.py takes data"),
+        ("model=lstm,rnng", "model=lstm,rnng: several values are a sweep; add -m"),
+        ("seed=1,2", "seed=1,2: several values are a sweep; add -m"),
+    ],
+)
+def test_single_mistakes(argument: str, mistake: str) -> None:
+    (found,) = (
+        set(_mistakes(argument)) if argument != "paths.runs=[1]" else {_mistakes(argument)[0]}
+    )
+    assert mistake in found
+
+
+def test_settings_of_another_model_are_unknown() -> None:
+    (found,) = _mistakes("model=ngram", "model.optimiser.learning_rate=1")
+    assert found.startswith("model.optimiser.learning_rate is not a setting")
+
+
+def test_a_family_needs_its_own_settings() -> None:
+    found = _mistakes("model=lstm", "model.family=transformer")
+    assert any(mistake.startswith("model.network.embedding is not a setting") for mistake in found)
+
+
+def test_combinations_of_settings_are_checked() -> None:
+    (tied,) = _mistakes("model.network.tied=true", "model.network.embedding=100")
+    assert "tied=true needs embedding (100) and hidden (256) to be equal" in tied
+    (heads,) = _mistakes("model=transformer", "model.network.heads=7")
+    assert "hidden (768) must be a multiple of heads (7)" in heads
+
+
+def test_all_mistakes_of_a_command_line_at_once() -> None:
+    found = _mistakes(
+        "data=ptb_smaple",
+        "model.network.dropout=2",
+        "model.network.hiden=5",
+        "trainer.max_epoch=3",
+        "seed=-4",
+        "what",
+    )
+    expected = ["ptb_sample", "dropout=2", "hiden", "max_epochs", "seed=-4", "'what'"]
+    assert len(found) == len(expected)
+    for part in expected:
+        assert len([mistake for mistake in found if part in mistake]) == 1
+
+
+def test_what_depends_on_a_wrong_choice_is_not_judged() -> None:
+    (found,) = _mistakes("model=transfromer", "model.network.heads=2", "seed=1")
+    assert found == "unknown model 'transfromer'; did you mean 'transformer'?"
+
+
+def test_sweeps_are_checked_in_every_combination() -> None:
+    found = _mistakes("-m", "model=lstm,trnsformer,ngrm", "seed=1,-2")
+    assert len(found) == 3
+    assert any("did you mean 'transformer'?" in mistake for mistake in found)
+    assert any("did you mean 'ngram'?" in mistake for mistake in found)
+    assert any("seed=-2" in mistake for mistake in found)
+
+
+def test_a_sweep_reports_a_setting_that_only_one_of_its_models_has() -> None:
+    (found,) = _mistakes("-m", "model=transformer,lstm", "model.network.heads=4")
+    assert "model.network.heads is not a setting" in found
+
+
+def test_a_sweep_reports_a_corpus_that_only_one_of_its_models_can_read() -> None:
+    (found,) = _mistakes("-m", "model=lstm,rnng", "data=toy_english,text")
+    assert "model=rnng learns from trees, and data=text has none" in found
+
+
+def test_a_mistake_in_a_swept_value_is_named() -> None:
+    (found,) = _mistakes("-m", "model.network.dropout=0.1,1.1,0.3")
+    assert found.startswith("model.network.dropout=1.1")
+    (found,) = _mistakes("-m", "model.network.dropout=interval(0.1,1.1)")
+    assert found.startswith("model.network.dropout=1.1")
+
+
+def _compositions(monkeypatch: pytest.MonkeyPatch, line: CommandLine) -> int:
+    calls = []
+    original = command_line.composed
+    monkeypatch.setattr(
+        command_line, "composed", lambda *a, **k: calls.append(1) or original(*a, **k)
+    )
+    line.check()
+    return len(calls)
+
+
+def test_a_single_job_is_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = CommandLine(Source("train"), ["model=rnng", "data=ptb_sample", "seed=3"])
+    assert _compositions(monkeypatch, line) == 1
+
+
+def test_a_sweep_costs_by_groups_and_not_by_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["model=lstm,rnng", "seed=range(0,50)", "trainer.max_epochs=1,2,3"]
+    many = _compositions(monkeypatch, CommandLine(Source("train"), arguments, is_sweep=True))
+    few = _compositions(
+        monkeypatch, CommandLine(Source("train"), ["model=lstm,rnng", "seed=1,2"], is_sweep=True)
+    )
+    assert many == few <= 4
+
+
+@pytest.mark.parametrize(
+    ("argument", "mistake"),
+    [
+        ("task=perplexty", "did you mean 'perplexity'?"),
+        ("task.split=tset", "task.split=tset: did you mean 'test'?"),
+        ("runs=x", "runs is not a setting; did you mean 'run'?"),
+        ("outptu=x", "did you mean 'output'?"),
+        ("suite=mandrin", "did you mean 'mandarin'?"),
+        ("suite=file", "suite: name files, as in 'suite.suites=[mine.yaml]'"),
+        ("search=word_snyc", "did you mean 'word_sync'?"),
+        ("task=suite", "suite is missing: try suite=mandarin, and task=suites"),
+        ("task=surprisal", "input is missing: a file of sentences, or - for standard input"),
+        ("input=x.txt", "input is not a setting; "),
+        ("model=rnng", "model= belongs to train.py; evaluate.py takes logger, paths, search"),
+        ("search.kind=word_snyc", "search.kind=word_snyc: did you mean 'word_sync'?"),
+        ("search.action_beam=0", "search.action_beam=0: must be at least 1"),
+        ("search.fast_track=-1", "search.fast_track=-1: must be at least 0"),
+        ("search.marginal=x", "search.marginal=x: valid: survivors, candidates"),
+        ("search.stop=exhaust", "did you mean 'exhausted'?"),
+        ("search.memory_gb=0", "search.memory_gb=0: must be at least"),
+        ("search.bounded=maybe", "search.bounded=maybe: must be true or false"),
+        ("task.split=dev", "task.split=dev: valid: train, valid, test"),
+        ("task.marginal_sentences=-1", "must be at least 0"),
+        ("device=gpu", "device=gpu: not a device; valid: auto, cpu, cuda"),
+        ("paths.surprisals=[3]", "paths.surprisals=[3]: must be text"),
+        ("run=null", "run is missing"),
+        ("output=[a]", "output=[a]: must be text"),
+    ],
+)
+def test_mistakes_of_an_evaluation(argument: str, mistake: str) -> None:
+    (found,) = _mistakes(argument, script="evaluate")
+    assert mistake in found
+
+
+@pytest.mark.parametrize(
+    ("task", "argument", "mistake"),
+    [
+        ("parse", "task.k_best=0", "task.k_best=0: must be at least 1"),
+        ("parse", "task.sentences=0", "task.sentences=0: must be at least 1"),
+        ("surprisal", "task.chunk=0", "task.chunk=0: must be at least 1"),
+        ("surprisal", "task.end=no_end", "task.end=no_end: must be true or false"),
+        ("surprisal", "task.file=[3]", "task.file=[3]: must be text"),
+        ("suites", "task.export=json", "task.export=json: valid: syntaxgym, text, compact"),
+        ("suite", "suite.items=0", "suite.items=0: must be at least 1"),
+        ("suite", "suite.in_vocabulary=x", "suite.in_vocabulary=x: must be true or false"),
+        ("suite", "suite.suites=mandarin", "suite.suites=mandarin: must be a list"),
+        ("suite", "task.ties=x", "task.ties=x: valid: expectation, coin"),
+        ("suite", "task.ties=null", "task.ties=null: valid: expectation, coin"),
+        ("suite", "task.tie_seed=-1", "task.tie_seed=-1: must be in [0, 4294967295]"),
+        ("suite", "task.report=perhaps", "task.report=perhaps: must be true or false"),
+        ("suite", "task.perplexity_sentences=abc", "must be a whole number"),
+        ("corpus", "task.words=himself", "task.words=himself: must be a list"),
+        ("rescore", "materials=[1]", "materials=[1]: must be text"),
+    ],
+)
+def test_mistakes_of_tasks(task: str, argument: str, mistake: str) -> None:
+    needed = {
+        "suite": ["suite=mandarin"],
+        "rescore": ["suite=mandarin", "surprisals=there"],
+        "surprisal": ["input=-"],
+    }
+    (found,) = _mistakes(f"task={task}", *needed.get(task, []), argument, script="evaluate")
+    assert mistake in found
+
+
+def test_settings_of_another_search_are_unknown() -> None:
+    (found,) = _mistakes("search=particle", "search.word_beam=3", script="evaluate")
+    assert found.startswith("search.word_beam is not a setting")
+
+
+def test_a_missing_gpu_is_a_mistake_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    (found,) = _mistakes("device=cuda:1", script="evaluate")
+    assert found == "device=cuda:1: there is no GPU; set device=auto or device=cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    check_command_line("evaluate", ["device=cuda:1"])
+
+
+def test_an_evaluation_reports_all_mistakes_at_once() -> None:
+    assert len(_mistakes("runn=x", "task.split=dev", "nonsense", script="evaluate")) == 3
+    found = _mistakes(
+        "task=rescore",
+        "task.ties=x",
+        "search.action_beam=0",
+        "search.marginal=x",
+        "paths.cache=[1]",
+        script="evaluate",
+    )
+    parts = ("surprisals is missing", "task.ties=x", "action_beam=0", "marginal=x", "paths.cache")
+    assert len(found) == len(parts)
+    for part in parts:
+        assert len([mistake for mistake in found if part in mistake]) == 1
+
+
+def test_a_model_of_trees_on_text_is_a_mistake(tmp_path: Path) -> None:
+    """Before anything is loaded: the corpus is not even there."""
+    (found,) = _mistakes("data=text", f"data.root={tmp_path / 'absent'}", "model=rnng")
+    assert "model=rnng learns from trees, and data=text has none" in found
+    assert "treebank" in found
+
+
+def test_a_missing_gpu_is_reported_with_other_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    found = _mistakes("trainer=gpu", "seed=-1")
+    assert any("there is no GPU" in mistake for mistake in found)
+    assert any("seed=-1" in mistake for mistake in found)
+
+
+def test_wrong_id_ranges_are_listed_with_all_other_mistakes() -> None:
+    found = _mistakes("data=ptb", "data.reader.train=2-x", "seed=-1")
+    assert len(found) == 2
+    assert any("'2-x' is not a list of numbers" in mistake for mistake in found)
