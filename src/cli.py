@@ -109,8 +109,8 @@ def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> No
 def _command_line(script: Script, flags: Namespace) -> CommandLine:
     overrides = list(flags.overrides)
     names = [one.partition("=")[0] for one in overrides]
-    if script == "evaluate" and "task" not in names:
-        overrides.append("task=suite" if "suite" in names else "task=perplexity")
+    if script == "evaluate" and "suite" in names and "task" not in names:
+        overrides.append("task=suite")
     source = Source(script, flags.config_name, flags.config_dir)
     return CommandLine(source, overrides, is_sweep=flags.multirun)
 

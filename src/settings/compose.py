@@ -8,12 +8,16 @@ files in ``conf/`` build, so that a file says only what differs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hydra import compose, initialize_config_dir
+import hydra
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path
+from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
@@ -44,13 +48,6 @@ class Source:
     def config_name(self) -> str:
         """The primary configuration."""
         return self.name or self.script
-
-    @property
-    def search_path(self) -> list[str]:
-        """An override that adds a folder of one's own."""
-        if self.folder is None:
-            return []
-        return [f"hydra.searchpath=['file://{Path(self.folder).resolve()}']"]
 
 
 def root_of(script: Script) -> type[Root]:
@@ -105,22 +102,38 @@ def _own_defaults(root: type) -> dict[str, Any]:
     return {name: value for name, value in defaults(root).items() if not isinstance(value, dict)}
 
 
+@contextmanager
+def _started(source: Source) -> Iterator[None]:
+    """Hydra with its search path, without its application."""
+    register(source.script)
+    hydra.version.setbase("1.3")
+    search_path = create_config_search_path(str(CONFIG_DIR))
+    if source.folder is not None:
+        search_path.prepend(
+            provider="command-line",
+            path=f"file://{Path(source.folder).resolve()}",
+            anchor=SearchPathQuery(provider="schema"),
+        )
+    GlobalHydra.instance().clear()
+    Hydra.create_main_hydra2(task_name=source.script, config_search_path=search_path)
+    try:
+        yield
+    finally:
+        GlobalHydra.instance().clear()
+
+
 def composed(source: Source, overrides: Sequence[str]) -> DictConfig:
     """Compose a configuration without starting Hydra's application."""
-    register(source.script)
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
-        return compose(source.config_name, [*overrides, *source.search_path])
+    with _started(source):
+        return hydra.compose(source.config_name, list(overrides))
 
 
 @functools.cache
 def groups_of(source: Source) -> frozenset[str]:
     """The groups that a script takes, such as ``model``."""
-    register(source.script)
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
+    with _started(source):
         loader = GlobalHydra.instance().config_loader()
-        found = loader.compute_defaults_list(source.config_name, source.search_path, RunMode.RUN)
+        found = loader.compute_defaults_list(source.config_name, [], RunMode.RUN)
         return frozenset(name for name in found.overrides.known_choices if "/" not in name)
 
 
