@@ -19,7 +19,7 @@ from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
 from gardenpath.eval import surprisal_cache
-from gardenpath.eval.parsing.parses import partial_parses, starts_of
+from gardenpath.eval.parsing.parses import partial_parses
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
@@ -187,7 +187,7 @@ def _parses(
         labels=run.vocabulary().labels,
         strategy=run.config()["model"]["network"].get("strategy", "top_down"),
         k=_KEPT_PARSES,
-        starts_word=starts_of(split, number),
+        starts_word=split.begins_word(number),
     )
 
 

@@ -25,7 +25,7 @@ from gardenpath.eval.parsing.diagnostics import (
     convergence_table,
     mean_best_share,
 )
-from gardenpath.eval.parsing.parses import k_best, starts_of
+from gardenpath.eval.parsing.parses import k_best
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.suites.scoring.results import write_table
@@ -98,7 +98,7 @@ def _parsed(
     parses = [
         k_best(
             result, words, labels=labels, strategy=strategy, k=settings["task"]["k_best"],
-            starts_word=starts_of(split, number),
+            starts_word=split.begins_word(number),
         )
         for number, (result, words) in enumerate(zip(results, sentences, strict=True))
     ]  # fmt: skip

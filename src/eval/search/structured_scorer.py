@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
 from gardenpath.data.sharing import Sharing
@@ -96,7 +94,6 @@ class StructuredScorer:
 
 
 def word_log_probs_of(result: SentenceResult, split: EncodedSplit, number: int) -> Floats:
-    """``(words + 1,)``: sums over the pieces of words, and the end."""
-    begin, end = split.offsets[number], split.offsets[number + 1]
-    starts = np.flatnonzero(np.append(split.starts_word[begin:end], True))
-    return np.add.reduceat(result.token_log_probs(int(end - begin)), starts)
+    """``(words + 1,)`` log probabilities (nats) of the words of a sentence and, last, its end."""
+    per_token = result.token_log_probs(len(split.sentence(number)))
+    return split.sum_to_words(number, per_token)

@@ -77,13 +77,10 @@ class SequentialScorer:
         if not sentences:
             return []
         split = encode_sentences(sentences, self._vocabulary, self._subwords)
-        per_token = self._token_log_probs(split)
-        results = []
-        for number, scores in enumerate(per_token):
-            begin, end = split.offsets[number], split.offsets[number + 1]
-            starts = np.flatnonzero(np.append(split.starts_word[begin:end], True))
-            results.append(np.add.reduceat(scores, starts))
-        return results
+        return [
+            split.sum_to_words(number, scores)
+            for number, scores in enumerate(self._token_log_probs(split))
+        ]
 
     def _token_log_probs(self, split: EncodedSplit) -> list[Floats]:
         results: list[Floats] = [np.zeros(0)] * len(split)

@@ -17,7 +17,6 @@ from gardenpath.eval.parsing.diagnostics import (
     best_shares_of,
     convergence,
     convergence_table,
-    mass_table,
     mean_best_share,
     widened,
 )
@@ -129,10 +128,6 @@ def test_mass_has_a_row_for_each_word_and_end() -> None:
     ]  # fmt: skip
     assert mean_best_share(rows) == pytest.approx(0.5)
     assert math.isnan(mean_best_share(rows[3:]))
-    text = rendered(mass_table(rows))
-    assert "[red]b" in text
-    assert "25.0%" in text
-    assert "(end)" in text
 
 
 def test_the_table_shows_sizes_and_changes() -> None:

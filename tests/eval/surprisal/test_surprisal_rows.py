@@ -119,9 +119,7 @@ def test_pieces_are_shown_as_they_are_encoded() -> None:
     split = encode_sentences([words], vocabulary, subwords)
     shown = [vocabulary.ids[piece] for view in views for piece in view.split(" ")]
     assert shown == split.tokens.tolist()
-    assert [view.count(" ") + 1 for view in views] == np.diff(
-        np.flatnonzero(np.append(split.starts_word, True))
-    ).tolist()
+    assert [view.count(" ") + 1 for view in views] == np.diff(split.word_starts(0)).tolist()
     rows = rows_of("r", [words], [np.zeros(5)], [views], end=False)
     assert [row.seen for row in rows] == [True, True, False, False]
 
