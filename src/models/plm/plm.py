@@ -17,7 +17,8 @@ from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.scores import BatchScores
 from gardenpath.models.sequential.output import NextToken
-from gardenpath.models.sequential.transformer import Decoder, Size, shape_of
+from gardenpath.models.sequential.transformer import Decoder
+from gardenpath.models.sizes import TRANSFORMER_SIZES, Size, shape_of
 from gardenpath.models.states.transitions import is_illegal
 from gardenpath.settings.bounds import Fraction, PositiveInt
 
@@ -45,7 +46,7 @@ class PlmNetwork(nn.Module):
         action_norm: Literal["legal", "full"] = "legal",
     ) -> None:
         super().__init__()
-        shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
+        shape = shape_of(TRANSFORMER_SIZES, size, layers=layers, hidden=hidden, heads=heads)
         symbols = vocabulary_size + 1 + label_count
         self.vocabulary_size = vocabulary_size
         self.heads = shape.heads
@@ -73,7 +74,7 @@ class PlmNetwork(nn.Module):
         **_: object,
     ) -> list[str]:
         """What is wrong with a combination of settings."""
-        shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
+        shape = shape_of(TRANSFORMER_SIZES, size, layers=layers, hidden=hidden, heads=heads)
         found = []
         if shape.hidden % shape.heads:
             found.append(f"hidden ({shape.hidden}) must be a multiple of heads ({shape.heads})")

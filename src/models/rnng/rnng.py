@@ -30,8 +30,8 @@ from gardenpath.models.rnng.attention_composition import AttentionComposition, t
 from gardenpath.models.rnng.composition import LstmComposition
 from gardenpath.models.rnng.lstm_levels import stack_states
 from gardenpath.models.scores import BatchScores
-from gardenpath.models.sequential.lstm import Size, shape_of
 from gardenpath.models.sequential.output import NextToken
+from gardenpath.models.sizes import LSTM_SIZES, Size, shape_of
 from gardenpath.settings.bounds import Fraction, PositiveInt
 
 
@@ -113,9 +113,8 @@ class RnngNetwork(nn.Module):
         action_norm: Literal["legal", "full"] = "legal",
     ) -> None:
         super().__init__()
-        layers, hidden, embedding = shape_of(
-            size=size, layers=layers, hidden=hidden, embedding=embedding
-        )
+        shape = shape_of(LSTM_SIZES, size, layers=layers, hidden=hidden, embedding=embedding)
+        layers, hidden, embedding = shape.layers, shape.hidden, shape.embedding
         self.strategy = strategy
         self.action_norm = action_norm
         self.word_embedding = nn.Embedding(vocabulary_size, embedding)

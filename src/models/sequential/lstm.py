@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -13,24 +11,8 @@ from gardenpath.data.words.vocabulary import PAD_ID
 from gardenpath.models.rnng.lstm_levels import stack_states
 from gardenpath.models.sequential.output import NextToken, SequentialNetwork
 from gardenpath.models.sequential.shared_prefixes import PrefixBatch
+from gardenpath.models.sizes import LSTM_SIZES, Size, shape_of
 from gardenpath.settings.bounds import Fraction, PositiveInt
-
-
-class Shape(NamedTuple):
-    """The three numbers that make an LSTM large or small."""
-
-    layers: int
-    hidden: int
-    embedding: int
-
-
-Size = Literal["tiny", "small", "base"]
-
-SIZES: dict[Size, Shape] = {
-    "tiny": Shape(layers=2, hidden=128, embedding=128),
-    "small": Shape(layers=2, hidden=256, embedding=256),
-    "base": Shape(layers=2, hidden=650, embedding=650),
-}
 
 
 class LstmNetwork(SequentialNetwork):
@@ -54,7 +36,7 @@ class LstmNetwork(SequentialNetwork):
         tied: bool = False,
     ) -> None:
         super().__init__()
-        shape = shape_of(size=size, layers=layers, hidden=hidden, embedding=embedding)
+        shape = shape_of(LSTM_SIZES, size, layers=layers, hidden=hidden, embedding=embedding)
         self.embedding = nn.Embedding(vocabulary_size, shape.embedding, padding_idx=PAD_ID)
         self.lstm = nn.LSTM(
             shape.embedding,
@@ -80,7 +62,7 @@ class LstmNetwork(SequentialNetwork):
         **_: object,
     ) -> list[str]:
         """What is wrong with a combination of settings."""
-        shape = shape_of(size=size, layers=layers, hidden=hidden, embedding=embedding)
+        shape = shape_of(LSTM_SIZES, size, layers=layers, hidden=hidden, embedding=embedding)
         if tied and shape.embedding != shape.hidden:
             return [
                 f"tied=true needs embedding ({shape.embedding}) and hidden ({shape.hidden}) "
@@ -121,9 +103,3 @@ class LstmNetwork(SequentialNetwork):
         with torch.no_grad():
             self.embedding.weight[PAD_ID] = 0.0
         nn.init.zeros_(self.output.linear.bias)
-
-
-def shape_of(*, size: Size, layers: int | None, hidden: int | None, embedding: int | None) -> Shape:
-    """A named size, with single numbers replaced."""
-    default = SIZES[size]
-    return Shape(layers or default.layers, hidden or default.hidden, embedding or default.embedding)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,31 +12,15 @@ from gardenpath.data.batches.batch_loader import TokenBatch
 from gardenpath.errors import GardenpathError
 from gardenpath.models.sequential.output import NextToken, SequentialNetwork
 from gardenpath.models.sequential.shared_prefixes import PrefixBatch
+from gardenpath.models.sizes import TRANSFORMER_SIZES, Size, TransformerShape, shape_of
 from gardenpath.settings.bounds import Fraction, PositiveInt
-
-
-class Shape(NamedTuple):
-    """The three numbers that make a Transformer large or small."""
-
-    layers: int
-    hidden: int
-    heads: int
-
-
-Size = Literal["tiny", "small", "base"]
-
-SIZES: dict[Size, Shape] = {
-    "tiny": Shape(layers=2, hidden=128, heads=4),
-    "small": Shape(layers=6, hidden=384, heads=6),
-    "base": Shape(layers=12, hidden=768, heads=12),
-}
 
 
 class Decoder(nn.Module):
     """Pre-norm blocks over learned positions."""
 
     def __init__(
-        self, *, vocabulary_size: int, shape: Shape, max_positions: int, dropout: float
+        self, *, vocabulary_size: int, shape: TransformerShape, max_positions: int, dropout: float
     ) -> None:
         super().__init__()
         self.token_embedding = nn.Embedding(vocabulary_size, shape.hidden)
@@ -109,7 +92,7 @@ class TransformerNetwork(SequentialNetwork):
         dropout: Fraction = 0.1,
     ) -> None:
         super().__init__()
-        shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
+        shape = shape_of(TRANSFORMER_SIZES, size, layers=layers, hidden=hidden, heads=heads)
         self.decoder = Decoder(
             vocabulary_size=vocabulary_size,
             shape=shape,
@@ -124,7 +107,7 @@ class TransformerNetwork(SequentialNetwork):
         *, size: Size, layers: int | None, hidden: int | None, heads: int | None, **_: object
     ) -> list[str]:
         """What is wrong with a combination of settings."""
-        shape = shape_of(size=size, layers=layers, hidden=hidden, heads=heads)
+        shape = shape_of(TRANSFORMER_SIZES, size, layers=layers, hidden=hidden, heads=heads)
         if shape.hidden % shape.heads:
             return [f"hidden ({shape.hidden}) must be a multiple of heads ({shape.heads})"]
         return []
@@ -143,12 +126,6 @@ class TransformerNetwork(SequentialNetwork):
         visible = batch.is_ancestor()[None, None]
         states = self.decoder(batch.tokens[None], visible, batch.depths[None])
         return batch.log_prob(self.output.logits(states[0]))
-
-
-def shape_of(*, size: Size, layers: int | None, hidden: int | None, heads: int | None) -> Shape:
-    """A named size, with single numbers replaced."""
-    default = SIZES[size]
-    return Shape(layers or default.layers, hidden or default.hidden, heads or default.heads)
 
 
 class Block(nn.Module):
