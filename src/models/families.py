@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gardenpath.data.batches.batch_loader import Collate, token_batch
+from gardenpath.data.batches.batch_loader import Collate
 from gardenpath.data.batches.bracket_batches import bracket_collate
 from gardenpath.data.batches.timed_tree_batches import timed_tree_collate
+from gardenpath.data.batches.token_batches import token_batch
 from gardenpath.data.batches.tree_batches import tree_collate
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.words.vocabulary import Vocabulary

@@ -6,8 +6,7 @@ from gardenpath.data.batches.batch_loader import BatchLoader, BatchSettings
 from gardenpath.data.preparation import Preparation, PreparedCorpus
 from gardenpath.errors import RunError
 from gardenpath.models.families import FAMILIES
-from gardenpath.models.joint import joint_totals
-from gardenpath.models.scores import Network, Totals
+from gardenpath.models.scores import Network, Totals, joint_totals
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.store.run_folder import RunFolder
 

@@ -15,7 +15,14 @@ from gardenpath.data.arrays import Floats, Words
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.preparation import PreparedCorpus
 from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.eval.perplexity.comparison import JOINT, MARGINAL, Row, as_csv, as_table, compare
+from gardenpath.eval.perplexity.comparison import (
+    JOINT,
+    MARGINAL,
+    PerplexityRow,
+    as_csv,
+    as_table,
+    compare,
+)
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
 from gardenpath.runs.run import finished_runs
@@ -43,7 +50,7 @@ def run(settings: Settings) -> None:
     console.print(f"Written to {path}")
 
 
-def rows_of(runs: Sequence[RunFolder], settings: Settings) -> list[Row]:
+def rows_of(runs: Sequence[RunFolder], settings: Settings) -> list[PerplexityRow]:
     """The table of all corpora; each is printed as it is done."""
     by_corpus = itertools.groupby(
         sorted(runs, key=lambda run: str(run.config()["data"])),
@@ -61,7 +68,7 @@ def rows_of(runs: Sequence[RunFolder], settings: Settings) -> list[Row]:
 
 def _of_corpus(
     data: Settings, runs: Sequence[RunFolder], settings: Settings
-) -> tuple[list[Row], str]:
+) -> tuple[list[PerplexityRow], str]:
     preparation = make_preparation(data)
     corpus = preparation.prepare(Path(settings["paths"]["cache"]), progress=show_progress)
     sentences = [s.words for s in preparation.sentences(settings["task"]["split"])]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from gardenpath.console import console, track_runs, words_progress
 from gardenpath.data.arrays import Words
-from gardenpath.eval.perplexity.comparison import Row
+from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.report.study_builder import build_study, write_analyses
 from gardenpath.eval.report.write import write_report
 from gardenpath.eval.suites.design.suite import Suite
@@ -114,7 +114,7 @@ def _write_words(folder: Path, suites: Sequence[Suite], runs: Sequence[RunFolder
     write_table(folder / "word_pairs.csv", pd.DataFrame(rows))
 
 
-def _perplexity(runs: Sequence[RunFolder], settings: Settings) -> list[Row]:
+def _perplexity(runs: Sequence[RunFolder], settings: Settings) -> list[PerplexityRow]:
     task = settings["task"]
     if not task["perplexity"]:
         return []
@@ -128,7 +128,7 @@ def _report(
     runs: Sequence[RunFolder],
     scores: Scores,
     results: Results,
-    perplexity: Sequence[Row],
+    perplexity: Sequence[PerplexityRow],
     settings: Settings,
 ) -> None:
     analyses = write_analyses(folder / "statistics", scores.items, scores.effects)

@@ -25,8 +25,7 @@ from gardenpath.data.trees.brackets import escape, format_tree
 from gardenpath.data.trees.legality import REDUCE_ENDS_AT
 from gardenpath.data.trees.tree import Tree
 from gardenpath.eval.search.beam import NO_ACTION
-from gardenpath.eval.search.history import Step
-from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.result import SentenceResult, Step
 
 Parsed = TypeVar("Parsed", bound=Hashable)
 Starts = Sequence[bool] | Bools

@@ -17,10 +17,9 @@ from torch import Tensor
 
 from gardenpath.eval.search.beam import Beam, after_word, below, root_beam
 from gardenpath.eval.search.expansion import Found, Prefixes
-from gardenpath.eval.search.history import Step
 from gardenpath.eval.search.prefixes import Prefix, Unit, units
 from gardenpath.eval.search.protocol import TransitionModel
-from gardenpath.eval.search.result import Failure, SentenceResult
+from gardenpath.eval.search.result import SearchFailure, SentenceResult, Step
 from gardenpath.eval.search.work import CountedModel, Work
 
 OnResult = Callable[[int, SentenceResult], None]
@@ -197,7 +196,7 @@ class SentenceSearch:
         on_result: OnResult,
     ) -> None:
         width_setting = self.expansion.width_setting
-        failure = Failure(len(group.log_probs), hit_open, hit_opened, width_setting)
+        failure = SearchFailure(len(group.log_probs), hit_open, hit_opened, width_setting)
         result = SentenceResult(group.log_probs, group.best_share, group.step, failure)
         lost = group.prefix.sentences if next_.prefix is None else next_.prefix.all_sentences()
         for sentence in lost:

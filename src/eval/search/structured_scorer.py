@@ -12,7 +12,7 @@ from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.particle import ParticleExpansion
 from gardenpath.eval.search.protocol import TransitionModel
-from gardenpath.eval.search.result import Failure, SentenceResult
+from gardenpath.eval.search.result import SearchFailure, SentenceResult
 from gardenpath.eval.search.search_settings import SearchSettings, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
 from gardenpath.eval.search.work import Work
@@ -43,7 +43,7 @@ class StructuredScorer:
         self._is_packed = is_packed
         self._on_words = on_words
         self.work = Work()
-        self.failures: dict[int, Failure] = {}
+        self.failures: dict[int, SearchFailure] = {}
         self.sharing = Sharing(0, 0)
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from gardenpath.data.arrays import Floats, Ints
-from gardenpath.data.batches.batch_loader import BatchSettings, plan_batches, token_batch
+from gardenpath.data.batches.batch_loader import BatchSettings, plan_batches
+from gardenpath.data.batches.token_batches import token_batch
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
 from gardenpath.data.sharing import Sharing
 from gardenpath.data.words.subwords import Subwords

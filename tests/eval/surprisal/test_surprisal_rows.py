@@ -21,7 +21,7 @@ from gardenpath.data.words.subwords import (
 )
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
 from gardenpath.eval.journal import Journal
-from gardenpath.eval.search.result import Failure
+from gardenpath.eval.search.result import SearchFailure
 from gardenpath.eval.surprisal.inputs import InputSentence
 from gardenpath.eval.surprisal.surprisal_rows import (
     SentenceFailure,
@@ -189,7 +189,7 @@ class _Failing(_Scorer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.failures: dict[int, Failure] = {}
+        self.failures: dict[int, SearchFailure] = {}
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         found = super().word_log_probs(sentences)
@@ -198,7 +198,7 @@ class _Failing(_Scorer):
             if "x" in words:
                 place = list(words).index("x")
                 found[number][place:] = math.nan
-                self.failures[number] = Failure(place, hit_open=True, hit_consecutive=False)
+                self.failures[number] = SearchFailure(place, hit_open=True, hit_consecutive=False)
         return found
 
 
