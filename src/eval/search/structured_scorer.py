@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
-from gardenpath.data.sharing import Sharing
+from gardenpath.data.prefixes import Sharing
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.eval.search.expansion import BeamExpansion
