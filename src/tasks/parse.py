@@ -29,7 +29,7 @@ from gardenpath.eval.parsing.parses import k_best
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.suites.scoring.results import write_table
-from gardenpath.eval.surprisal.inputs import GivenText, InputSentence, read_given
+from gardenpath.eval.surprisal.inputs import GivenText, read_given
 from gardenpath.runs.run import finished_runs, make_scorer, name_of
 from gardenpath.runs.split_scores import is_structured
 from gardenpath.settings.compose import make_preparation, make_search
@@ -128,7 +128,7 @@ def _sentences(
 
     With gold trees where there are any.
     """
-    found: Sequence[InputSentence | Sentence]
+    found: Sequence[Sentence]
     if given is not None:
         found = given.cleaned(Cleaning(**run.config()["data"]["cleaning"]))
     else:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from gardenpath.console import console, words_progress
+from gardenpath.data.sentence import Sentence
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.eval.journal import Journal, job_key, journal_path
 from gardenpath.eval.search.structured_scorer import StructuredScorer
-from gardenpath.eval.surprisal.inputs import InputSentence, check_alignment, read_given
+from gardenpath.eval.surprisal.inputs import check_alignment, read_given
 from gardenpath.eval.surprisal.surprisal_rows import (
     EndPolicy,
     RunHeader,
@@ -53,7 +54,7 @@ def run(settings: Settings) -> None:
     console.print(f"{len(inputs[0])} sentences from {len(runs)} runs: {path}")
 
 
-def _inputs(settings: Settings, runs: Sequence[RunFolder]) -> list[list[InputSentence]]:
+def _inputs(settings: Settings, runs: Sequence[RunFolder]) -> list[list[Sentence]]:
     """For each run the input, cleaned as its corpus was."""
     given = read_given(Path(settings["input"]))
     cleanings = [Cleaning(**run.config()["data"]["cleaning"]) for run in runs]
@@ -64,7 +65,7 @@ def _inputs(settings: Settings, runs: Sequence[RunFolder]) -> list[list[InputSen
 
 
 def _journal(
-    path: Path, run: RunFolder, sentences: Sequence[InputSentence], settings: Settings
+    path: Path, run: RunFolder, sentences: Sequence[Sentence], settings: Settings
 ) -> Journal:
     key = job_key(
         [content_hash(run), str(sorted(settings["search"].items()))], [s.words for s in sentences]
@@ -73,7 +74,7 @@ def _journal(
 
 
 def _scored(
-    run: RunFolder, sentences: Sequence[InputSentence], journal: Journal, settings: Settings
+    run: RunFolder, sentences: Sequence[Sentence], journal: Journal, settings: Settings
 ) -> tuple[list[SurprisalRow], RunHeader]:
     words = [sentence.words for sentence in sentences]
     vocabulary, subwords = run.vocabulary(), run.subwords()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
@@ -16,8 +16,7 @@ from gardenpath.eval.search.result import SearchFailure, SentenceResult
 from gardenpath.eval.search.search_settings import SearchSettings, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
 from gardenpath.eval.search.work import Work
-
-OnWords = Callable[[int], None]
+from gardenpath.eval.word_scorer import OnWords
 
 
 class StructuredScorer:

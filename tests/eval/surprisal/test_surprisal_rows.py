@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import encode_sentences
+from gardenpath.data.sentence import Sentence, Source
 from gardenpath.data.words.subwords import (
     Subwords,
     SubwordSettings,
@@ -22,7 +23,6 @@ from gardenpath.data.words.subwords import (
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
 from gardenpath.eval.journal import Journal
 from gardenpath.eval.search.result import SearchFailure
-from gardenpath.eval.surprisal.inputs import InputSentence
 from gardenpath.eval.surprisal.surprisal_rows import (
     SentenceFailure,
     SurprisalRow,
@@ -210,7 +210,7 @@ def test_failures_keep_their_place_and_remedy_over_chunks_and_restarts(tmp_path:
     found = score_in_chunks(again, SENTENCES, journal, chunk=2)
     assert again.asked == [] and journal.notes == {2: "raise search.max_open"}
     inputs = [
-        InputSentence(words=tuple(words), line=2 * number, name="in.txt")
+        Sentence(tuple(words), Source("in.txt", 2 * number))
         for number, words in enumerate(SENTENCES)
     ]
     expected = SentenceFailure(
@@ -221,6 +221,6 @@ def test_failures_keep_their_place_and_remedy_over_chunks_and_restarts(tmp_path:
 
 
 def test_words_after_an_impossible_one_are_reported_without_remedy() -> None:
-    sentence = InputSentence(words=("a", "b"), line=1, name="in.txt")
+    sentence = Sentence(("a", "b"), Source("in.txt", 1))
     (failure,) = failures_of([sentence], [np.array([-math.inf, -1.0, math.nan])], {})
     assert (failure.word_id, failure.remedy) == (3, "")
