@@ -19,8 +19,9 @@ import nltk
 from rich.console import Console
 from rich.table import Table
 
-from gardenpath.data.batches.batch_loader import BatchLoader, token_batch
+from gardenpath.data.batches.batch_loader import BatchLoader
 from gardenpath.data.batches.batch_settings import BatchSettings
+from gardenpath.data.batches.token_batches import token_batch
 from gardenpath.data.preparation import Preparation
 from gardenpath.data.readers.base import Reader
 from gardenpath.data.readers.nltk_corpora import PennTreebankSample

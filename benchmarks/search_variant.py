@@ -115,7 +115,8 @@ def load_model(variant: Variant) -> Model:
         )
     else:
         # Nothing tells random weights how long a tree may become.
-        random = PlmNetwork(PlmSettings(layers=4, hidden=256, heads=4, max_positions=8192), vocabulary_size=words, label_count=labels)  # fmt: skip
+        settings = PlmSettings(layers=4, hidden=256, heads=4, max_positions=8192)
+        random = PlmNetwork(settings, vocabulary_size=words, label_count=labels)
     return Model(random.eval(), vocabulary, prepared.subwords)
 
 

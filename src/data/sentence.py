@@ -1,10 +1,11 @@
-"""What a corpus is made of: sentences that know where they come from."""
+"""Sentences of a corpus or of a user's input, each with the place where it stands."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+from gardenpath.data.arrays import Words
 from gardenpath.data.trees.tree import Tree
 
 Split = Literal["train", "valid", "test"]
@@ -13,7 +14,10 @@ SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a sentence stands: a file (or corpus id) and the line, or number, within it."""
+    """Where a sentence stands: a file (or corpus) and the line, or number, within it.
+
+    As text it is ``path:line``, which is how messages name a sentence.
+    """
 
     path: str
     line: int
@@ -24,8 +28,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The words of a sentence, its tree where there is one, and its source."""
+    """The words of a sentence, its source, and its tree if it has one."""
 
-    words: tuple[str, ...]
+    words: Words
     source: Source
     tree: Tree | None = None

@@ -74,7 +74,7 @@ class NeuralFamily(Family):
         """The function that makes batches of the sentences of a split, given by number."""
         import functools
 
-        from gardenpath.data.batches.batch_loader import token_batch
+        from gardenpath.data.batches.token_batches import token_batch
 
         return functools.partial(token_batch, split)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from gardenpath.data.batches.batch_loader import TokenBatch
+from gardenpath.data.batches.token_batches import TokenBatch
 from gardenpath.units import perplexity_of
 
 
@@ -93,3 +94,17 @@ class Totals:
             "perplexity": self.perplexity,
             "perplexity_without_end": self.perplexity_without_end,
         }
+
+
+def joint_totals(network: Network, batches: Iterable[Any]) -> Totals:
+    """Sum the scores of all batches; the network must be in evaluation mode."""
+    sums: dict[str, float] = defaultdict(float)
+    words = sentences = 0
+    with torch.inference_mode():
+        for batch in batches:
+            scores = network.score(batch)
+            for kind, value in scores.log_prob.items():
+                sums[kind] += float(value)
+            words += int(scores.words)
+            sentences += int(scores.sentences)
+    return Totals(log_prob=dict(sums), words=words, sentences=sentences)

@@ -1,33 +1,36 @@
-"""Named sizes of networks; single numbers of a size can be replaced."""
+"""How large networks are: named sizes, and single numbers in their place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
 Size = Literal["tiny", "small", "base"]
 
 
-class RecurrentShape(NamedTuple):
-    """Layers and widths of an LSTM or RNNG."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LstmShape:
+    """The numbers that make an LSTM, or the stack LSTM of an RNNG, large or small."""
 
     layers: int
     hidden: int
     embedding: int
 
 
-class TransformerShape(NamedTuple):
-    """Layers, width and attention heads of a Transformer."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformerShape:
+    """The numbers that make a Transformer large or small."""
 
     layers: int
     hidden: int
     heads: int
 
 
-RECURRENT_SIZES: Mapping[Size, RecurrentShape] = {
-    "tiny": RecurrentShape(layers=2, hidden=128, embedding=128),
-    "small": RecurrentShape(layers=2, hidden=256, embedding=256),
-    "base": RecurrentShape(layers=2, hidden=650, embedding=650),
+LSTM_SIZES: Mapping[Size, LstmShape] = {
+    "tiny": LstmShape(layers=2, hidden=128, embedding=128),
+    "small": LstmShape(layers=2, hidden=256, embedding=256),
+    "base": LstmShape(layers=2, hidden=650, embedding=650),
 }
 
 TRANSFORMER_SIZES: Mapping[Size, TransformerShape] = {
@@ -36,9 +39,9 @@ TRANSFORMER_SIZES: Mapping[Size, TransformerShape] = {
     "base": TransformerShape(layers=12, hidden=768, heads=12),
 }
 
-Shape = TypeVar("Shape", RecurrentShape, TransformerShape)
+_Shape = TypeVar("_Shape", LstmShape, TransformerShape)
 
 
-def shape_of(sizes: Mapping[Size, Shape], size: Size, **given: int | None) -> Shape:
-    """A named size with those numbers replaced that are not None."""
-    return sizes[size]._replace(**{k: v for k, v in given.items() if v is not None})
+def shape_of(table: Mapping[Size, _Shape], size: Size, **given: int | None) -> _Shape:
+    """Return the shape of a named size, with the numbers that are given (not None) replaced."""
+    return replace(table[size], **{name: n for name, n in given.items() if n is not None})

@@ -9,7 +9,7 @@ from gardenpath.data.arrays import Words
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import RunError
-from gardenpath.eval.parsing.parses import k_best, starts_of
+from gardenpath.eval.parsing.parses import k_best
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 
@@ -52,7 +52,7 @@ def ranked(
     return [
         k_best(
             result, words, labels=run.vocabulary.labels, strategy=run.strategy, k=k,
-            starts_word=starts_of(split, number),
+            starts_word=split.begins_word(number),
         )
         for number, (result, words) in enumerate(zip(results, sentences, strict=True))
     ]  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gardenpath.data.arrays import Words
-from gardenpath.eval.parsing.parses import partial_parses, starts_of
+from gardenpath.eval.parsing.parses import partial_parses
 from gardenpath.eval.search.search_settings import SearchSettings
 from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
 from gardenpath.models.family import SyntacticFamily
@@ -80,7 +80,7 @@ class Computing:
             if words in self.parsed:
                 parses = partial_parses(
                     result, words, labels=self.run.vocabulary.labels, k=_KEPT_PARSES,
-                    strategy=self.run.strategy, starts_word=starts_of(split, number),
+                    strategy=self.run.strategy, starts_word=split.begins_word(number),
                 )  # fmt: skip
             remedy = result.failure.remedy if result.failure is not None else None
             log_probs = word_log_probs_of(result, split, number).tolist()

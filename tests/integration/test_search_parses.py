@@ -20,7 +20,7 @@ from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, 
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.eval.parsing.bracketing import Conventions, bracketing
 from gardenpath.eval.parsing.diagnostics import best_parse_mass, best_shares_of, convergence
-from gardenpath.eval.parsing.parses import k_best, partial_parses, starts_of
+from gardenpath.eval.parsing.parses import k_best, partial_parses
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import Particle, WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
@@ -178,7 +178,7 @@ def test_pieces_come_back_as_words() -> None:
     for number, (result, words) in enumerate(zip(results, sentences, strict=True)):
         options: dict[str, Any] = {
             "labels": vocabulary.labels, "strategy": "top_down",
-            "starts_word": starts_of(split, number),
+            "starts_word": split.begins_word(number),
         }  # fmt: skip
         parses = k_best(result, words, k=8, **options)
         assert all(tree.words() == tuple(words) for _, tree in parses)

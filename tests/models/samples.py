@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gardenpath.data.batches.batch_loader import TokenBatch, token_batch
+from gardenpath.data.batches.token_batches import TokenBatch, token_batch
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
 

@@ -14,7 +14,7 @@ import pytest
 
 from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import InputError
-from gardenpath.eval.search.result import Failure
+from gardenpath.eval.search.result import SearchFailure
 from gardenpath.eval.surprisal.surprisal_rows import SurprisalRow
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals, side_car
 from gardenpath.models.saved_model import load_vocabulary
@@ -269,11 +269,11 @@ def test_an_old_table_stays_until_the_new_one_is_whole(
 class _FailingScorer:
     """Finds no hypothesis for sentences with a certain word."""
 
-    failures: dict[int, Failure]
+    failures: dict[int, SearchFailure]
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
         self.failures = {
-            number: Failure(token=1, hit_open=True, hit_consecutive=False)
+            number: SearchFailure(token=1, hit_open=True, hit_consecutive=False)
             for number, words in enumerate(sentences)
             if "zebras" in words
         }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gardenpath.data.arrays import Bools, Ints, Tokens
+from gardenpath.data.arrays import Bools, Floats, Ints, Tokens
 from gardenpath.data.encoding.raw_split import RawSplit
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.subwords import Subwords
@@ -50,6 +50,26 @@ class EncodedSplit:
         """The tokens of one sentence."""
         return self.tokens[self.offsets[number] : self.offsets[number + 1]]
 
+    def begins_word(self, number: int) -> Bools:
+        """``(tokens,)``: which tokens of a sentence begin a word."""
+        return self.starts_word[self.offsets[number] : self.offsets[number + 1]]
+
+    def word_starts(self, number: int) -> Ints:
+        """``(words + 1,)`` places of the first piece of each word and, last, of the end."""
+        return np.flatnonzero(np.append(self.begins_word(number), True))
+
+    def last_pieces(self, number: int) -> Ints:
+        """``(words + 1,)`` places of the last piece of each word and, last, of the end."""
+        return last_pieces(self.begins_word(number))
+
+    def sum_to_words(self, number: int, values: Floats) -> Floats:
+        """``(words + 1,)`` sums over the pieces of each word, from ``(tokens + 1,)`` values.
+
+        The last value is that of the end of the sentence and stays as it is.
+        """
+        sums: Floats = np.add.reduceat(values, self.word_starts(number))
+        return sums
+
     def save(self, folder: Path) -> None:
         """Write one ``.npy`` file per array."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,6 +90,15 @@ class EncodedSplit:
             raise InputError(
                 f"is not a prepared split: {error}", path=folder, remedy="delete the cached corpus"
             ) from error
+
+
+def last_pieces(begins_word: Bools) -> Ints:
+    """``(words + 1,)`` places of the last piece of each word and, last, of the end.
+
+    ``begins_word`` says which tokens of a sentence begin a word.
+    """
+    next_starts = np.flatnonzero(np.append(begins_word, True))[1:]
+    return np.append(next_starts - 1, len(begins_word))
 
 
 def encode_words(raw: RawSplit, *, elsewhere: Ints, first: Ints, label_ids: Ints) -> EncodedSplit:

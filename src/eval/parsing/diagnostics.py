@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.table import Table
-from rich.text import Text
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit
@@ -131,11 +130,9 @@ def best_shares_of(result: SentenceResult, split: EncodedSplit, number: int) -> 
     """``(words + 1,)``: the share of the best hypothesis after each word's last piece and, last,
     at the end of the sentence; NaN from a failure on.
     """
-    begin, end = int(split.offsets[number]), int(split.offsets[number + 1])
-    shares = np.full(end - begin + 1, np.nan)
+    shares = np.full(len(split.sentence(number)) + 1, np.nan)
     shares[: len(result.best_share)] = result.best_share
-    is_last_piece = np.append(split.starts_word[begin + 1 : end], [True] * min(end - begin, 1))
-    found: Floats = shares[np.append(is_last_piece, True).astype(bool)]
+    found: Floats = shares[split.last_pieces(number)]
     return found
 
 
@@ -171,24 +168,6 @@ def convergence_table(rows: Sequence[ConvergenceRow], *, title: str = "Beam conv
             "" if row.sentence is None else f"{row.sentence}:{row.word}",
             _number(row.mean_change_bits),
             f"{row.failed}/{row.events}" if row.failed else "",
-        )
-    return table
-
-
-def mass_table(rows: Sequence[MassRow], *, title: str = "Mass in the best parse") -> Table:
-    """The rows for the terminal."""
-    table = Table(title=title)
-    table.add_column("sentence", justify="right")
-    table.add_column("word", justify="right")
-    table.add_column("form")
-    table.add_column("best parse", justify="right")
-    for row in rows:
-        table.add_row(
-            str(row.sentence),
-            str(row.word_id),
-            # Words are data: brackets in them are no markup.
-            Text("(end)", style="dim") if row.word is None else Text(row.word),
-            "" if math.isnan(row.best_share) else f"{row.best_share:.1%}",
         )
     return table
 

@@ -19,14 +19,13 @@ from typing import TypeVar
 import numpy as np
 
 from gardenpath.data.arrays import Bools
-from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.encoded import last_pieces
 from gardenpath.data.trees.actions import Column, Strategy
 from gardenpath.data.trees.brackets import escape, format_tree
 from gardenpath.data.trees.legality import REDUCE_ENDS_AT
 from gardenpath.data.trees.tree import Tree
 from gardenpath.eval.search.beam import NO_ACTION
-from gardenpath.eval.search.history import Step
-from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.result import SentenceResult, Step
 
 Parsed = TypeVar("Parsed", bound=Hashable)
 Starts = Sequence[bool] | Bools
@@ -99,12 +98,6 @@ def _written(children: Iterable[_Child]) -> list[str]:
     ]
 
 
-def starts_of(split: EncodedSplit, number: int) -> Bools:
-    """Which tokens of a sentence begin a word."""
-    starts: Bools = split.starts_word[split.offsets[number] : split.offsets[number + 1]]
-    return starts
-
-
 def k_best(
     result: SentenceResult,
     words: Sequence[str],
@@ -146,10 +139,8 @@ def partial_parses(
     beams = _beams(result, leaves, labels, strategy)
     steps = _steps(result)
     found: list[list[tuple[float, str]]] = []
-    for token in range(len(leaves)):
-        is_last_piece = token + 1 == len(leaves) or leaves[token + 1] is not _NOTHING
-        if not is_last_piece:
-            continue
+    begins_word = np.array([leaf is not _NOTHING for leaf in leaves], dtype=bool)
+    for token in last_pieces(begins_word)[:-1]:
         if token < len(beams):
             parses = _with_shares(steps[token], beams[token])
             found.append(_best(((share, str(p)) for share, p in parses), k))

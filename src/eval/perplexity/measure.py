@@ -5,19 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from gardenpath.data.arrays import Floats
+from gardenpath.eval.word_scorer import WordScorer
 from gardenpath.units import bits, perplexity_of
-
-
-class WordScorer(Protocol):
-    """A model as evaluation sees it."""
-
-    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """For each sentence, the log probability (nats) of each word and, last, of its end."""
 
 
 @dataclass(frozen=True, slots=True)

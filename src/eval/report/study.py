@@ -12,7 +12,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import Row
+from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.report.means import accuracies
 from gardenpath.eval.report.order import MODIFIERS, Chain, arranged, in_order, ranked
 from gardenpath.eval.statistics.questions.tidy import key
@@ -117,7 +117,7 @@ class Study:
     summary: pd.DataFrame = field(default_factory=lambda: _empty(SUMMARY_COLUMNS))
     surprisals: pd.DataFrame = field(default_factory=lambda: _empty(SURPRISAL_COLUMNS))
     effects: pd.DataFrame = field(default_factory=lambda: _empty(EFFECT_COLUMNS))
-    perplexity: Sequence[Row] = ()
+    perplexity: Sequence[PerplexityRow] = ()
     analyses: Sequence[Analysis] = ()
     parses: Mapping[ParseKey, Sequence[Parse]] = field(default_factory=dict)
     curves: Sequence[Curve] = ()

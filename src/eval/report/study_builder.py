@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from gardenpath.console import console
-from gardenpath.eval.perplexity.comparison import Row
+from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.report.order import Chain, arranged, in_order, modifier_chains
 from gardenpath.eval.report.study import Analysis, Curve, Study
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult, load_analyses
@@ -113,7 +113,7 @@ def build_study(
     results: Results,
     analyses: Sequence[AnalysisResult],
     settings: Settings,
-    perplexity: Sequence[Row] = (),
+    perplexity: Sequence[PerplexityRow] = (),
     lengths: Mapping[str, Mapping[int, int]] | None = None,
 ) -> Study:
     """Everything that the report on some runs and suites shows; ``title`` names the suites."""

@@ -15,12 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gardenpath.data.prefixes import Prefix, PrefixTrie, tries_by_start
 from gardenpath.eval.search.beam import Beam, after_word, below, root_beam
 from gardenpath.eval.search.expansion import Found, Prefixes
-from gardenpath.eval.search.history import Step
-from gardenpath.eval.search.prefixes import Prefix, Unit, units
 from gardenpath.eval.search.protocol import TransitionModel
-from gardenpath.eval.search.result import Failure, SentenceResult
+from gardenpath.eval.search.result import SearchFailure, SentenceResult, Step
 from gardenpath.eval.search.work import CountedModel, Work
 
 OnResult = Callable[[int, SentenceResult], None]
@@ -88,7 +87,8 @@ class SentenceSearch:
 
     def run(self, sentences: Sequence[Sequence[int]], on_result: OnResult) -> None:
         """Search all sentences; results come as they are found, by number."""
-        waiting = units(sentences, is_shared=self.share_prefixes, most=MOST_GROUPS)[::-1]
+        tokens = [np.array(sentence, dtype=np.int32) for sentence in sentences]
+        waiting = tries_by_start(tokens, is_shared=self.share_prefixes, most=MOST_GROUPS)[::-1]
         groups: list[_Group] = []
         with torch.inference_mode():
             self.model.begin()
@@ -103,20 +103,20 @@ class SentenceSearch:
     def _roots(self, count: int) -> Beam:
         return root_beam(count, self.expansion.width, device=self.model.device, dtype=torch.float64)
 
-    def _admit(self, waiting: list[Unit], groups: list[_Group]) -> list[_Group]:
-        """Units for which there is room; one at least where nothing is under way."""
+    def _admit(self, waiting: list[PrefixTrie], groups: list[_Group]) -> list[_Group]:
+        """Tries for which there is room; one at least where nothing is under way."""
         leaves = sum(group.prefix.leaves for group in groups)
         room = self.budget - sum(group.prefix.leaves * group.bytes for group in groups)
         added: list[_Group] = []
         while waiting:
-            unit = waiting[-1]
-            size = self.expansion.group_bytes(unit.length)
-            leaves += unit.root.leaves
-            room -= size * unit.root.leaves
+            trie = waiting[-1]
+            size = self.expansion.group_bytes(trie.length)
+            leaves += trie.root.leaves
+            room -= size * trie.root.leaves
             if (room < 0 or leaves > MOST_GROUPS) and (groups or added):
                 break
             waiting.pop()
-            added.append(_Group(unit.root, size))
+            added.append(_Group(trie.root, size))
         return added
 
     def _round(
@@ -197,9 +197,9 @@ class SentenceSearch:
         on_result: OnResult,
     ) -> None:
         width_setting = self.expansion.width_setting
-        failure = Failure(len(group.log_probs), hit_open, hit_opened, width_setting)
+        failure = SearchFailure(len(group.log_probs), hit_open, hit_opened, width_setting)
         result = SentenceResult(group.log_probs, group.best_share, group.step, failure)
-        lost = group.prefix.sentences if next_.prefix is None else next_.prefix.all_sentences()
+        lost = group.prefix.sentences if next_.prefix is None else next_.prefix.all_sentences
         for sentence in lost:
             on_result(sentence, result)
 

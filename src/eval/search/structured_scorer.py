@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-import numpy as np
+from collections.abc import Sequence
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
-from gardenpath.data.sharing import Sharing
+from gardenpath.data.prefixes import Sharing
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.particle import ParticleExpansion
 from gardenpath.eval.search.protocol import TransitionModel
-from gardenpath.eval.search.result import Failure, SentenceResult
+from gardenpath.eval.search.result import SearchFailure, SentenceResult
 from gardenpath.eval.search.search_settings import SearchSettings, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
 from gardenpath.eval.search.work import Work
-
-OnWords = Callable[[int], None]
+from gardenpath.eval.word_scorer import OnWords
 
 
 class StructuredScorer:
@@ -45,7 +42,7 @@ class StructuredScorer:
         self._is_packed = is_packed
         self._on_words = on_words
         self.work = Work()
-        self.failures: dict[int, Failure] = {}
+        self.failures: dict[int, SearchFailure] = {}
         self.sharing = Sharing(0, 0)
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
@@ -96,7 +93,6 @@ class StructuredScorer:
 
 
 def word_log_probs_of(result: SentenceResult, split: EncodedSplit, number: int) -> Floats:
-    """``(words + 1,)``: sums over the pieces of words, and the end."""
-    begin, end = split.offsets[number], split.offsets[number + 1]
-    starts = np.flatnonzero(np.append(split.starts_word[begin:end], True))
-    return np.add.reduceat(result.token_log_probs(int(end - begin)), starts)
+    """``(words + 1,)`` log probabilities (nats) of the words of a sentence and, last, its end."""
+    per_token = result.token_log_probs(len(split.sentence(number)))
+    return split.sum_to_words(number, per_token)

@@ -13,7 +13,6 @@ from typing import Literal
 from gardenpath.data.sentence import Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.data.trees.cleaning import Cleaning
-from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import InputError
 from gardenpath.store.files import open_text
 
@@ -27,24 +26,6 @@ USUAL_CLEANING = Cleaning()
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputSentence:
-    """The words of a sentence, and the file (``name``) and line on which it begins.
-
-    ``tree`` is the tree as cleaned, where the input has trees.
-    """
-
-    words: tuple[str, ...]
-    line: int
-    name: str
-    tree: Tree | None = None
-
-    @property
-    def place(self) -> str:
-        """How messages name the sentence."""
-        return f"{self.name}:{self.line}"
-
-
 @dataclass(frozen=True, slots=True)
 class GivenText:
     """An input as it was written: read once, and cleaned for each model as its corpus was."""
@@ -52,20 +33,12 @@ class GivenText:
     name: str
     sentences: tuple[Sentence, ...]
 
-    def cleaned(self, cleaning: Cleaning | None) -> list[InputSentence]:
+    def cleaned(self, cleaning: Cleaning | None) -> list[Sentence]:
         """The sentences as a model meets them; see :func:`read_sentences`."""
         found: Iterable[Sentence] = self.sentences
         if cleaning is not None:
             found = replace(cleaning, max_tokens=None).apply(found)
-        sentences = [
-            InputSentence(
-                words=sentence.words,
-                line=sentence.source.line,
-                name=sentence.source.path,
-                tree=sentence.tree,
-            )
-            for sentence in found
-        ]
+        sentences = list(found)
         if not sentences:
             remedy = "write one sentence per line"
             raise InputError("holds no sentences", path=self.name, remedy=remedy)
@@ -87,7 +60,7 @@ def read_sentences(
     *,
     form: Form = "auto",
     cleaning: Cleaning | None = USUAL_CLEANING,
-) -> list[InputSentence]:
+) -> list[Sentence]:
     """Read the sentences of a file, or of standard input (see :func:`read_given`).
 
     Words are cleaned as those of a corpus, so that a model meets what it was trained on; without
@@ -97,7 +70,7 @@ def read_sentences(
     return read_given(path, form=form).cleaned(cleaning)
 
 
-def check_alignment(inputs: Mapping[str, Sequence[InputSentence]]) -> None:
+def check_alignment(inputs: Mapping[str, Sequence[Sentence]]) -> None:
     """Refuse an input in which runs, by name, do not find the same words.
 
     The words of one table are numbered, and a number must mean the same word for all runs. Case
@@ -112,13 +85,13 @@ def check_alignment(inputs: Mapping[str, Sequence[InputSentence]]) -> None:
                 raise InputError(
                     f"{runs[0]} and {run} were trained on differently cleaned corpora and read "
                     f"different words here: {_quoted(one)} and {_quoted(other)}",
-                    path=where.name,
-                    line=where.line,
+                    path=where.source.path,
+                    line=where.source.line,
                     remedy="set run= to one of them at a time, or give plain text",
                 )
 
 
-def _as_compared(sentence: InputSentence | None) -> tuple[str, ...]:
+def _as_compared(sentence: Sentence | None) -> tuple[str, ...]:
     return tuple(word.lower() for word in sentence.words) if sentence else ()
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from gardenpath.data.arrays import Floats
+from gardenpath.data.sentence import Sentence
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.unknown_words import UNKNOWN
 from gardenpath.data.words.vocabulary import END, Vocabulary
 from gardenpath.eval.journal import Journal
-from gardenpath.eval.perplexity.measure import WordScorer
-from gardenpath.eval.surprisal.inputs import InputSentence
+from gardenpath.eval.word_scorer import OnWords, WordScorer
 from gardenpath.units import bits
 
 Setting = str | int | float | bool | None
-OnWords = Callable[[int], None]
 
 # What a header says about ends of sentences: they have a row of their own, or none.
 EndPolicy = Literal["row", "none"]
@@ -193,7 +192,7 @@ def _chunks(
 
 
 def failures_of(
-    sentences: Sequence[InputSentence],
+    sentences: Sequence[Sentence],
     log_probs_nats: Sequence[Floats],
     remedies: Mapping[int, str],
 ) -> tuple[SentenceFailure, ...]:
@@ -201,7 +200,7 @@ def failures_of(
     return tuple(
         SentenceFailure(
             sentence_id=number + 1,
-            place=sentence.place,
+            place=str(sentence.source),
             word_id=int(np.isnan(log_probs).argmax()) + 1,
             remedy=remedies.get(number, ""),
         )

@@ -42,12 +42,12 @@ def read_arpa(path: Path, *, language: Language = "en") -> tuple[NgramModel, Voc
     return _build(sections, vocabulary, path), vocabulary
 
 
-Section = list[tuple[list[str], float, float]]
+_Section = list[tuple[list[str], float, float]]
 
 
-def _read_sections(path: Path) -> list[Section]:
+def _read_sections(path: Path) -> list[_Section]:
     declared: list[int] = []
-    sections: list[Section] = []
+    sections: list[_Section] = []
     ended = False
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
@@ -87,7 +87,7 @@ def _parse_entry(line: str, order: int, path: Path, number: int) -> tuple[list[s
         ) from None
 
 
-def _build(sections: list[Section], vocabulary: Vocabulary, path: Path) -> NgramModel:
+def _build(sections: list[_Section], vocabulary: Vocabulary, path: Path) -> NgramModel:
     size = len(vocabulary)
     tables = [NgramTable(np.arange(size), size)]
     log_probs, log_backoffs = [np.full(size, -np.inf)], [np.zeros(size)]
@@ -111,7 +111,7 @@ def _build(sections: list[Section], vocabulary: Vocabulary, path: Path) -> Ngram
     return NgramModel(tables=tables, log_probs=log_probs, log_backoffs=log_backoffs)
 
 
-def _ids(section: Section, vocabulary: Vocabulary, order: int, path: Path) -> Ints:
+def _ids(section: _Section, vocabulary: Vocabulary, order: int, path: Path) -> Ints:
     try:
         rows = [[vocabulary.ids[word] for word in gram] for gram, _, _ in section]
     except KeyError as error:

@@ -18,7 +18,7 @@ from gardenpath.data.words.vocabulary import BEGIN_ID
 from gardenpath.errors import GardenpathError
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.plm.shared_attention import (
-    Rows,
+    QueryRows,
     SharedAttention,
     Survivors,
     additive,
@@ -199,7 +199,7 @@ class PlmSearch:
         chain = self._chain(before, max(self._steps - 1, 0))
         grid, width = self._grid(group, width)
         far, near = self._visible(group, slot, chain, position, _at_depth(began, depth))
-        rows = Rows(grid=grid, width=width, chain=chain.clamp(min=0), far=far, near=near)
+        rows = QueryRows(grid=grid, width=width, chain=chain.clamp(min=0), far=far, near=near)
         attention = SharedAttention(self._blocks, self._arena, rows)
         states = decoder.token_embedding(symbols) + self._position_vectors(position)
         keys, values = [], []

@@ -122,7 +122,7 @@ class _Move:
 
 
 @dataclass(frozen=True)
-class Rows:
+class QueryRows:
     """New symbols, one per row.
 
     ``grid``: the place of each row in a ``(groups, width)`` grid; ``chain``: ``(rows, steps)``
@@ -140,7 +140,7 @@ class Rows:
 class SharedAttention:
     """Attention of new symbols, layer by layer."""
 
-    def __init__(self, blocks: Blocks, arena: Arena, rows: Rows) -> None:
+    def __init__(self, blocks: Blocks, arena: Arena, rows: QueryRows) -> None:
         self._blocks = blocks
         self._arena = arena
         self._rows = rows

@@ -91,7 +91,8 @@ class RnngNetwork(nn.Module):
 
     def __init__(self, settings: RnngSettings, *, vocabulary_size: int, label_count: int) -> None:
         super().__init__()
-        layers, hidden, embedding = settings.shape
+        shape = settings.shape
+        layers, hidden, embedding = shape.layers, shape.hidden, shape.embedding
         strategy, dropout = settings.strategy, settings.dropout
         self.strategy = strategy
         self.action_norm = settings.action_norm

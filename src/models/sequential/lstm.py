@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gardenpath.data.batches.batch_loader import TokenBatch
+from gardenpath.data.batches.token_batches import TokenBatch
 from gardenpath.data.words.vocabulary import PAD_ID
 from gardenpath.models.rnng.lstm_levels import stack_states
 from gardenpath.models.sequential.lstm_family import LstmSettings

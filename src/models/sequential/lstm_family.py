@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from gardenpath.models.family import ModelSettings, NeuralFamily, NeuralSettings
-from gardenpath.models.sizes import RECURRENT_SIZES, RecurrentShape, Size, shape_of
+from gardenpath.models.sizes import LSTM_SIZES, LstmShape, Size, shape_of
 from gardenpath.settings.bounds import Fraction, PositiveInt
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class LstmSettings:
     """Whether the output layer uses the embedding matrix."""
 
     @property
-    def shape(self) -> RecurrentShape:
+    def shape(self) -> LstmShape:
         """The numbers of the named size, with single ones replaced."""
         return shape_of(
-            RECURRENT_SIZES, self.size, layers=self.layers, hidden=self.hidden,
+            LSTM_SIZES, self.size, layers=self.layers, hidden=self.hidden,
             embedding=self.embedding,
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gardenpath.data.batches.batch_loader import TokenBatch
+from gardenpath.data.batches.token_batches import TokenBatch
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
 from gardenpath.models.scores import BatchScores, score_tokens
 

@@ -9,15 +9,16 @@ import torch
 from torch import nn
 
 from gardenpath.data.arrays import Floats, Ints
-from gardenpath.data.batches.batch_loader import plan_batches, token_batch
+from gardenpath.data.batches.batch_loader import plan_batches
 from gardenpath.data.batches.batch_settings import BatchSettings
+from gardenpath.data.batches.token_batches import token_batch
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
-from gardenpath.data.sharing import Sharing
+from gardenpath.data.prefixes import PrefixTrie, Sharing, tries_by_size
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.ngram.ngram import NgramModel
 from gardenpath.models.sequential.output import SequentialNetwork
-from gardenpath.models.sequential.shared_prefixes import PrefixNetwork, PrefixTrie, prefix_tries
+from gardenpath.models.sequential.shared_prefixes import PrefixBatch, PrefixNetwork
 
 _BATCHES = BatchSettings(max_tokens=8192, max_sentences=256)
 
@@ -61,13 +62,10 @@ class SequentialScorer:
 
     def split_log_probs(self, split: EncodedSplit) -> list[Floats]:
         """The same for sentences that are encoded already."""
-        per_token = self._token_log_probs(split)
-        results = []
-        for number, scores in enumerate(per_token):
-            begin, end = split.offsets[number], split.offsets[number + 1]
-            starts = np.flatnonzero(np.append(split.starts_word[begin:end], True))
-            results.append(np.add.reduceat(scores, starts))
-        return results
+        return [
+            split.sum_to_words(number, scores)
+            for number, scores in enumerate(self._token_log_probs(split))
+        ]
 
     def _token_log_probs(self, split: EncodedSplit) -> list[Floats]:
         results: list[Floats] = [np.zeros(0)] * len(split)
@@ -91,12 +89,13 @@ class SequentialScorer:
 
     def _tries(self, split: EncodedSplit) -> Iterator[PrefixTrie]:
         if self._shares_prefixes and isinstance(self._model, PrefixNetwork):
-            yield from prefix_tries(split, most=self._model.most_prefixes)
+            sentences = [split.sentence(number) for number in range(len(split))]
+            yield from tries_by_size(sentences, most=self._model.most_prefixes)
 
     def _score_trie(self, trie: PrefixTrie) -> Floats:
         assert isinstance(self._model, PrefixNetwork)
         with torch.inference_mode():
-            found = self._model.prefix_log_prob(trie.batch().to(self._device))
+            found = self._model.prefix_log_prob(PrefixBatch.of(trie).to(self._device))
             scores: Floats = found.double().cpu().numpy()
         return scores
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gardenpath.data.batches.batch_loader import TokenBatch
+from gardenpath.data.batches.token_batches import TokenBatch
 from gardenpath.errors import GardenpathError
 from gardenpath.models.sequential.output import NextToken, SequentialNetwork
 from gardenpath.models.sequential.shared_prefixes import PrefixBatch

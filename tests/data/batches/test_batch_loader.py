@@ -3,45 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
 from functools import partial
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Ints
-from gardenpath.data.batches.batch_loader import (
-    BatchLoader,
-    TokenBatch,
-    plan_batches,
-    token_batch,
-)
+from gardenpath.data.batches.batch_loader import BatchLoader, plan_batches
 from gardenpath.data.batches.batch_settings import BatchSettings
+from gardenpath.data.batches.token_batches import TokenBatch, token_batch
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
+from tests.data.batches.samples import assert_same, numbered_split
 
 SMALL = BatchSettings(max_tokens=60, max_sentences=5)
-
-
-def split_of(sentences: list[list[int]], starts_word: list[bool] | None = None) -> EncodedSplit:
-    tokens = [token for sentence in sentences for token in sentence]
-    offsets = np.cumsum([0, *map(len, sentences)])
-    return EncodedSplit(
-        tokens=np.array(tokens, dtype=np.int32),
-        starts_word=np.array(starts_word or [True] * len(tokens), dtype=bool),
-        offsets=offsets.astype(np.int64),
-        actions=np.zeros(0, dtype=np.int32),
-        action_offsets=np.zeros(len(offsets), dtype=np.int64),
-    )
-
-
-def numbered_split(count: int = 57, seed: int = 3) -> EncodedSplit:
-    """Sentences of random lengths; each repeats one token of its own, so that it can be told."""
-    lengths = np.random.default_rng(seed).integers(1, 15, size=count).tolist()
-    return split_of([[100 + number] * length for number, length in enumerate(lengths)])
 
 
 def sentences_in(batch: TokenBatch) -> list[int]:
@@ -66,57 +42,6 @@ def loader(
         shard=shard,
         shards=shards,
     )
-
-
-def assert_same(one: list[TokenBatch], other: list[TokenBatch]) -> None:
-    assert len(one) == len(other)
-    for left, right in zip(one, other, strict=True):
-        for field in fields(left):
-            assert torch.equal(getattr(left, field.name), getattr(right, field.name))
-
-
-# ---- One batch
-
-
-def test_token_batch() -> None:
-    split = split_of([[7, 8, 9], [5], [6, 6]], starts_word=[True, False, True, True, True, False])
-    batch = token_batch(split, np.array([1, 0]))
-    assert batch.inputs.tolist() == [[BEGIN_ID, 5, PAD_ID, PAD_ID], [BEGIN_ID, 7, 8, 9]]
-    assert batch.targets.tolist() == [[5, END_ID, PAD_ID, PAD_ID], [7, 8, 9, END_ID]]
-    assert batch.is_token.tolist() == [[True, True, False, False], [True] * 4]
-    assert batch.starts_word.tolist() == [[True, False, False, False], [True, False, True, False]]
-    assert batch.is_end.tolist() == [[False, True, False, False], [False, False, False, True]]
-    assert batch.inputs.dtype == batch.targets.dtype == torch.int64
-
-
-@given(st.lists(st.lists(st.integers(4, 99), min_size=1, max_size=7), min_size=1, max_size=6))
-def test_targets_are_inputs_one_step_later(sentences: list[list[int]]) -> None:
-    batch = token_batch(split_of(sentences), np.arange(len(sentences)))
-    width = max(map(len, sentences)) + 1
-    assert batch.inputs.shape == (len(sentences), width)
-    for row, sentence in enumerate(sentences):
-        padding = [PAD_ID] * (width - len(sentence) - 1)
-        assert batch.inputs[row].tolist() == [BEGIN_ID, *sentence, *padding]
-        assert batch.targets[row].tolist() == [*sentence, END_ID, *padding]
-        assert batch.is_token[row].sum() == len(sentence) + 1
-
-
-def test_batch_of_one_is_the_row_of_a_batch_of_many() -> None:
-    split = numbered_split(6)
-    together = token_batch(split, np.arange(6))
-    for number in range(6):
-        alone = token_batch(split, np.array([number]))
-        width = alone.inputs.shape[1]
-        assert torch.equal(alone.targets[0], together.targets[number, :width])
-        assert torch.equal(alone.inputs[0], together.inputs[number, :width])
-
-
-def test_to_moves_every_tensor() -> None:
-    batch = token_batch(numbered_split(3), np.arange(3))
-    moved = batch.to("meta")
-    assert {getattr(moved, field.name).device.type for field in fields(moved)} == {"meta"}
-    assert {getattr(batch, field.name).device.type for field in fields(batch)} == {"cpu"}
-    assert_same([batch.to(torch.device("cpu"))], [batch])
 
 
 # ---- Plans

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gardenpath.data.encoding.encoded import (
     EncodedSplit,
@@ -64,6 +66,42 @@ def test_encode_pieces() -> None:
         *[OPEN + 0, SHIFT, SHIFT, SHIFT, SHIFT, REDUCE],
     ]
     assert encoded.action_offsets.tolist() == [0, 10, 16]
+
+
+def test_from_pieces_to_words() -> None:
+    encoded = encode_pieces(
+        raw_split(), pieces={0: [10], 1: [11, 21, 31], 2: [12, 22]}, label_ids=LABEL_IDS
+    )
+    assert encoded.begins_word(0).astype(int).tolist() == [1, 1, 0, 0, 1, 0]
+    assert encoded.word_starts(0).tolist() == [0, 1, 4, 6]
+    assert encoded.last_pieces(0).tolist() == [0, 3, 5, 6]
+    assert encoded.word_starts(1).tolist() == [0, 3, 4]
+    assert encoded.last_pieces(1).tolist() == [2, 3, 4]
+    values = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
+    assert encoded.sum_to_words(0, values).tolist() == [1.0, 14.0, 48.0, 64.0]
+
+
+@given(st.lists(st.integers(1, 4), max_size=6))
+def test_words_by_loop(pieces: list[int]) -> None:
+    """The places and sums of words with so many pieces each, worked out one after the other."""
+    begins = np.array([place == 0 for count in pieces for place in range(count)], dtype=bool)
+    split = EncodedSplit(
+        tokens=np.zeros(len(begins), dtype=np.int32),
+        starts_word=begins,
+        offsets=np.array([0, len(begins)]),
+        actions=np.zeros(0, dtype=np.int32),
+        action_offsets=np.zeros(2, dtype=np.int64),
+    )
+    values = np.arange(0.5, len(begins) + 1, dtype=np.float64)
+    starts, ends, sums, place = [], [], [], 0
+    for count in [*pieces, 1]:
+        starts.append(place)
+        ends.append(place + count - 1)
+        sums.append(sum(values[place : place + count]))
+        place += count
+    assert split.word_starts(0).tolist() == starts
+    assert split.last_pieces(0).tolist() == ends
+    assert split.sum_to_words(0, values).tolist() == sums
 
 
 def test_encode_pieces_of_text_without_trees() -> None:

@@ -17,11 +17,10 @@ from gardenpath.eval.parsing.diagnostics import (
     best_shares_of,
     convergence,
     convergence_table,
-    mass_table,
     mean_best_share,
     widened,
 )
-from gardenpath.eval.search.result import Failure, SentenceResult
+from gardenpath.eval.search.result import SearchFailure, SentenceResult
 from gardenpath.eval.search.search_settings import WordSync
 
 SETTINGS = WordSync(action_beam=10, word_beam=3, fast_track=2, max_open=7, marginal="candidates")
@@ -102,7 +101,7 @@ def make_split(*sentences: list[bool]) -> EncodedSplit:
     )
 
 
-def make_result(*shares: float, failure: Failure | None = None) -> SentenceResult:
+def make_result(*shares: float, failure: SearchFailure | None = None) -> SentenceResult:
     return SentenceResult(tuple(-1.0 for _ in shares), shares, failure=failure)
 
 
@@ -115,13 +114,13 @@ def test_shares_are_those_after_the_last_piece() -> None:
 
 def test_shares_end_where_the_search_failed() -> None:
     split = make_split([True, False, True])
-    result = make_result(0.1, 0.2, failure=Failure(2, False, False))
+    result = make_result(0.1, 0.2, failure=SearchFailure(2, False, False))
     np.testing.assert_array_equal(best_shares_of(result, split, 0), [0.2, np.nan, np.nan])
 
 
 def test_mass_has_a_row_for_each_word_and_end() -> None:
     split = make_split([True, True], [True])
-    failed = make_result(failure=Failure(0, True, False))
+    failed = make_result(failure=SearchFailure(0, True, False))
     sentences = [["a", "[red]b"], ["c"]]
     rows = best_parse_mass([make_result(0.5, 0.25, 0.75), failed], split, sentences)
     assert [(r.sentence, r.word_id, r.word) for r in rows] == [
@@ -129,10 +128,6 @@ def test_mass_has_a_row_for_each_word_and_end() -> None:
     ]  # fmt: skip
     assert mean_best_share(rows) == pytest.approx(0.5)
     assert math.isnan(mean_best_share(rows[3:]))
-    text = rendered(mass_table(rows))
-    assert "[red]b" in text
-    assert "25.0%" in text
-    assert "(end)" in text
 
 
 def test_the_table_shows_sizes_and_changes() -> None:

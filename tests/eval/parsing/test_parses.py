@@ -13,8 +13,7 @@ from gardenpath.data.trees.actions import FINISH, Action, Strategy
 from gardenpath.data.trees.brackets import format_tree, parse_tree
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.eval.parsing.parses import k_best, partial_parses
-from gardenpath.eval.search.history import Step
-from gardenpath.eval.search.result import Failure, SentenceResult
+from gardenpath.eval.search.result import SearchFailure, SentenceResult, Step
 from tests.data.strategies import bare_trees, deep_tree
 from tests.tree_samples import SHAPES, STRATEGIES, actions_of
 
@@ -26,7 +25,7 @@ Survivor = tuple[float, int, Sequence[int]]
 
 
 def make_result(
-    *beams: Sequence[Survivor], failure: Failure | None = None, empty: int = 1
+    *beams: Sequence[Survivor], failure: SearchFailure | None = None, empty: int = 1
 ) -> SentenceResult:
     """What a search would return that had found these beams, with some places left empty."""
     step: Step | None = None
@@ -206,11 +205,11 @@ def test_parses_that_differ_within_words_only_are_one() -> None:
 
 
 def test_where_the_search_failed_there_is_nothing() -> None:
-    lost = make_result([(1.0, 0, [3])], failure=Failure(1, False, False))
+    lost = make_result([(1.0, 0, [3])], failure=SearchFailure(1, False, False))
     assert k_best(lost, ["a", "b"], labels=LABELS, strategy="top_down", k=1) == []
     found = partial_parses(lost, ["a", "b"], labels=LABELS, strategy="top_down", k=1)
     assert found == [[(1.0, "(S a")], []]
-    at_once = SentenceResult((), (), None, Failure(0, True, False))
+    at_once = SentenceResult((), (), None, SearchFailure(0, True, False))
     assert partial_parses(at_once, ["a"], labels=LABELS, strategy="top_down", k=1) == [[]]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import EXACT, Row
+from gardenpath.eval.perplexity.comparison import EXACT, PerplexityRow
 from gardenpath.eval.report.study import (
     EFFECT_COLUMNS,
     ITEM_COLUMNS,
@@ -227,14 +227,14 @@ def _analyses() -> list[Analysis]:
     ]
 
 
-def _perplexity(seeds: int) -> list[Row]:
+def _perplexity(seeds: int) -> list[PerplexityRow]:
     rows = []
     for corpus in ("toy_english", "toy_mandarin"):
         for model in (*MODELS, EXACT):
             for seed in range(1, seeds + 1) if model != EXACT else (None,):
                 bits = 0.0 if model == EXACT else 3.2 - 1.6 * SKILL[model] + 0.03 * (seed or 0)
                 facts = (2.0 ** (3.2 + bits), 2.0 ** (3.3 + bits), 12 * (3.2 + bits), bits)
-                rows.append(Row(corpus, model, seed, 500, 5500, *facts))
+                rows.append(PerplexityRow(corpus, model, seed, 500, 5500, *facts))
     return rows
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gardenpath.data.encoding.encoded import encode_sentences
-from gardenpath.data.sharing import Sharing
+from gardenpath.data.prefixes import Sharing
 from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.eval.search.result import SentenceResult

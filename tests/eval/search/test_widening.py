@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenpath.data.trees.actions import Column
-from gardenpath.eval.search.history import Step
-from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.result import SentenceResult, Step
 from gardenpath.eval.search.search_settings import WordSync
 from tests.eval.search.toy_model import ToyModel, random_model, search
 

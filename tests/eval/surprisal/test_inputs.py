@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenpath.data.sentence import Sentence
 from gardenpath.data.trees.brackets import format_tree, parse_tree
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import InputError, TreeError
 from gardenpath.eval.surprisal.inputs import (
-    InputSentence,
     check_alignment,
     read_given,
     read_sentences,
@@ -36,15 +36,15 @@ class _Pipe:
         self.buffer = io.BytesIO(content)
 
 
-def _found(sentences: list[InputSentence]) -> list[tuple[int, str]]:
-    return [(sentence.line, " ".join(sentence.words)) for sentence in sentences]
+def _found(sentences: list[Sentence]) -> list[tuple[int, str]]:
+    return [(sentence.source.line, " ".join(sentence.words)) for sentence in sentences]
 
 
 def test_plain_text_keeps_the_numbers_of_its_lines(tmp_path: Path) -> None:
     path = _file(tmp_path, "\n the  hungry cat\tmeows \n\n \n猫 叫 。")
     first, second = read_sentences(path)
-    assert (first.words, first.line) == (("the", "hungry", "cat", "meows"), 2)
-    assert (second.words, second.place) == (("猫", "叫", "。"), f"{path}:5")
+    assert (first.words, first.source.line) == (("the", "hungry", "cat", "meows"), 2)
+    assert (second.words, str(second.source)) == (("猫", "叫", "。"), f"{path}:5")
     assert first.tree is None
 
 
@@ -128,7 +128,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, path: Path | None) -> N
     monkeypatch.setattr(sys, "stdin", _Pipe("\r\n猫 叫\r\nb".encode()))
     found = read_sentences(path)
     assert _found(found) == [(2, "猫 叫"), (3, "b")]
-    assert found[1].place == "<stdin>:3"
+    assert str(found[1].source) == "<stdin>:3"
 
 
 def test_standard_input_that_is_not_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def test_any_words_come_back_from_plain_text(
     path = _file(tmp_path_factory.mktemp("in"), "\n\n".join(" ".join(s) for s in sentences))
     found = read_sentences(path, form="plain")
     assert [list(sentence.words) for sentence in found] == sentences
-    assert [sentence.line for sentence in found] == list(range(1, 2 * len(sentences), 2))
+    assert [sentence.source.line for sentence in found] == list(range(1, 2 * len(sentences), 2))
 
 
 @given(st.lists(trees(), min_size=1, max_size=3))

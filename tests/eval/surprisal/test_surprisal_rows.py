@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import encode_sentences
+from gardenpath.data.sentence import Sentence, Source
 from gardenpath.data.words.subwords import (
     Subwords,
     SubwordSettings,
@@ -21,8 +22,7 @@ from gardenpath.data.words.subwords import (
 )
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
 from gardenpath.eval.journal import Journal
-from gardenpath.eval.search.result import Failure
-from gardenpath.eval.surprisal.inputs import InputSentence
+from gardenpath.eval.search.result import SearchFailure
 from gardenpath.eval.surprisal.surprisal_rows import (
     SentenceFailure,
     SurprisalRow,
@@ -119,9 +119,7 @@ def test_pieces_are_shown_as_they_are_encoded() -> None:
     split = encode_sentences([words], vocabulary, subwords)
     shown = [vocabulary.ids[piece] for view in views for piece in view.split(" ")]
     assert shown == split.tokens.tolist()
-    assert [view.count(" ") + 1 for view in views] == np.diff(
-        np.flatnonzero(np.append(split.starts_word, True))
-    ).tolist()
+    assert [view.count(" ") + 1 for view in views] == np.diff(split.word_starts(0)).tolist()
     rows = rows_of("r", [words], [np.zeros(5)], [views], end=False)
     assert [row.seen for row in rows] == [True, True, False, False]
 
@@ -191,7 +189,7 @@ class _Failing(_Scorer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.failures: dict[int, Failure] = {}
+        self.failures: dict[int, SearchFailure] = {}
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         found = super().word_log_probs(sentences)
@@ -200,7 +198,7 @@ class _Failing(_Scorer):
             if "x" in words:
                 place = list(words).index("x")
                 found[number][place:] = math.nan
-                self.failures[number] = Failure(place, hit_open=True, hit_consecutive=False)
+                self.failures[number] = SearchFailure(place, hit_open=True, hit_consecutive=False)
         return found
 
 
@@ -212,7 +210,7 @@ def test_failures_keep_their_place_and_remedy_over_chunks_and_restarts(tmp_path:
     found = score_in_chunks(again, SENTENCES, journal, chunk=2)
     assert again.asked == [] and journal.notes == {2: "raise search.max_open"}
     inputs = [
-        InputSentence(words=tuple(words), line=2 * number, name="in.txt")
+        Sentence(tuple(words), Source("in.txt", 2 * number))
         for number, words in enumerate(SENTENCES)
     ]
     expected = SentenceFailure(
@@ -223,6 +221,6 @@ def test_failures_keep_their_place_and_remedy_over_chunks_and_restarts(tmp_path:
 
 
 def test_words_after_an_impossible_one_are_reported_without_remedy() -> None:
-    sentence = InputSentence(words=("a", "b"), line=1, name="in.txt")
+    sentence = Sentence(("a", "b"), Source("in.txt", 1))
     (failure,) = failures_of([sentence], [np.array([-math.inf, -1.0, math.nan])], {})
     assert (failure.word_id, failure.remedy) == (3, "")

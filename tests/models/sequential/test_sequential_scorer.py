@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gardenpath.data.sharing import Sharing
+from gardenpath.data.prefixes import Sharing
 from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import END_ID, UNKNOWN_ID
 from gardenpath.errors import GardenpathError

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from gardenpath.eval.perplexity.comparison import EXACT, JOINT, MARGINAL, Row
+from gardenpath.eval.perplexity.comparison import EXACT, JOINT, MARGINAL, PerplexityRow
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.panels import CEILING, place_legend
 from gardenpath.eval.report.order import in_order
@@ -86,7 +86,7 @@ def sentence_lengths(lengths: Mapping[str, Mapping[int, int]]) -> Figure:
     return figure
 
 
-def excess(rows: Sequence[Row]) -> Figure:
+def excess(rows: Sequence[PerplexityRow]) -> Figure:
     """Bits per word above the exact grammar, a panel per toy corpus, seeds averaged."""
     known = [row for row in rows if row.excess_bits_per_word is not None and row.model != EXACT]
     corpora = list(dict.fromkeys(row.corpus for row in known))

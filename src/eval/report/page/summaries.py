@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import EXACT, JOINT, Row
+from gardenpath.eval.perplexity.comparison import EXACT, JOINT, PerplexityRow
 from gardenpath.eval.report.figures.style import readable
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.page.html_tables import ReportTable
@@ -101,7 +101,7 @@ def perplexity_table(study: Study) -> ReportTable:
     )
 
 
-def _perplexity_note(rows: Sequence[Row]) -> str:
+def _perplexity_note(rows: Sequence[PerplexityRow]) -> str:
     note = "Per word, the end of each sentence counting as one word unless it says otherwise."
     if any(row.model.endswith(JOINT) for row in rows):
         note += " Joint is of words together with their gold trees, marginal of words alone."
