@@ -24,7 +24,6 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from gardenpath.errors import RunError
-from gardenpath.store.files import write_json
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +81,7 @@ def locked(path: Path, *, what: str, remedy: str = _REMEDY, wait: float = 0.0) -
         ) from error
     try:
         with contextlib.suppress(OSError):  # the record only serves messages
-            write_json(owner_path(path), asdict(_myself()))
+            owner_path(path).write_text(json.dumps(asdict(_myself())), encoding="utf-8")
         yield
     finally:
         owner_path(path).unlink(missing_ok=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from gardenpath.errors import RunError
 from gardenpath.store.files import swap_folder
-from gardenpath.store.keys import Json, fingerprint
+from gardenpath.store.keys import fingerprint
 from gardenpath.store.locks import locked
 from gardenpath.store.manifest import (
     Manifest,
@@ -47,12 +48,12 @@ _OLD_NAMES = {
 
 @contextmanager
 def results_folder(
-    path: Path, *, about: Mapping[str, Json], wait: float = _PATIENCE
+    path: Path, *, about: Mapping[str, Any], wait: float = _PATIENCE
 ) -> Iterator[Path]:
     """Yield a new folder to write results to; it replaces ``path`` when the block ends.
 
-    ``about`` says how the results were made (command, settings, runs with their fingerprints); it
-    goes into ``manifest.json`` with the versions of the software and the checksums of all files.
+    ``about`` says how the results were made (command, settings, runs with their fingerprints) in
+    what JSON can express; as it is at the end of the block, it goes into ``manifest.json`` with the versions of the software and the checksums of all files.
     If the block fails, the results before it stay. A folder that holds anything else than results
     is refused before the block runs, and so is one that another process is writing to for more
     than ``wait`` seconds.

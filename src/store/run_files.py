@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import os
 from pathlib import Path
 
@@ -80,8 +81,8 @@ def remove_run_files(folder: Path) -> None:
 def _remove_wandb(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir():
         return
-    for pattern in _WANDB_NAMES:
-        for path in folder.glob(pattern):
+    for path in sorted(folder.iterdir()):
+        if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in _WANDB_NAMES):
             remove_tree(path)
 
 

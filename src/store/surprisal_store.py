@@ -218,6 +218,8 @@ class SurprisalStore:
         """Turn errors of SQLite into messages that name the file and the remedy."""
         try:
             yield
+        except UnicodeDecodeError as error:  # names in the file that are not text any more
+            raise self._damaged(str(error)) from error
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code not in _OUTSIDE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections.abc import Iterable, Iterator
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
@@ -20,7 +21,7 @@ from gardenpath.data.trees.actions import Kind, kind_of, top_down
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import Open, Tree
 from gardenpath.data.words.subwords import SubwordSettings
-from gardenpath.errors import ConfigError, GardenpathError, MissingCorpusError
+from gardenpath.errors import ConfigError, GardenpathError, MissingCorpusError, RunError
 
 PIECES = SubwordSettings(algorithm="bpe", pieces=90)
 
@@ -54,7 +55,8 @@ def toy(**settings: Any) -> Preparation:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    """What a folder holds, locks aside."""
+    return sorted(path.name for path in folder.iterdir() if path.name != ".locks")
 
 
 # ---- Content, against an encoding of one sentence after the other
@@ -198,6 +200,21 @@ def test_key_follows_the_kind_of_reader(tmp_path: Path) -> None:
     assert text.key() != before
 
 
+def test_damage_is_named(tmp_path: Path) -> None:
+    folder = toy().prepare(tmp_path).folder
+    path = folder / "train" / "tokens.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(bytes(content))
+    toy().prepare(tmp_path)
+    with pytest.raises(RunError, match=r"tokens\.npy: is damaged") as caught:
+        toy().prepare(tmp_path, verify=True)
+    assert f"delete {folder}" in str(caught.value)
+    path.write_bytes(bytes(content[:-1]))
+    with pytest.raises(RunError, match=r"tokens\.npy: is damaged"):
+        toy().prepare(tmp_path)
+
+
 # ---- Failures
 
 
@@ -236,16 +253,18 @@ def test_failing_build_leaves_nothing(tmp_path: Path) -> None:
 # ---- Two processes at once
 
 
-def prepare_together(cache: Path, barrier: Barrier, results: Queue[tuple[str, str]]) -> None:
-    """Begin only when all have found the cache empty."""
+def prepare_together(cache: Path, barrier: Barrier, results: Queue[tuple[str, str, bool]]) -> None:
+    """Begin together; tell what was found, and whether it was built here."""
+    built = []
 
-    def wait(sentences: Iterable[Sentence], title: str) -> Iterable[Sentence]:
-        if title == "train":
-            barrier.wait(timeout=60)
+    def count(sentences: Iterable[Sentence], title: str) -> Iterable[Sentence]:
+        built.append(title)
+        time.sleep(0.2)  # so that the other one comes while this one builds
         return sentences
 
-    corpus = toy().prepare(cache, progress=wait)
-    results.put((str(corpus.folder), corpus.vocabulary.content_hash))
+    barrier.wait(timeout=60)
+    corpus = toy().prepare(cache, progress=count)
+    results.put((str(corpus.folder), corpus.vocabulary.content_hash, bool(built)))
 
 
 def test_two_processes_at_once(tmp_path: Path) -> None:
@@ -261,7 +280,8 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
     for process in processes:
         process.join(timeout=60)
     assert [process.exitcode for process in processes] == [0, 0]
-    assert one == other
+    assert one[:2] == other[:2]
+    assert {one[2], other[2]} == {True, False}, "one builds, and the other waits for it"
     assert names(cache) == [toy().key()], "no temporary folders are left"
     alone = toy().prepare(tmp_path / "alone")
     assert alone.vocabulary.content_hash == one[1]

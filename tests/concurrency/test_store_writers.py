@@ -1,0 +1,124 @@
+"""Several writers of one file of surprisals lose nothing, also when some of them are killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import sqlite3
+import time
+from contextlib import closing
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+from gardenpath.store.surprisal_store import Stored, SurprisalStore, Words
+
+SPAWN = multiprocessing.get_context("spawn")
+CHUNKS, PER_CHUNK = 30, 20
+
+
+def sentence(writer: int, chunk: int, number: int) -> Words:
+    """Every third sentence is one that all writers have."""
+    owner = "all" if number % 3 == 0 else f"writer{writer}"
+    return (owner, f"chunk {chunk}", str(number))
+
+
+def scores(words: Words) -> Stored:
+    return Stored([-float(len(word)) / 3 for word in words] + [-0.1])
+
+
+def chunk_of(writer: int, chunk: int) -> dict[Words, Stored]:
+    found = [sentence(writer, chunk, number) for number in range(PER_CHUNK)]
+    return {words: scores(words) for words in found}
+
+
+def write(path: Path, writer: int, barrier: Barrier, pause: float = 0.0) -> None:
+    store = SurprisalStore(path)
+    barrier.wait(timeout=60)
+    for chunk in range(CHUNKS):
+        store.put("model", chunk_of(writer, chunk))
+        time.sleep(pause)
+
+
+def started(path: Path, count: int, pause: float = 0.0) -> list[BaseProcess]:
+    """Writers that begin at the same moment."""
+    barrier = SPAWN.Barrier(count + 1)
+    processes: list[BaseProcess] = [
+        SPAWN.Process(target=write, args=(path, writer, barrier, pause)) for writer in range(count)
+    ]
+    for process in processes:
+        process.start()
+    barrier.wait(timeout=60)
+    return processes
+
+
+def require_sound(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+
+
+def test_writers_lose_nothing(tmp_path: Path) -> None:
+    """Four begin together, on a file that is not there yet."""
+    path = tmp_path / "s.sqlite"
+    processes = started(path, 4)
+    for process in processes:
+        process.join(timeout=120)
+    assert [process.exitcode for process in processes] == [0] * 4
+    expected = {
+        words: stored
+        for writer in range(4)
+        for chunk in range(CHUNKS)
+        for words, stored in chunk_of(writer, chunk).items()
+    }
+    assert SurprisalStore(path).get("model", expected) == expected
+    require_sound(path)
+
+
+def test_writers_that_are_killed_harm_no_others(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    generator = random.Random(7)
+    processes = started(path, 4, pause=0.01)
+    for process in processes[:2]:
+        time.sleep(generator.uniform(0.02, 0.2))
+        process.kill()
+    for process in processes:
+        process.join(timeout=120)
+    assert [process.exitcode for process in processes] == [-9, -9, 0, 0]
+    store = SurprisalStore(path)
+    for writer in range(4):
+        for chunk in range(CHUNKS):
+            own = {w: s for w, s in chunk_of(writer, chunk).items() if w[0] != "all"}
+            found = store.get("model", own)
+            assert found in ({}, own) if writer < 2 else found == own, "a chunk is put as a whole"
+    require_sound(path)
+
+
+def write_parses(path: Path, writer: int, barrier: Barrier) -> None:
+    """The same sentences, from every second writer with parses."""
+    store = SurprisalStore(path)
+    barrier.wait(timeout=60)
+    for chunk in range(CHUNKS):
+        found = chunk_of(0, chunk)
+        if writer % 2:
+            found = {
+                words: Stored(stored.log_probs, parses=[[(1.0, word)] for word in words])
+                for words, stored in found.items()
+            }
+        store.put("model", found)
+
+
+def test_parses_survive_writers_without_parses(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    barrier = SPAWN.Barrier(4)
+    processes = [
+        SPAWN.Process(target=write_parses, args=(path, writer, barrier)) for writer in range(4)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=120)
+    assert [process.exitcode for process in processes] == [0] * 4
+    sentences = [words for chunk in range(CHUNKS) for words in chunk_of(0, chunk)]
+    found = SurprisalStore(path).get("model", sentences)
+    assert len(found) == len(sentences)
+    assert all(stored.parses is not None for stored in found.values())

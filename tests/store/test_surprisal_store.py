@@ -1,0 +1,284 @@
+"""Surprisals on disk: what was put comes back, and damage never becomes a number."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gardenpath.errors import InputError
+from gardenpath.store import surprisal_store
+from gardenpath.store.surprisal_store import STORE_VERSION, Stored, SurprisalStore, Words
+
+SENTENCE = ("the", "cat", "sat")
+SCORES = Stored([-1.5, -0.25, -3.125, -0.0])
+PARSES = Stored(
+    SCORES.log_probs, parses=[[(0.75, "(S (NP the"), (0.25, "(X the")], [(1.0, "x")], []]
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SurprisalStore:
+    return SurprisalStore(tmp_path / "cache" / "surprisals.sqlite")
+
+
+def execute(store: SurprisalStore, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        connection.execute(statement, values)
+
+
+# ---- What was put comes back
+
+
+def test_nothing_is_stored_at_first(store: SurprisalStore) -> None:
+    assert store.get("model", [SENTENCE]) == {}
+    assert not store.path.parent.exists(), "asking writes nothing"
+    store.put("model", {})
+    assert not store.path.exists()
+
+
+def test_scores_come_back(store: SurprisalStore) -> None:
+    store.put("model", {SENTENCE: SCORES})
+    assert store.get("model", [list(SENTENCE), ("another",)]) == {SENTENCE: SCORES}
+    assert store.get("another model", [SENTENCE]) == {}
+    assert SurprisalStore(store.path).get("model", [SENTENCE]) == {SENTENCE: SCORES}
+
+
+def test_failures_and_parses_come_back(store: SurprisalStore) -> None:
+    failed = Stored([-1.0, math.nan, -math.inf], remedy="widen the beam: 猫")
+    store.put("model", {("a", "b"): failed, SENTENCE: PARSES})
+    found = store.get("model", [("a", "b"), SENTENCE])
+    assert found[SENTENCE] == PARSES
+    assert found["a", "b"].remedy == failed.remedy
+    assert found["a", "b"].log_probs[0] == -1.0
+    assert math.isnan(found["a", "b"].log_probs[1])
+    assert found["a", "b"].log_probs[2] == -math.inf
+    assert found["a", "b"].parses is None
+
+
+words = st.lists(st.text(), max_size=6).map(tuple)
+
+
+@settings(max_examples=20)
+@given(st.dictionaries(words, st.floats(allow_nan=False), max_size=8), st.text())
+def test_all_words_and_numbers_come_back(
+    tmp_path_factory: pytest.TempPathFactory, content: dict[Words, float], key: str
+) -> None:
+    """Words may hold blanks, quotes, line ends and what is not valid Unicode."""
+    store = SurprisalStore(tmp_path_factory.mktemp("store") / "s?#% .sqlite")
+    scored = {one: Stored([value] * (len(one) + 1)) for one, value in content.items()}
+    store.put(key, scored)
+    assert store.get(key, content) == scored
+
+
+def test_words_with_blanks_are_not_split(store: SurprisalStore) -> None:
+    one, other = ("New York",), ("New", "York")
+    store.put("model", {one: Stored([-1.0, -2.0]), other: Stored([-3.0, -4.0, -5.0])})
+    found = store.get("model", [one, other])
+    assert found[one].log_probs == (-1.0, -2.0) and found[other].log_probs == (-3.0, -4.0, -5.0)
+
+
+def test_strings_that_are_not_unicode(store: SurprisalStore) -> None:
+    scored: dict[Words, Stored] = {
+        ("\udc80",): Stored([-1.0, -2.0], parses=[[(1.0, "(NP \udc80")]])
+    }
+    store.put("model", scored)
+    assert store.get("model", scored) == scored
+
+
+def test_bits() -> None:
+    stored = Stored([-math.log(2), 0.0, -0.0, math.nan, -math.inf])
+    bits = stored.surprisal_bits
+    assert bits[:3] == (1.0, 0.0, 0.0)
+    assert [math.copysign(1, value) for value in bits[:3]] == [1.0, 1.0, 1.0]
+    assert math.isnan(bits[3]) and bits[4] == math.inf
+
+
+def test_scores_must_fit_the_sentence(store: SurprisalStore) -> None:
+    with pytest.raises(ValueError, match="3 log probabilities for 3 words and the end"):
+        store.put("model", {SENTENCE: Stored([-1.0, -2.0, -3.0])})
+    assert not store.path.exists()
+
+
+# ---- What is there stays
+
+
+def test_parses_are_added_and_never_lost(store: SurprisalStore) -> None:
+    store.put("model", {SENTENCE: SCORES})
+    store.put("model", {SENTENCE: PARSES})
+    assert store.get("model", [SENTENCE])[SENTENCE] == PARSES
+    store.put("model", {SENTENCE: SCORES})
+    assert store.get("model", [SENTENCE])[SENTENCE] == PARSES
+
+
+def test_numbers_that_others_may_have_read_do_not_change(store: SurprisalStore) -> None:
+    store.put("model", {SENTENCE: SCORES})
+    store.put("model", {SENTENCE: Stored([-9.0] * 4), ("a",): Stored([-1.0, -2.0])})
+    found = store.get("model", [SENTENCE, ("a",)])
+    assert found == {SENTENCE: SCORES, ("a",): Stored([-1.0, -2.0])}
+
+
+def test_a_batch_is_put_as_a_whole(store: SurprisalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put("model", {SENTENCE: SCORES})
+    good = surprisal_store._row("model", ("a",), Stored([-1.0, -2.0]))
+    bad = (*good[:1], None, *good[2:])
+    rows = iter([good, bad])
+    monkeypatch.setattr(surprisal_store, "_row", lambda *_: next(rows))
+    with pytest.raises(InputError):
+        store.put("model", {("a",): SCORES, ("b",): SCORES})
+    assert set(store.get("model", [SENTENCE, ("a",), ("b",)])) == {SENTENCE}
+
+
+def test_ten_thousand_sentences_take_a_moment(store: SurprisalStore) -> None:
+    scored = {
+        (*(f"word{number}-{place}" for place in range(12)), str(number)): Stored([-1.25] * 14)
+        for number in range(10_000)
+    }
+    began = time.process_time()
+    store.put("model", scored)
+    found = store.get("model", [*scored, ("another",)])
+    seconds = time.process_time() - began
+    assert found == scored
+    assert seconds < 2, "about half a second on an idle machine"
+
+
+# ---- Files
+
+
+def test_the_write_ahead_log_is_used_on_a_local_disk(store: SurprisalStore) -> None:
+    store.put("model", {SENTENCE: SCORES})
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+
+
+def test_the_rollback_journal_is_used_on_a_network(
+    store: SurprisalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(surprisal_store, "is_network", lambda _: True)
+    store.put("model", {SENTENCE: SCORES})
+    store.put("model", {("a",): Stored([-1.0, -2.0])})
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
+    assert set(store.get("model", [SENTENCE, ("a",)])) == {SENTENCE, ("a",)}
+
+
+def test_the_log_of_a_deleted_file_is_not_taken_over(store: SurprisalStore) -> None:
+    store.put("model", {SENTENCE: SCORES})
+    holder = sqlite3.connect(store.path)
+    holder.execute("SELECT * FROM surprisals").fetchall()
+    store.put("model", {("a",): Stored([-1.0, -2.0])})
+    log = store.path.with_name(f"{store.path.name}-wal")
+    content = log.read_bytes()
+    assert content
+    holder.close()
+    store.path.unlink()
+    log.write_bytes(content)
+    store.put("model", {("b",): Stored([-3.0, -4.0])})
+    assert set(store.get("model", [SENTENCE, ("a",), ("b",)])) == {("b",)}
+
+
+def test_a_newer_file_is_refused(store: SurprisalStore) -> None:
+    store.put("model", {SENTENCE: SCORES})
+    execute(store, f"PRAGMA user_version={STORE_VERSION + 1}")
+    for act in (
+        lambda: store.get("model", [SENTENCE]),
+        lambda: store.put("model", {SENTENCE: SCORES}),
+    ):
+        with pytest.raises(InputError, match="newer version of Gardenpath") as caught:
+            act()
+        assert caught.value.path == str(store.path) and "update" in caught.value.remedy
+
+
+def test_another_file_of_sqlite_is_refused(store: SurprisalStore) -> None:
+    store.path.parent.mkdir()
+    execute(store, "CREATE TABLE surprisals (a)")
+    with pytest.raises(InputError, match="is not a file of surprisals"):
+        store.put("model", {SENTENCE: SCORES})
+
+
+# ---- Damage
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database at all" * 100, b"SQLite format 3\0"])
+def test_a_file_that_is_no_store_is_named(store: SurprisalStore, content: bytes) -> None:
+    store.path.parent.mkdir()
+    store.path.write_bytes(content)
+    for act in (
+        lambda: store.get("model", [SENTENCE]),
+        lambda: store.put("model", {SENTENCE: SCORES}),
+    ):
+        with pytest.raises(InputError, match=r"delete surprisals\.sqlite") as caught:
+            act()
+        assert caught.value.path == str(store.path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "log_probs = x'000000000000f0bf000000000000f0bf000000000000f0bf000000000000f0bf'",
+        "log_probs = x'00'",
+        "log_probs = 'text'",
+        "log_probs = 3",
+        "remedy = 'none'",
+        "parses = '[]'",
+        "checksum = ''",
+        "checksum = x'00'",
+        "model_key = 'another'",
+        "sentence = '[\"another\"]'",
+    ],
+)
+def test_a_damaged_row_is_an_error(store: SurprisalStore, change: str) -> None:
+    store.put("model", {SENTENCE: SCORES})
+    execute(store, f"UPDATE surprisals SET {change}")
+    with pytest.raises(InputError, match="is damaged") as caught:
+        for key in ("model", "another"):
+            store.get(key, [SENTENCE, ("another",)])
+    assert caught.value.path == str(store.path) and "delete" in caught.value.remedy
+
+
+def test_no_flipped_bit_becomes_another_number(store: SurprisalStore) -> None:
+    """All bytes of a small file, one after the other: an error, nothing, or the truth."""
+    scored = {
+        SENTENCE: PARSES, ("猫",): Stored([-1.0, -2.0], remedy="x"), ("a", "b"): Stored([-1.0] * 3)
+    }  # fmt: skip
+    store.put("model", scored)
+    execute(store, "PRAGMA journal_mode=DELETE")
+    good = store.path.read_bytes()
+    outcomes = set()
+    for place in [*range(0, 120, 7), *(n for n in range(100, len(good)) if good[n])]:
+        content = bytearray(good)
+        content[place] ^= 1 << place % 8
+        store.path.write_bytes(bytes(content))
+        try:
+            found = store.get("model", scored)
+        except InputError:
+            outcomes.add("error")
+        else:
+            assert found.items() <= scored.items(), place
+            outcomes.add("truth" if found == scored else "nothing")
+    assert outcomes == {"error", "truth", "nothing"}
+
+
+def test_a_folder_in_the_way_is_named(store: SurprisalStore) -> None:
+    store.path.mkdir(parents=True)
+    with pytest.raises(InputError, match="cannot be used: unable to open") as caught:
+        store.put("model", {SENTENCE: SCORES})
+    assert "paths.surprisals=" in caught.value.remedy
+
+
+def test_a_file_that_is_locked_for_long_is_named(
+    store: SurprisalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("model", {SENTENCE: SCORES})
+    monkeypatch.setattr(surprisal_store, "_PATIENCE", 0.05)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(InputError, match="cannot be used: database is locked"):
+            store.put("model", {("a",): Stored([-1.0, -2.0])})
+        assert store.get("model", [SENTENCE]) == {SENTENCE: SCORES}, "readers do not wait"
