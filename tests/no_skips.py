@@ -17,6 +17,7 @@ NO_SKIPS = "GARDENPATH_NO_SKIPS"
 
 # The reasons for which tests are skipped. Every skip in the tests uses one of these.
 NEEDS_BROWSER = "needs Chromium"
+NEEDS_EXCHANGE = "this system cannot exchange folders"
 NEEDS_GPU = "needs a GPU"
 NEEDS_PROC = "needs Linux's /proc"
 NEEDS_R = "needs R with lme4 and lmerTest"
