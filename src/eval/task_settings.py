@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 
 from gardenpath.eval.search.search_settings import Particle, WordSync
-from gardenpath.eval.suites.library.catalogue import Form
+from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.settings.bounds import NonNegativeInt, PositiveInt, Seed
 from gardenpath.settings.check import check_arguments, nearest, type_problem
@@ -34,7 +34,7 @@ _OF_TASKS: Mapping[str, Any] = {
     "convergence": bool,
     "words": Sequence[str],
     "examples": bool,
-    "export": Form | None,
+    "export": ExportFormat | None,
 }
 _OF_SUITES: Mapping[str, Any] = {
     "suites": Sequence[str],

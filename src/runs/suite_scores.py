@@ -39,6 +39,7 @@ from gardenpath.runs.run import content_hash, language_of, make_scorer, name_of
 from gardenpath.runs.split_scores import is_structured
 from gardenpath.settings.compose import make_reader
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.tables import SENTENCES
 
 Settings = Mapping[str, Any]
 BITS_PER_NAT = 1 / math.log(2)
@@ -236,7 +237,7 @@ def tables(suites: Sequence[Suite], runs: Sequence[ScoredRun], settings: Setting
         items=items_frame(outcomes),
         effects=effects_frame(effects),
         surprisals=pd.concat(surprisals, ignore_index=True),
-        sentences=pd.DataFrame(measured),
+        sentences=SENTENCES.frame(measured),
         parses=_parse_table(suites, runs),
         notes=_failure_notes(suites, runs),
     )

@@ -8,11 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from gardenpath.console import console, show_progress
+from gardenpath.console import console, say, show_progress
 from gardenpath.data.sentence import SPLITS
-from gardenpath.errors import InputError
-from gardenpath.eval.perplexity.comparison import as_csv
-from gardenpath.eval.report.study import Analysis, Study
+from gardenpath.eval.perplexity.comparison import perplexity_frame
+from gardenpath.eval.report.study import Shown, Study
 from gardenpath.eval.report.write import write_report
 from gardenpath.eval.statistics.corpora.corpus_statistics import (
     CorpusStatistics,
@@ -32,14 +31,22 @@ from gardenpath.eval.statistics.inference.correlation import (
     frequency_correlations,
     licensing_by_frequency,
 )
-from gardenpath.eval.suites.scoring.results import EFFECT_COLUMNS, write_table
 from gardenpath.places import CONFIG_DIR
 from gardenpath.runs.run import finished_runs
 from gardenpath.settings.compose import make_preparation, make_reader
-from gardenpath.store.files import write_text
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.tasks.perplexity import rows_of
-from gardenpath.tasks.saying import say
+from gardenpath.store.tables import (
+    CONSTRUCTIONS,
+    CORPUS_STATISTICS,
+    CORRELATIONS,
+    EFFECTS,
+    LENGTHS,
+    LICENSING_BY_FREQUENCY,
+    PERPLEXITY,
+    read_table,
+    write_table,
+)
+from gardenpath.tasks.perplexity import perplexity_rows
 
 Settings = Mapping[str, Any]
 
@@ -52,12 +59,12 @@ def run(settings: Settings) -> None:
     corpora = {run.config()["data"]["name"]: run.config()["data"] for run in runs}
     statistics = [one for data in corpora.values() for one in _splits(data, settings)]
     console.print(statistics_table(statistics))
-    write_table(folder / "statistics.csv", statistics_frame(statistics))
-    write_table(folder / "lengths.csv", lengths_frame(statistics))
+    write_table(folder / CORPUS_STATISTICS.file, statistics_frame(statistics))
+    write_table(folder / LENGTHS.file, lengths_frame(statistics))
     constructions = load_constructions(CONFIG_DIR / "patterns" / "english.yaml")
     counts = [one for data in corpora.values() for one in _counted(data, constructions)]
     if counts:
-        write_table(folder / "constructions.csv", counts_table(counts))
+        write_table(folder / CONSTRUCTIONS.file, counts_table(counts))
     analyses = [] if effects is None else _correlated(folder, effects, counts, constructions)
     _report(folder, runs, statistics, analyses, settings)
 
@@ -89,18 +96,7 @@ def _counted(data: Settings, constructions: Sequence[Construction]) -> list[Cons
 def _effects(settings: Settings) -> pd.DataFrame | None:
     """The effects of an evaluation, where they are given."""
     path = settings["task"]["effects"]
-    if path is None:
-        return None
-    remedy = "'evaluate.py suite=filler_gap' writes one"
-    try:
-        effects = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"is not a table of effects: {error}", path=path, remedy=remedy) from error
-    if missing := [name for name in EFFECT_COLUMNS if name not in effects.columns]:
-        raise InputError(
-            f"is not a table of effects: no column {', '.join(missing)}", path=path, remedy=remedy
-        )
-    return effects
+    return None if path is None else read_table(Path(path), EFFECTS)
 
 
 def _correlated(
@@ -108,16 +104,16 @@ def _correlated(
     effects: pd.DataFrame,
     counts: Sequence[ConstructionCount],
     constructions: Sequence[Construction],
-) -> list[Analysis]:
+) -> list[Shown]:
     """Licensing beside frequency."""
     table = licensing_by_frequency(effects, counts, constructions)
     found, sentences, skipped = frequency_correlations(table)
-    write_table(folder / "licensing_by_frequency.csv", table)
-    write_table(folder / "correlations.csv", found)
+    write_table(folder / LICENSING_BY_FREQUENCY.file, table)
+    write_table(folder / CORRELATIONS.file, found)
     for sentence in sentences:
         say(sentence)
     return [
-        Analysis(
+        Shown(
             title="Does licensing go with frequency?", sentences=sentences, skipped=skipped,
             tables={"estimates": found, "licensing by frequency": table},
         )
@@ -128,11 +124,11 @@ def _report(
     folder: Path,
     runs: Sequence[RunFolder],
     statistics: Sequence[CorpusStatistics],
-    analyses: Sequence[Analysis],
+    analyses: Sequence[Shown],
     settings: Settings,
 ) -> None:
-    rows = rows_of(runs, settings)
-    write_text(folder / "perplexity.csv", as_csv(rows))
+    rows = perplexity_rows(runs, settings)
+    write_table(folder / PERPLEXITY.file, perplexity_frame(rows))
     study = Study(
         title="Corpora",
         facts={"corpora": ", ".join(dict.fromkeys(one.corpus for one in statistics))},

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gardenpath.console import console, track_runs
-from gardenpath.eval.suites.library.catalogue import export, rows, table
+from gardenpath.eval.suites.library.catalogue import export, suite_entries, suite_table
 from gardenpath.eval.suites.library.collection import load_suites, suite_names
 
 
@@ -15,7 +15,7 @@ def run(settings: Mapping[str, Any]) -> None:
     """List suites, with an example of each, and export them where that is asked for."""
     chosen = settings["suite"]["suites"] if settings["suite"] else suite_names()
     suites = load_suites(chosen)
-    console.print(table(rows(suites), examples=settings["task"]["examples"]))
+    console.print(suite_table(suite_entries(suites), examples=settings["task"]["examples"]))
     if form := settings["task"]["export"]:
         folder = Path(settings["output"]) / "suites"
         for suite in track_runs(suites, "exporting"):

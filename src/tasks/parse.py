@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.table import Table
 
 from gardenpath.console import console, words_progress
@@ -27,13 +26,13 @@ from gardenpath.eval.parsing.diagnostics import (
 from gardenpath.eval.parsing.parses import k_best, starts_of
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
-from gardenpath.eval.suites.scoring.results import write_table
 from gardenpath.eval.surprisal.inputs import GivenText, InputSentence, read_given
 from gardenpath.runs.run import finished_runs, make_scorer, name_of
 from gardenpath.runs.split_scores import is_structured
 from gardenpath.settings.compose import make_preparation, make_search
 from gardenpath.store.files import write_text
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.tables import BRACKETING, write_table
 
 Settings = Mapping[str, Any]
 Words = tuple[str, ...]
@@ -58,7 +57,7 @@ def run(settings: Settings) -> None:
         rows.append(row)
         table.add_row(*[_cell(value) for value in row.values()])
     console.print(table)
-    write_table(folder / "f1.csv", pd.DataFrame(rows))
+    write_table(folder / BRACKETING.file, BRACKETING.frame(rows))
     console.print(f"Trees: {folder}")
 
 
@@ -105,7 +104,7 @@ def _parsed(
     write_text(place.with_name(f"{place.name}.trees"), _as_text(parses))
     mass = best_parse_mass(results, split, sentences)
     path = place.with_name(f"{place.name}_best_parse.csv")
-    write_table(path, pd.DataFrame([asdict(row) for row in mass]))
+    write_table(path, [asdict(row) for row in mass])
     if settings["task"]["convergence"]:
         _show_convergence(run, sentences, settings)
     score = _score(gold, [best[0][1] if best else None for best in parses], run, settings)

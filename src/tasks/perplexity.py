@@ -14,15 +14,22 @@ from gardenpath.console import console, show_progress, track_runs, words_progres
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.preparation import PreparedCorpus
 from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.eval.perplexity.comparison import JOINT, MARGINAL, Row, as_csv, as_table, compare
+from gardenpath.eval.perplexity.comparison import (
+    JOINT,
+    MARGINAL,
+    PerplexityRow,
+    as_table,
+    compare,
+    perplexity_frame,
+)
 from gardenpath.eval.perplexity.measure import Floats, Perplexity, measure
 from gardenpath.models.scores import Totals
 from gardenpath.runs.run import finished_runs
 from gardenpath.runs.split_scores import is_structured, joint_with_gold_trees
 from gardenpath.runs.suite_scores import BITS_PER_NAT, ScoredRun, score_run
 from gardenpath.settings.compose import make_preparation, make_reader
-from gardenpath.store.files import write_text
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.tables import PERPLEXITY, write_table
 
 Settings = Mapping[str, Any]
 Words = tuple[str, ...]
@@ -36,13 +43,13 @@ _CAPTIONS = {
 
 def run(settings: Settings) -> None:
     """Perplexity of every run on a split of its own corpus, as a table and a CSV file."""
-    rows = rows_of(finished_runs(settings), settings)
-    path = Path(settings["output"]) / "perplexity.csv"
-    write_text(path, as_csv(rows))
+    rows = perplexity_rows(finished_runs(settings), settings)
+    path = Path(settings["output"]) / PERPLEXITY.file
+    write_table(path, perplexity_frame(rows))
     console.print(f"Written to {path}")
 
 
-def rows_of(runs: Sequence[RunFolder], settings: Settings) -> list[Row]:
+def perplexity_rows(runs: Sequence[RunFolder], settings: Settings) -> list[PerplexityRow]:
     """The table of all corpora; each is printed as it is done."""
     by_corpus = itertools.groupby(
         sorted(runs, key=lambda run: str(run.config()["data"])),
@@ -60,7 +67,7 @@ def rows_of(runs: Sequence[RunFolder], settings: Settings) -> list[Row]:
 
 def _of_corpus(
     data: Settings, runs: Sequence[RunFolder], settings: Settings
-) -> tuple[list[Row], str]:
+) -> tuple[list[PerplexityRow], str]:
     preparation = make_preparation(data)
     corpus = preparation.prepare(Path(settings["paths"]["cache"]), progress=show_progress)
     sentences = [s.words for s in preparation.sentences(settings["task"]["split"])]

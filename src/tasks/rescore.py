@@ -14,22 +14,16 @@ from gardenpath.eval.published.rescoring import (
     rescore_reflexives,
     rescore_suites,
 )
-from gardenpath.eval.report.order import in_order
-from gardenpath.eval.report.study import Study
-from gardenpath.eval.report.study_builder import (
-    CHANCE,
-    PACKAGES,
-    as_shown,
-    heading,
-    listed,
-    modifier_orders,
-    write_analyses,
-)
+from gardenpath.eval.report.order import models_in_order
+from gardenpath.eval.report.shown_analyses import as_shown, run_analyses, write_analyses
+from gardenpath.eval.report.study import Shown, Study
+from gardenpath.eval.report.study_builder import REPORT_PACKAGES
 from gardenpath.eval.report.write import write_report
-from gardenpath.eval.statistics.questions.analysis import AnalysisResult
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.store.versions import versions
+from gardenpath.tasks.printing import print_analyses
 from gardenpath.tasks.publish import publish
+from gardenpath.text import enumeration, heading, plural
 
 Settings = Mapping[str, Any]
 
@@ -43,38 +37,40 @@ def run(settings: Settings) -> None:
     results.write(folder)
     console.print(f"Tables: {folder}")
     if settings["task"]["report"]:
-        analyses = write_analyses(folder / "statistics", results.items, None)
+        found = run_analyses(results.items)
+        write_analyses(folder / "statistics", found)
+        analyses = [as_shown(result) for result in found]
+        print_analyses(analyses)
         console.print(f"Report: {write_report(_study(results, analyses, settings), folder)}")
     publish(folder, settings)
 
 
-def _study(results: Rescored, analyses: Sequence[AnalysisResult], settings: Settings) -> Study:
+def _study(results: Rescored, analyses: Sequence[Shown], settings: Settings) -> Study:
     """What the report shows."""
     items = results.items
-    models, orders = in_order(items["model"]), modifier_orders()
+    models = models_in_order(items["model"])
     counted = items.drop_duplicates(["suite", "item"])
     name, whose = (
         heading(settings["suite"]["name"]),
         "published" if settings["materials"] else "given",
     )
     return Study(
-        title=f"{name}: {whose} surprisals of {len(models)} model{'s' * (len(models) != 1)}",
+        title=f"{name}: {whose} surprisals of {plural(len(models), 'model')}",
         facts={
             "surprisals": str(settings["surprisals"]),
             "materials": str(settings["materials"] or "suites of Gardenpath"),
-            "models": listed(models),
-            "seeds": listed(sorted(items["seed"].dropna().unique())),
+            "models": enumeration(models),
+            "seeds": enumeration(sorted(items["seed"].dropna().unique())),
             "suites": f"{counted['suite'].nunique()} with {len(counted)} items",
-            "versions": versions(*PACKAGES),
+            "versions": versions(*REPORT_PACKAGES),
         },
         notes=results.notes,
         items=items,
         summary=results.summary,
         surprisals=results.surprisals,
         critical=results.critical,
-        analyses=[as_shown(result, orders) for result in analyses],
-        chance=CHANCE,
-        modifier_orders=orders,
+        analyses=analyses,
+        chance=results.chance,
     )
 
 

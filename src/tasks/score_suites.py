@@ -8,23 +8,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from gardenpath.console import console, track_runs, words_progress
-from gardenpath.eval.perplexity.comparison import Row
-from gardenpath.eval.report.study_builder import build_study, write_analyses
+from gardenpath.eval.perplexity.comparison import PerplexityRow
+from gardenpath.eval.report.shown_analyses import as_shown, run_analyses, write_analyses
+from gardenpath.eval.report.study import Curve
+from gardenpath.eval.report.study_builder import MODEL_PACKAGES, REPORT_PACKAGES, build_study
 from gardenpath.eval.report.write import write_report
+from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.eval.suites.library.lint import lint_against
-from gardenpath.eval.suites.scoring.results import (
-    EFFECTS_FILE,
-    SURPRISALS_FILE,
-    Results,
-    write_table,
-)
+from gardenpath.eval.suites.scoring.results import Results
 from gardenpath.eval.surprisal_cache import Words
-from gardenpath.runs.run import finished_runs, language_of
+from gardenpath.runs.run import finished_runs, language_of, name_of
+from gardenpath.runs.split_scores import is_structured
 from gardenpath.runs.suite_scores import (
     ScoredRun,
     Scores,
@@ -36,7 +33,10 @@ from gardenpath.runs.suite_scores import (
     tables,
 )
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.tasks.perplexity import rows_of
+from gardenpath.store.tables import EFFECTS, SENTENCES, SURPRISALS, WORD_PAIRS, write_table
+from gardenpath.store.versions import versions
+from gardenpath.tasks.perplexity import perplexity_rows
+from gardenpath.tasks.printing import print_analyses
 from gardenpath.tasks.publish import publish
 
 Settings = Mapping[str, Any]
@@ -55,9 +55,9 @@ def run(settings: Settings) -> None:
         console.print(table)
     _print_unknown(results)
     results.write(folder)
-    write_table(folder / EFFECTS_FILE, scores.effects)
-    write_table(folder / SURPRISALS_FILE, scores.surprisals)
-    write_table(folder / "sentences.csv", scores.sentences)
+    write_table(folder / EFFECTS.file, scores.effects)
+    write_table(folder / SURPRISALS.file, scores.surprisals)
+    write_table(folder / SENTENCES.file, scores.sentences)
     _write_words(folder, suites, runs)
     console.print(f"Tables: {folder}")
     perplexity = _perplexity(runs, settings)
@@ -111,15 +111,15 @@ def _write_words(folder: Path, suites: Sequence[Suite], runs: Sequence[RunFolder
         for suite in (s for s in suites if s.language == vocabulary.language):
             checked = lint_against(suite, vocabulary.knows, counts.__getitem__)
             rows += [{"corpus": corpus, "suite": suite.name, **asdict(p)} for p in checked.pairs]
-    write_table(folder / "word_pairs.csv", pd.DataFrame(rows))
+    write_table(folder / WORD_PAIRS.file, WORD_PAIRS.frame(rows))
 
 
-def _perplexity(runs: Sequence[RunFolder], settings: Settings) -> list[Row]:
+def _perplexity(runs: Sequence[RunFolder], settings: Settings) -> list[PerplexityRow]:
     task = settings["task"]
     if not task["perplexity"]:
         return []
     limited = {**task, "marginal_sentences": task["perplexity_sentences"]}
-    return rows_of(runs, {**settings, "task": limited})
+    return perplexity_rows(runs, {**settings, "task": limited})
 
 
 def _report(
@@ -128,13 +128,19 @@ def _report(
     runs: Sequence[RunFolder],
     scores: Scores,
     results: Results,
-    perplexity: Sequence[Row],
+    perplexity: Sequence[PerplexityRow],
     settings: Settings,
 ) -> None:
-    analyses = write_analyses(folder / "statistics", scores.items, scores.effects)
+    analyses = run_analyses(scores.items, scores.effects)
+    write_analyses(folder / "statistics", analyses)
+    print_analyses(as_shown(result) for result in analyses)
+    is_searched = any(is_structured(run) for run in runs)
+    curves = [Curve.read(run.metrics_path, name_of(run)) for run in runs]
     study = build_study(
-        title=settings["suite"]["name"], suites=suites, runs=runs, scores=scores,
-        results=results, analyses=analyses, settings=settings,
-        perplexity=perplexity,
+        title=settings["suite"]["name"], suites=suites, names=[name_of(run) for run in runs],
+        results=results, surprisals=scores.surprisals, analyses=analyses, parses=scores.parses,
+        versions=versions(*REPORT_PACKAGES, *MODEL_PACKAGES),
+        search=search_in_words(settings["search"]) if is_searched else None,
+        curves=[curve for curve in curves if curve is not None], perplexity=perplexity,
     )  # fmt: skip
     console.print(f"Report: {write_report(study, folder)}")

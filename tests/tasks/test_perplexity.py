@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.eval.perplexity.comparison import EXACT, Row
+from gardenpath.eval.perplexity.comparison import EXACT, PerplexityRow
 from gardenpath.models.scores import Totals
 from gardenpath.tasks import perplexity
-from gardenpath.tasks.perplexity import as_perplexity, rows_of
+from gardenpath.tasks.perplexity import as_perplexity, perplexity_rows
 from tests.tasks.toy_runs import TEST_SENTENCES, run_of, settings
 
 
 @pytest.fixture(scope="module")
-def rows(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
+def rows(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, PerplexityRow]:
     output = tmp_path_factory.mktemp("perplexity")
     chosen = settings(folder, output, "task=perplexity")
     runs = [run_of(folder, model) for model in ("ngram", "rnng", "plm")]
-    return {row.model: row for row in rows_of(runs, chosen)}
+    return {row.model: row for row in perplexity_rows(runs, chosen)}
 
 
-def test_models_of_trees_have_two_rows(rows: dict[str, Row]) -> None:
+def test_models_of_trees_have_two_rows(rows: dict[str, PerplexityRow]) -> None:
     assert set(rows) == {
         "ngram", "rnng (joint)", "rnng (marginal)", "plm (joint)", "plm (marginal)", EXACT,
     }  # fmt: skip
@@ -33,14 +33,16 @@ def test_models_of_trees_have_two_rows(rows: dict[str, Row]) -> None:
 
 
 @pytest.mark.parametrize("model", ["rnng", "plm"])
-def test_words_alone_are_more_probable_than_with_one_tree(rows: dict[str, Row], model: str) -> None:
+def test_words_alone_are_more_probable_than_with_one_tree(
+    rows: dict[str, PerplexityRow], model: str
+) -> None:
     joint, marginal = rows[f"{model} (joint)"], rows[f"{model} (marginal)"]
     assert marginal.perplexity < joint.perplexity
     assert marginal.bits_per_sentence < joint.bits_per_sentence
     assert marginal.perplexity_without_end is not None
 
 
-def test_excess_is_over_the_exact_grammar(rows: dict[str, Row]) -> None:
+def test_excess_is_over_the_exact_grammar(rows: dict[str, PerplexityRow]) -> None:
     exact = rows[EXACT]
     assert exact.excess_bits_per_word == 0.0 and exact.seed is None
     for name, row in rows.items():
@@ -49,7 +51,7 @@ def test_excess_is_over_the_exact_grammar(rows: dict[str, Row]) -> None:
         assert name == EXACT or difference > 0
 
 
-def test_rows_are_in_order_and_the_exact_grammar_is_last(rows: dict[str, Row]) -> None:
+def test_rows_are_in_order_and_the_exact_grammar_is_last(rows: dict[str, PerplexityRow]) -> None:
     assert list(rows)[-1] == EXACT
     perplexities = [row.perplexity for row in rows.values()]
     assert perplexities == sorted(perplexities, reverse=True)
@@ -69,7 +71,7 @@ def test_only_some_sentences_or_none_are_searched(
     shown = capsys.readouterr().out
     assert "with their gold trees" in shown and "summed over the trees" in shown
     without = {**chosen, "task": {**chosen["task"], "marginal_sentences": 0}}
-    (joint, exact) = rows_of([run_of(folder, "rnng")], without)
+    (joint, exact) = perplexity_rows([run_of(folder, "rnng")], without)
     assert (joint.model, exact.model) == ("rnng (joint)", EXACT)
     assert "summed over the trees" not in capsys.readouterr().out
 

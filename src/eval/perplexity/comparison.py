@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from gardenpath.eval.perplexity.measure import Perplexity
+from gardenpath.store.tables import PERPLEXITY
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EXACT = "exact grammar"
 # Mark models of trees: of words with their gold trees, or summed over the trees that search finds.
@@ -27,7 +30,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PerplexityRow:
     """One model on one corpus. Excess is over the exact grammar, in bits per word."""
 
     corpus: str
@@ -45,7 +48,7 @@ def compare(
     corpus: str,
     models: Iterable[tuple[str, int | None, Perplexity]],
     exact: Mapping[int, Perplexity] | None,
-) -> list[Row]:
+) -> list[PerplexityRow]:
     """Rows of one corpus: models in the order given, the exact grammar last.
 
     ``exact`` is that of the first so many sentences, for all numbers of sentences that models were
@@ -55,7 +58,7 @@ def compare(
     if exact:
         measured.append((EXACT, None, exact[max(exact)]))
     return [
-        Row(
+        PerplexityRow(
             corpus=corpus,
             model=model,
             seed=seed,
@@ -76,17 +79,12 @@ def _excess(result: Perplexity, exact: Mapping[int, Perplexity]) -> float | None
     return None if same is None else result.bits_per_word - same.bits_per_word
 
 
-def as_csv(rows: Sequence[Row]) -> str:
-    """The rows as a table for other programs."""
-    text = io.StringIO()
-    names = [field.name for field in fields(Row)]
-    writer = csv.DictWriter(text, fieldnames=names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    return text.getvalue()
+def perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
+    """Build the table of perplexities (see ``PERPLEXITY``)."""
+    return PERPLEXITY.frame([asdict(row) for row in rows])
 
 
-def as_table(rows: Sequence[Row], *, title: str, caption: str = "") -> Table:
+def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") -> Table:
     """The rows of one corpus as a table for the terminal."""
     table = Table(title=title, caption=caption or None)
     table.add_column("model", no_wrap=True)

@@ -17,7 +17,7 @@ from gardenpath.eval.perplexity.measure import Floats, WordScorer
 from gardenpath.eval.surprisal.inputs import InputSentence
 
 Setting = str | int | float | bool | None
-OnWords = Callable[[int], None]
+_OnWords = Callable[[int], None]
 
 # What a header says about ends of sentences: they have a row of their own, or none.
 EndPolicy = Literal["row", "none"]
@@ -161,7 +161,7 @@ def score_in_chunks(
     sentences: Sequence[Sequence[str]],
     journal: Journal,
     chunk: int = 256,
-    progress: OnWords = lambda _: None,
+    progress: _OnWords = lambda _: None,
 ) -> list[Floats]:
     """Log probabilities (nats) of the words of each sentence and, last, of its end.
 

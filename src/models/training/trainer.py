@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import logging
 import os
 import time
@@ -25,8 +23,8 @@ from gardenpath.errors import RunError
 from gardenpath.models.training.data_module import CorpusDataModule
 from gardenpath.models.training.lightning_module import LanguageModelling
 from gardenpath.models.training.trainer_settings import TrainerSettings
-from gardenpath.store.files import write_text
 from gardenpath.store.run_folder import RunFolder, save_weights
+from gardenpath.store.tables import write_table
 
 log = logging.getLogger(__name__)
 
@@ -185,7 +183,7 @@ class EpochMetrics(Callback):
         }
         self._rows.append(row)
         if trainer.is_global_zero:
-            self._write()
+            write_table(self._folder.metrics_path, self._rows)
             log.info(
                 "epoch %d: train loss %.4f, validation loss %.4f (%.1f s)",
                 row["epoch"],
@@ -193,14 +191,6 @@ class EpochMetrics(Callback):
                 metrics.get("valid/loss", float("nan")),
                 row["seconds"],
             )
-
-    def _write(self) -> None:
-        names = dict.fromkeys(name for row in self._rows for name in row)
-        text = io.StringIO()
-        writer = csv.DictWriter(text, fieldnames=list(names), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self._rows)
-        write_text(self._folder.metrics_path, text.getvalue())
 
     def state_dict(self) -> dict[str, Any]:
         return {"rows": self._rows}

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.suites.scoring.aggregation import SUMMARY_KEYS
 from gardenpath.eval.suites.scoring.criteria import CRITERIA, with_criteria
 from gardenpath.eval.suites.scoring.effects import (
     LICENSING,
@@ -24,6 +23,7 @@ from gardenpath.eval.suites.scoring.effects import (
 )
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
 from gardenpath.eval.suites.scoring.results import Results, RunName, effects_frame, items_frame
+from gardenpath.store.tables import SUMMARY_KEYS
 
 ONE = RunName(run="lstm-1", model="lstm", corpus="toy", seed=1)
 TWO = RunName(run="lstm-2", model="lstm", corpus="toy", seed=2)
