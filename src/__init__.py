@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from gardenpath.errors import GardenpathError as GardenpathError
     from gardenpath.errors import InputError as InputError
     from gardenpath.errors import RunError as RunError
-    from gardenpath.eval.perplexity.measure import Scorer as Scorer
     from gardenpath.eval.search.search_settings import Particle as Particle
     from gardenpath.eval.search.search_settings import WordSync as WordSync
     from gardenpath.eval.suites.design.formula import Formula as Formula
     from gardenpath.eval.suites.design.suite import Item as Item
     from gardenpath.eval.suites.design.suite import Suite as Suite
+    from gardenpath.eval.word_scorer import Scorer as Scorer
     from gardenpath.runs.evaluation import evaluate as evaluate
     from gardenpath.runs.evaluation import read_suite as read_suite
     from gardenpath.runs.evaluation import score as score
@@ -60,7 +60,7 @@ _HOMES = {
     "DataSettings": "data.data_settings",
     "WordSync": "eval.search.search_settings",
     "Particle": "eval.search.search_settings",
-    "Scorer": "eval.perplexity.measure",
+    "Scorer": "eval.word_scorer",
     "Suite": "eval.suites.design.suite",
     "Item": "eval.suites.design.suite",
     "Formula": "eval.suites.design.formula",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,8 +24,9 @@ from rich.progress import (
 
 from gardenpath.data.sentence import Sentence
 from gardenpath.errors import GardenpathError
+from gardenpath.text import NO_BREAK, unbroken
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 console = Console()
 
@@ -37,6 +39,22 @@ def exit_on_error() -> Iterator[None]:
     except GardenpathError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+
+
+def say(sentence: str) -> None:
+    """Print a sentence, indented; numbers stay with their names, as in the report."""
+    # Unlike the console, textwrap does not break lines at no-break spaces.
+    lines = textwrap.wrap(
+        unbroken(sentence),
+        console.width,
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for line in lines:
+        text = line.replace(NO_BREAK, " ")
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -63,7 +81,7 @@ def log_to(path: Path) -> Iterator[None]:
             to_file.close()
 
 
-def track_runs(runs: Iterable[Item], title: str) -> Iterable[Item]:
+def track_runs(runs: Iterable[_Item], title: str) -> Iterable[_Item]:
     """Show on the terminal how many runs are done."""
     return track(
         list(runs), description=title, console=console, transient=True, disable=_is_unattended()

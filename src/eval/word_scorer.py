@@ -11,7 +11,7 @@ from gardenpath.data.arrays import Floats
 OnWords = Callable[[int], None]
 
 
-class WordScorer(Protocol):
+class Scorer(Protocol):
     """Any model of any family, also one from outside of this package."""
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:

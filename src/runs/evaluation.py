@@ -8,12 +8,12 @@ from typing import Any
 from gardenpath.console import track_runs, words_progress
 from gardenpath.data.arrays import Words
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.perplexity.measure import Scorer
 from gardenpath.eval.report.study import Curve
 from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.eval.word_scorer import Scorer
 from gardenpath.runs.measured import (
     Measured,
     exact_grammars,
@@ -179,8 +179,4 @@ def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
 
 def _curve(run: Run) -> Curve | None:
     """The metrics of each epoch of a run, if it has any."""
-    metrics = run.epochs()
-    if metrics is None:
-        return None
-    name = run.name
-    return Curve(model=name.model, corpus=name.corpus, seed=name.seed, metrics=metrics)
+    return Curve.read(run.folder.metrics_path, run.name)

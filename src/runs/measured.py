@@ -17,15 +17,14 @@ from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.perplexity.comparison import EXACT
-from gardenpath.eval.perplexity.measure import Scorer
 from gardenpath.eval.suites.scoring.results import RunName
+from gardenpath.eval.word_scorer import OnWords, Scorer
 from gardenpath.runs.run import Run
 from gardenpath.units import bits
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OnWords = Callable[[int], None]
 Parses = Sequence[Sequence[tuple[float, str]]]
 
 

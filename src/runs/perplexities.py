@@ -22,7 +22,7 @@ from gardenpath.eval.perplexity.comparison import (
     MARGINAL,
     PerplexityRow,
     compare,
-    perplexity_frame_of,
+    perplexity_frame,
 )
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
@@ -50,12 +50,12 @@ class CorpusPerplexities:
     caption: str
 
 
-def perplexity_frame(
+def perplexity_table(
     runs: Iterable[Run], *, split: Split = "test", marginal_sentences: int | None = None
 ) -> pd.DataFrame:
     """One row per run, for syntactic models two; exact grammars of toy corpora have rows too."""
     found = perplexities(runs, split=split, marginal_sentences=marginal_sentences)
-    return perplexity_frame_of([row for corpus in found for row in corpus.rows])
+    return perplexity_frame([row for corpus in found for row in corpus.rows])
 
 
 def perplexities(

@@ -158,10 +158,10 @@ class Results:
             write_table(folder / PERPLEXITY.file, perplexity_frame(self.perplexity))
 
     def _about(self) -> dict[str, Any]:
-        return {
-            "command": shlex.join(sys.argv),
-            "title": self.title,
-            "suites": [suite.name for suite in self.suites],
-            "search": self.search,
-            **self.about,
-        }
+        suites = [suite.name for suite in self.suites]
+        return how_made(title=self.title, suites=suites, search=self.search, **self.about)
+
+
+def how_made(**facts: Any) -> dict[str, Any]:
+    """What the manifest of results says about them: the command of this process, and facts."""
+    return {"command": shlex.join(sys.argv), **facts}

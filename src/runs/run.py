@@ -16,6 +16,7 @@ from gardenpath.data.sentence import Split
 from gardenpath.errors import ConfigError, RunError
 from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSettings, WordSync
 from gardenpath.eval.suites.scoring.results import RunName
+from gardenpath.eval.word_scorer import OnWords
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import Family, SyntacticFamily
 from gardenpath.runs.given import Given, is_single, sentences_of_given
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from gardenpath.data.words.vocabulary import Vocabulary
     from gardenpath.eval.search.structured_scorer import StructuredScorer
     from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-
-OnWords = Callable[[int], None]
 
 MODEL_KEY_VERSION = 1
 
@@ -146,17 +145,6 @@ class Run:
     def metrics(self) -> dict[str, Any]:
         """Loss and perplexity of a finished run, by split."""
         return self.folder.result()
-
-    def epochs(self) -> pd.DataFrame | None:
-        """Losses and learning rate by epoch; None for models that are not trained in epochs."""
-        import pandas as pd
-
-        if not self.folder.metrics_path.is_file():
-            return None
-        try:
-            return pd.read_csv(self.folder.metrics_path)
-        except (pd.errors.EmptyDataError, pd.errors.ParserError):
-            return None
 
     @property
     def strategy(self) -> Strategy:
@@ -269,9 +257,9 @@ class Run:
         A syntactic model has two rows: joint with the gold trees, and marginal over the trees that
         search finds on the first ``marginal_sentences`` (None: on all, 0: no such row).
         """
-        from gardenpath.runs.perplexities import perplexity_frame
+        from gardenpath.runs.perplexities import perplexity_table
 
-        return perplexity_frame([self], split=split, marginal_sentences=marginal_sentences)
+        return perplexity_table([self], split=split, marginal_sentences=marginal_sentences)
 
 
 class Runs(list[Run]):
@@ -287,9 +275,9 @@ class Runs(list[Run]):
         self, split: Split = "test", *, marginal_sentences: int | None = None
     ) -> pd.DataFrame:
         """The perplexities of all runs in one table."""
-        from gardenpath.runs.perplexities import perplexity_frame
+        from gardenpath.runs.perplexities import perplexity_table
 
-        return perplexity_frame(self, split=split, marginal_sentences=marginal_sentences)
+        return perplexity_table(self, split=split, marginal_sentences=marginal_sentences)
 
 
 def load(

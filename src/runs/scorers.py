@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from gardenpath.data.arrays import Words
 from gardenpath.eval.parsing.parses import partial_parses
 from gardenpath.eval.search.search_settings import SearchSettings
 from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
+from gardenpath.eval.word_scorer import OnWords
 from gardenpath.models.family import SyntacticFamily
 from gardenpath.models.ngram.ngram import NgramModel
 from gardenpath.models.sequential.output import SequentialNetwork
@@ -19,7 +20,6 @@ from gardenpath.store.surprisal_store import Stored
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run
 
-OnWords = Callable[[int], None]
 
 # How many partial parses are kept for each word.
 _KEPT_PARSES = 3

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from gardenpath.console import console, show_progress
+from gardenpath.console import console, say, show_progress
+from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.sentence import SPLITS
-from gardenpath.errors import InputError
-from gardenpath.eval.perplexity.comparison import as_csv
-from gardenpath.eval.report.study import Analysis, Study
+from gardenpath.eval.perplexity.comparison import PerplexityRow, perplexity_frame
+from gardenpath.eval.report.study import Shown, Study
 from gardenpath.eval.report.write import write_report
 from gardenpath.eval.statistics.corpora.corpus_statistics import (
     CorpusStatistics,
@@ -32,75 +31,71 @@ from gardenpath.eval.statistics.inference.correlation import (
     frequency_correlations,
     licensing_by_frequency,
 )
-from gardenpath.eval.suites.scoring.results import EFFECT_COLUMNS, write_table
 from gardenpath.places import CONFIG_DIR
-from gardenpath.runs.run import finished_runs
-from gardenpath.settings.compose import make_preparation, make_reader
-from gardenpath.store.files import write_text
-from gardenpath.store.run_folder import RunFolder
-from gardenpath.tasks.perplexity import rows_of
-from gardenpath.tasks.saying import say
+from gardenpath.runs.results import how_made
+from gardenpath.settings.check import plain
+from gardenpath.settings.evaluate_settings import CorpusTask, EvaluateSettings
+from gardenpath.store.results_folder import results_folder
+from gardenpath.store.tables import (
+    CONSTRUCTIONS,
+    CORPUS_STATISTICS,
+    CORRELATIONS,
+    EFFECTS,
+    LENGTHS,
+    LICENSING_BY_FREQUENCY,
+    PERPLEXITY,
+    read_table,
+    write_table,
+)
+from gardenpath.tasks.asked import asked_runs
+from gardenpath.tasks.perplexity import printed_perplexities
 
-Settings = Mapping[str, Any]
 
-
-def run(settings: Settings) -> None:
+def run(settings: EvaluateSettings, task: CorpusTask) -> None:
     """Count, print and write."""
-    runs = finished_runs(settings)
-    effects = _effects(settings)
-    folder = Path(settings["output"]) / "corpora"
-    corpora = {run.config()["data"]["name"]: run.config()["data"] for run in runs}
-    statistics = [one for data in corpora.values() for one in _splits(data, settings)]
+    runs = asked_runs(settings)
+    effects = None if task.effects is None else read_table(Path(task.effects), EFFECTS)
+    corpora = {run.settings.data.name: run.settings.data for run in runs}.values()
+    statistics = [one for data in corpora for one in _splits(data, settings, task)]
     console.print(statistics_table(statistics))
-    write_table(folder / "statistics.csv", statistics_frame(statistics))
-    write_table(folder / "lengths.csv", lengths_frame(statistics))
     constructions = load_constructions(CONFIG_DIR / "patterns" / "english.yaml")
-    counts = [one for data in corpora.values() for one in _counted(data, constructions)]
-    if counts:
-        write_table(folder / "constructions.csv", counts_table(counts))
-    analyses = [] if effects is None else _correlated(folder, effects, counts, constructions)
-    _report(folder, runs, statistics, analyses, settings)
+    counts = [one for data in corpora for one in _counted(data, constructions)]
+    rows = printed_perplexities(runs, settings, split=task.split, limit=task.marginal_sentences)
+    folder = Path(settings.output) / "corpora"
+    with results_folder(folder, about=how_made(settings=plain(settings))) as temporary:
+        write_table(temporary / CORPUS_STATISTICS.file, statistics_frame(statistics))
+        write_table(temporary / LENGTHS.file, lengths_frame(statistics))
+        write_table(temporary / PERPLEXITY.file, perplexity_frame(rows))
+        if counts:
+            write_table(temporary / CONSTRUCTIONS.file, counts_table(counts))
+        shown = [] if effects is None else _correlated(temporary, effects, counts, constructions)
+        write_report(_study(statistics, shown, rows), temporary)
+    console.print(f"Report: {folder / 'report.html'}")
 
 
-def _splits(data: Settings, settings: Settings) -> list[CorpusStatistics]:
-    preparation = make_preparation(data)
-    corpus = preparation.prepare(Path(settings["paths"]["cache"]), progress=show_progress)
+def _splits(
+    data: DataSettings, settings: EvaluateSettings, task: CorpusTask
+) -> list[CorpusStatistics]:
+    preparation = data.preparation()
+    corpus = preparation.prepare(Path(settings.paths.cache), progress=show_progress)
     return [
         corpus_statistics(
             preparation.sentences(split),
-            corpus=data["name"],
+            corpus=data.name,
             split=split,
             vocabulary=corpus.vocabulary,
-            words=settings["task"]["words"],
+            words=task.words,
         )
         for split in SPLITS
     ]
 
 
-def _counted(data: Settings, constructions: Sequence[Construction]) -> list[ConstructionCount]:
-    """Constructions in the training trees as they stand in the corpus, where it has trees."""
-    reader = make_reader(data)
-    if data["language"] != "en" or not reader.has_trees:
+def _counted(data: DataSettings, constructions: Sequence[Construction]) -> list[ConstructionCount]:
+    """Constructions in the training trees as they are in the corpus, if it has trees."""
+    if data.language != "en" or not data.reader.has_trees:
         return []
-    trees = (s.tree for s in show_progress(reader.read("train"), data["name"]) if s.tree)
-    return count_constructions(trees, constructions, corpus=data["name"])
-
-
-def _effects(settings: Settings) -> pd.DataFrame | None:
-    """The effects of an evaluation, where they are given."""
-    path = settings["task"]["effects"]
-    if path is None:
-        return None
-    remedy = "'evaluate.py suite=filler_gap' writes one"
-    try:
-        effects = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"is not a table of effects: {error}", path=path, remedy=remedy) from error
-    if missing := [name for name in EFFECT_COLUMNS if name not in effects.columns]:
-        raise InputError(
-            f"is not a table of effects: no column {', '.join(missing)}", path=path, remedy=remedy
-        )
-    return effects
+    trees = (s.tree for s in show_progress(data.reader.read("train"), data.name) if s.tree)
+    return count_constructions(trees, constructions, corpus=data.name)
 
 
 def _correlated(
@@ -108,36 +103,31 @@ def _correlated(
     effects: pd.DataFrame,
     counts: Sequence[ConstructionCount],
     constructions: Sequence[Construction],
-) -> list[Analysis]:
+) -> list[Shown]:
     """Licensing beside frequency."""
     table = licensing_by_frequency(effects, counts, constructions)
     found, sentences, skipped = frequency_correlations(table)
-    write_table(folder / "licensing_by_frequency.csv", table)
-    write_table(folder / "correlations.csv", found)
+    write_table(folder / LICENSING_BY_FREQUENCY.file, table)
+    write_table(folder / CORRELATIONS.file, found)
     for sentence in sentences:
         say(sentence)
     return [
-        Analysis(
+        Shown(
             title="Does licensing go with frequency?", sentences=sentences, skipped=skipped,
             tables={"estimates": found, "licensing by frequency": table},
         )
     ]  # fmt: skip
 
 
-def _report(
-    folder: Path,
-    runs: Sequence[RunFolder],
+def _study(
     statistics: Sequence[CorpusStatistics],
-    analyses: Sequence[Analysis],
-    settings: Settings,
-) -> None:
-    rows = rows_of(runs, settings)
-    write_text(folder / "perplexity.csv", as_csv(rows))
-    study = Study(
+    analyses: Sequence[Shown],
+    rows: Sequence[PerplexityRow],
+) -> Study:
+    return Study(
         title="Corpora",
         facts={"corpora": ", ".join(dict.fromkeys(one.corpus for one in statistics))},
         perplexity=rows,
         analyses=analyses,
         lengths={one.corpus: one.lengths for one in statistics if one.split == "train"},
     )
-    console.print(f"Report: {write_report(study, folder)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gardenpath.console import console, track_runs
-from gardenpath.eval.suites.library.catalogue import export, rows, table
+from gardenpath.eval.suites.library.catalogue import export, suite_entries, suite_table
 from gardenpath.eval.suites.library.collection import load_suites, suite_names
 from gardenpath.settings.evaluate_settings import EvaluateSettings, SuitesTask
 
@@ -14,7 +14,7 @@ def run(settings: EvaluateSettings, task: SuitesTask) -> None:
     """List suites, with an example of each, and export them if that is asked for."""
     chosen = settings.suite.suites if settings.suite else suite_names()
     suites = load_suites(chosen)
-    console.print(table(rows(suites), examples=task.examples))
+    console.print(suite_table(suite_entries(suites), examples=task.examples))
     if task.export is not None:
         folder = Path(settings.output) / "suites"
         for suite in track_runs(suites, "exporting"):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import pandas as pd
 from rich.table import Table
 
 from gardenpath.console import console, words_progress
@@ -29,7 +28,7 @@ from gardenpath.runs.parsing import Ranked, ranked, searched
 from gardenpath.runs.run import Run
 from gardenpath.settings.evaluate_settings import EvaluateSettings, ParseTask
 from gardenpath.store.files import write_text
-from gardenpath.store.tables import write_table
+from gardenpath.store.tables import BRACKETING, write_table
 from gardenpath.tasks.asked import asked_runs
 
 _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
@@ -54,7 +53,7 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
         rows.append(row)
         table.add_row(*[_cell(value) for value in row.values()])
     console.print(table)
-    write_table(folder / "f1.csv", pd.DataFrame(rows))
+    write_table(folder / BRACKETING.file, BRACKETING.frame(rows))
     console.print(f"Trees: {folder}")
 
 
@@ -90,7 +89,7 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
     write_text(place.with_name(f"{place.name}.trees"), _as_text(parses))
     mass = best_parse_mass(results, split, words)
     path = place.with_name(f"{place.name}_best_parse.csv")
-    write_table(path, pd.DataFrame([asdict(row) for row in mass]))
+    write_table(path, [asdict(row) for row in mass])
     if task.convergence:
         _show_convergence(run, words)
     best = [one[0][1] if one else None for one in parses]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from gardenpath.console import console
 from gardenpath.data.sentence import Split
-from gardenpath.eval.perplexity.comparison import PerplexityRow, as_table, perplexity_frame_of
+from gardenpath.eval.perplexity.comparison import PerplexityRow, as_table, perplexity_frame
 from gardenpath.runs.perplexities import perplexities
 from gardenpath.runs.run import Run
 from gardenpath.settings.evaluate_settings import EvaluateSettings, PerplexityTask
-from gardenpath.store.tables import write_table
+from gardenpath.store.tables import PERPLEXITY, write_table
 from gardenpath.tasks.asked import asked_runs
 
 
@@ -20,8 +20,8 @@ def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
     rows = printed_perplexities(
         asked_runs(settings), settings, split=task.split, limit=task.marginal_sentences
     )
-    path = Path(settings.output) / "perplexity.csv"
-    write_table(path, perplexity_frame_of(rows))
+    path = Path(settings.output) / PERPLEXITY.file
+    write_table(path, perplexity_frame(rows))
     console.print(f"Written to {path}")
 
 

@@ -1,10 +1,9 @@
-"""task=rescore: surprisals that somebody else's models produced, scored with no model at all."""
+"""task=rescore: surprisals that somebody else's models produced, scored without any model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gardenpath.console import console
 from gardenpath.errors import ConfigError
@@ -14,81 +13,80 @@ from gardenpath.eval.published.rescoring import (
     rescore_reflexives,
     rescore_suites,
 )
-from gardenpath.eval.report.order import in_order
-from gardenpath.eval.report.study import Study
-from gardenpath.eval.report.study_builder import (
-    CHANCE,
-    PACKAGES,
-    as_shown,
-    heading,
-    listed,
-    modifier_orders,
-    write_analyses,
-)
+from gardenpath.eval.report.order import models_in_order
+from gardenpath.eval.report.shown_analyses import as_shown, run_analyses, write_analyses
+from gardenpath.eval.report.study import Shown, Study
+from gardenpath.eval.report.study_builder import REPORT_PACKAGES
 from gardenpath.eval.report.write import write_report
-from gardenpath.eval.statistics.questions.analysis import AnalysisResult
 from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.runs.results import how_made
+from gardenpath.settings.check import plain
+from gardenpath.settings.evaluate_settings import EvaluateSettings, RescoreTask, SuiteSettings
+from gardenpath.store.results_folder import results_folder
 from gardenpath.store.versions import versions
+from gardenpath.tasks.printing import print_analyses
 from gardenpath.tasks.publish import publish
+from gardenpath.text import enumeration, heading, plural
 
-Settings = Mapping[str, Any]
+_PUBLISHED = {"mandarin": rescore_mandarin, "reflexives": rescore_reflexives}
 
 
-def run(settings: Settings) -> None:
+def run(settings: EvaluateSettings, task: RescoreTask) -> None:
     """Score, print and write."""
-    results = _rescored(settings)
-    folder = Path(settings["output"])
-    for table in results.tables(title=f"{settings['suite']['name']}: accuracy"):
+    suite = settings.suites
+    results = _rescored(suite, task)
+    for table in results.tables(title=f"{suite.label}: accuracy"):
         console.print(table)
-    results.write(folder)
+    folder = Path(settings.output) / f"{suite.label}_rescored"
+    with results_folder(folder, about=how_made(settings=plain(settings))) as temporary:
+        results.write(temporary)
+        if task.report:
+            found = run_analyses(results.items)
+            write_analyses(temporary / "statistics", found)
+            analyses = [as_shown(result) for result in found]
+            print_analyses(analyses)
+            write_report(_study(results, analyses, suite, task), temporary)
     console.print(f"Tables: {folder}")
-    if settings["task"]["report"]:
-        analyses = write_analyses(folder / "statistics", results.items, None)
-        console.print(f"Report: {write_report(_study(results, analyses, settings), folder)}")
+    if task.report:
+        console.print(f"Report: {folder / 'report.html'}")
     publish(folder, settings)
 
 
-def _study(results: Rescored, analyses: Sequence[AnalysisResult], settings: Settings) -> Study:
+def _study(
+    results: Rescored, analyses: Sequence[Shown], suite: SuiteSettings, task: RescoreTask
+) -> Study:
     """What the report shows."""
     items = results.items
-    models, orders = in_order(items["model"]), modifier_orders()
+    models = models_in_order(items["model"])
     counted = items.drop_duplicates(["suite", "item"])
-    name, whose = (
-        heading(settings["suite"]["name"]),
-        "published" if settings["materials"] else "given",
-    )
+    whose = "published" if task.materials else "given"
     return Study(
-        title=f"{name}: {whose} surprisals of {len(models)} model{'s' * (len(models) != 1)}",
+        title=f"{heading(suite.label)}: {whose} surprisals of {plural(len(models), 'model')}",
         facts={
-            "surprisals": str(settings["surprisals"]),
-            "materials": str(settings["materials"] or "suites of Gardenpath"),
-            "models": listed(models),
-            "seeds": listed(sorted(items["seed"].dropna().unique())),
+            "surprisals": task.surprisals,
+            "materials": task.materials or "suites of Gardenpath",
+            "models": enumeration(models),
+            "seeds": enumeration(sorted(items["seed"].dropna().unique())),
             "suites": f"{counted['suite'].nunique()} with {len(counted)} items",
-            "versions": versions(*PACKAGES),
+            "versions": versions(*REPORT_PACKAGES),
         },
         notes=results.notes,
         items=items,
         summary=results.summary,
         surprisals=results.surprisals,
         critical=results.critical,
-        analyses=[as_shown(result, orders) for result in analyses],
-        chance=CHANCE,
-        modifier_orders=orders,
+        analyses=analyses,
+        chance=results.chance,
     )
 
 
-def _rescored(settings: Settings) -> Rescored:
-    surprisals = Path(settings["surprisals"])
-    ties, seed = settings["task"]["ties"], settings["task"]["tie_seed"]
-    if settings["materials"] is None:
-        suites = load_suites(settings["suite"]["suites"])
-        return rescore_suites(suites, surprisals, ties=ties, seed=seed)
-    materials = Path(settings["materials"])
-    published = {"mandarin": rescore_mandarin, "reflexives": rescore_reflexives}
-    name = settings["suite"]["name"]
-    if name not in published:
-        raise ConfigError(
-            [f"suite={name}: materials= is for the published {' and '.join(published)} layouts"]
-        )
-    return published[name](materials, surprisals, ties=ties, seed=seed)
+def _rescored(suite: SuiteSettings, task: RescoreTask) -> Rescored:
+    surprisals = Path(task.surprisals)
+    if task.materials is None:
+        suites = load_suites(suite.suites)
+        return rescore_suites(suites, surprisals, ties=task.ties, seed=task.tie_seed)
+    if suite.label not in _PUBLISHED:
+        layouts = " and ".join(_PUBLISHED)
+        raise ConfigError([f"suite={suite.label}: materials= is for the published {layouts}"])
+    rescore = _PUBLISHED[suite.label]
+    return rescore(Path(task.materials), surprisals, ties=task.ties, seed=task.tie_seed)

@@ -12,7 +12,7 @@ import pytest
 from gardenpath.eval.perplexity.comparison import EXACT, PerplexityRow
 from gardenpath.models.scores import Totals
 from gardenpath.tasks import perplexity
-from gardenpath.tasks.perplexity import as_perplexity, rows_of
+from gardenpath.tasks.perplexity import as_perplexity, perplexity_rows
 from tests.tasks.toy_runs import TEST_SENTENCES, run_of, settings
 
 
@@ -21,7 +21,7 @@ def rows(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pe
     output = tmp_path_factory.mktemp("perplexity")
     chosen = settings(folder, output, "task=perplexity")
     runs = [run_of(folder, model) for model in ("ngram", "rnng", "plm")]
-    return {row.model: row for row in rows_of(runs, chosen)}
+    return {row.model: row for row in perplexity_rows(runs, chosen)}
 
 
 def test_models_of_trees_have_two_rows(rows: dict[str, PerplexityRow]) -> None:
@@ -71,7 +71,7 @@ def test_only_some_sentences_or_none_are_searched(
     shown = capsys.readouterr().out
     assert "with their gold trees" in shown and "summed over the trees" in shown
     without = {**chosen, "task": {**chosen["task"], "marginal_sentences": 0}}
-    (joint, exact) = rows_of([run_of(folder, "rnng")], without)
+    (joint, exact) = perplexity_rows([run_of(folder, "rnng")], without)
     assert (joint.model, exact.model) == ("rnng (joint)", EXACT)
     assert "summed over the trees" not in capsys.readouterr().out
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from gardenpath.eval.perplexity.measure import Perplexity
+from gardenpath.store.tables import PERPLEXITY
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EXACT = "exact grammar"
 # Mark models of trees: of words with their gold trees, or summed over the trees that search finds.
@@ -76,14 +79,9 @@ def _excess(result: Perplexity, exact: Mapping[int, Perplexity]) -> float | None
     return None if same is None else result.bits_per_word - same.bits_per_word
 
 
-def as_csv(rows: Sequence[PerplexityRow]) -> str:
-    """The rows as a table for other programs."""
-    text = io.StringIO()
-    names = [field.name for field in fields(PerplexityRow)]
-    writer = csv.DictWriter(text, fieldnames=names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    return text.getvalue()
+def perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
+    """Build the table of perplexities (see ``PERPLEXITY``)."""
+    return PERPLEXITY.frame([asdict(row) for row in rows])
 
 
 def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") -> Table:

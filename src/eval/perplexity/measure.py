@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gardenpath.eval.word_scorer import WordScorer
+from gardenpath.eval.word_scorer import Scorer
 from gardenpath.units import bits, perplexity_of
 
 
@@ -56,7 +56,7 @@ class Perplexity:
         return bits(-self.nats / (self.words + self.sentences))
 
 
-def measure(scorer: WordScorer, sentences: Sequence[Sequence[str]]) -> Perplexity:
+def measure(scorer: Scorer, sentences: Sequence[Sequence[str]]) -> Perplexity:
     """Score sentences and sum up."""
     scored = [
         (words, log_probs)

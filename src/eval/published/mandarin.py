@@ -18,11 +18,12 @@ from gardenpath.eval.published.surprisal_files import read_lines, read_token_tab
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
 
-REFERENCE = "Wang, Hu, Levy and Qian 2021: Controlled evaluation of grammatical knowledge"
+_REFERENCE = "Wang, Hu, Levy and Qian 2021: Controlled evaluation of grammatical knowledge"
 
-REGIONS = ("context", "target", "rest")
+_REGIONS = ("context", "target", "rest")
 
-MODIFIERS = {
+# What stands between the dependent words, by the end of a file's name.
+_MODIFIERS = {
     "none": "none",
     "adj": "adjective",
     "obj": "object_rc",
@@ -112,11 +113,11 @@ def load_mandarin(folder: Path) -> dict[str, Suite]:
     """The suites in a folder and the folders in it, by file key (``cls_none``)."""
     found = {}
     for layout in LAYOUTS:
-        for modifier in MODIFIERS:
+        for modifier in _MODIFIERS:
             key = f"{layout.key}_{modifier}"
             paths = sorted({*folder.rglob(f"{key}_txt.txt"), *folder.rglob(f"{key}.txt")})
             if paths:
-                found[key] = read_suite(paths[0], layout, modifier)
+                found[key] = read_mandarin_suite(paths[0], layout, modifier)
     if not found:
         raise InputError(
             "holds no Mandarin suite",
@@ -126,7 +127,7 @@ def load_mandarin(folder: Path) -> dict[str, Suite]:
     return found
 
 
-def read_suite(path: Path, layout: Layout, modifier: str) -> Suite:
+def read_mandarin_suite(path: Path, layout: Layout, modifier: str) -> Suite:
     """One suite from its text file."""
     lines = read_lines(path)
     sentences = [(n, tuple(line.split())) for n, line in enumerate(lines, 1) if line.strip()]
@@ -145,17 +146,17 @@ def read_suite(path: Path, layout: Layout, modifier: str) -> Suite:
         )
         items.append(Item(start // size + 1, variants))
     return Suite(
-        name=f"mandarin/{layout.kind}/{MODIFIERS[modifier]}",
+        name=f"mandarin/{layout.kind}/{_MODIFIERS[modifier]}",
         language="zh",
-        regions=REGIONS,
+        regions=_REGIONS,
         conditions=layout.conditions,
         predictions=tuple(_prediction(*pair) for pair in layout.predictions),
         items=tuple(items),
         kind=layout.kind,
-        modifier=MODIFIERS[modifier],
+        modifier=_MODIFIERS[modifier],
         spaced=False,
         critical=("target",),
-        reference=REFERENCE,
+        reference=_REFERENCE,
     )
 
 
@@ -170,6 +171,6 @@ def _prediction(more: str, less: str) -> Prediction:
     return Prediction(f"{more}>{less}", Formula.parse(f"(target;%{more}%) > (target;%{less}%)"))
 
 
-def read_run(path: Path, suite: Suite) -> FittedSurprisals:
+def read_mandarin_run(path: Path, suite: Suite) -> FittedSurprisals:
     """The surprisals of a run on a suite, from a table in the order of the suite's lines."""
     return fit(suite, read_token_table(path), path=path)

@@ -20,20 +20,20 @@ from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
 from gardenpath.eval.suites.scoring.alignment import is_edge, is_unknown
 
-REFERENCE = "Hu, Chen and Levy 2020: A closer look at the performance of neural language models"
+_REFERENCE = "Hu, Chen and Levy 2020: A closer look at the performance of neural language models"
 
-PRONOUNS = ("herself", "himself", "themselves")
-CONDITIONS = ("baseline", "distractor", "ungrammatical")
-REGIONS = ("context", "reflexive", "end")
+_PRONOUNS = ("herself", "himself", "themselves")
+_CONDITIONS = ("baseline", "distractor", "ungrammatical")
+_REGIONS = ("context", "reflexive", "end")
 
 # What stands between the subject and its reflexive, by the end of the experiment's name.
-MODIFIERS = {
+_MODIFIERS = {
     "rc": "relative_clause",
     "sc": "sentential_complement",
     "pp": "prepositional_phrase",
 }
 
-LICENSING = Prediction(
+_LICENSING = Prediction(
     "licensing",
     Formula.parse(
         "(reflexive;%ungrammatical%) > (reflexive;%baseline%)"
@@ -46,7 +46,7 @@ _COLUMNS = ("item", "grammatical", "mismatch_position", "pronoun", "sentence_no_
 
 def load_reflexives(folder: Path) -> dict[tuple[str, str], Suite]:
     """The suites in a folder of experiments, by experiment and pronoun."""
-    paths = [path for path in sorted(folder.rglob("*.csv")) if path.stem in PRONOUNS]
+    paths = [path for path in sorted(folder.rglob("*.csv")) if path.stem in _PRONOUNS]
     if not paths:
         raise InputError(
             "holds no reflexive stimuli",
@@ -71,16 +71,16 @@ def read_stimuli(path: Path) -> Suite:
     return Suite(
         name=f"reflexives/{experiment}/{pronoun}",
         language="en",
-        regions=REGIONS,
-        conditions=CONDITIONS,
-        predictions=(LICENSING,),
+        regions=_REGIONS,
+        conditions=_CONDITIONS,
+        predictions=(_LICENSING,),
         items=tuple(
             Item(number, tuple(rows), {"pronoun": pronoun}) for number, rows in variants.items()
         ),
         kind="reflexives",
-        modifier=MODIFIERS.get(suffix, experiment),
+        modifier=_MODIFIERS.get(suffix, experiment),
         critical=("reflexive",),
-        reference=REFERENCE,
+        reference=_REFERENCE,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,22 +16,28 @@ import pandas as pd
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.fitting import FittedSurprisals, fit
-from gardenpath.eval.published.mandarin import load_mandarin, read_run
+from gardenpath.eval.published.mandarin import load_mandarin, read_mandarin_run
 from gardenpath.eval.published.reflexives import load_reflexives, read_two_columns
 from gardenpath.eval.published.surprisal_files import ScoredSentence, read_own_table
-from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.design.suite import Suite, chance_by_class
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score_table
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.suites.scoring.regions import RegionTable
-from gardenpath.eval.suites.scoring.results import SURPRISAL_COLUMNS, Results, RunName, items_frame
+from gardenpath.eval.suites.scoring.results import RunName, ScoredItems, items_frame, word_rows
+from gardenpath.store.tables import SURPRISALS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rescored(Results):
-    """Results with the surprisals that they rest on, and the critical regions of each suite."""
+class Rescored(ScoredItems):
+    """Scored items with the surprisals that they rest on, and what the report needs of the suites.
+
+    ``critical`` are the critical regions of each suite, ``chance`` is the chance level of each
+    class.
+    """
 
     surprisals: pd.DataFrame
     critical: Mapping[str, tuple[str, ...]]
+    chance: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ def rescore_mandarin(
         if lacking := [suites[key].name for key in suites if key not in files]:
             notes.append(f"{name.run}: no surprisals for {', '.join(lacking)}")
         for key, path in files.items():
-            run, suite = read_run(path, suites[key]), suites[key]
+            run, suite = read_mandarin_run(path, suites[key]), suites[key]
             scored.append(_score(name, suite, run, ties, seed))
             reworded[suite.name, run.reworded] += 1
     notes += _reworded_notes(reworded)
@@ -204,31 +210,16 @@ def _results(
         notes=tuple(notes),
         surprisals=_surprisals(scored),
         critical={one.suite.name: one.suite.critical for one in scored},
+        chance=chance_by_class({one.suite.name: one.suite for one in scored}.values()),
     )
 
 
 def _surprisals(scored: Iterable[_Scored]) -> pd.DataFrame:
     """Every word of every variant with its region and surprisal, in bits."""
-    rows = [row for one in scored for row in _surprisal_rows(one)]
-    frame = pd.DataFrame(rows, columns=list(SURPRISAL_COLUMNS))
-    return frame.astype({"seed": "Int64"})
-
-
-def _surprisal_rows(scored: _Scored) -> Iterator[tuple[object, ...]]:
-    name, suite = scored.name, scored.suite
-    fixed = (name.run, name.model, name.corpus, name.seed, suite.name)
-    values = iter(scored.run.rows)
-    for item in suite.items:
-        numbers: Counter[str] = Counter()
-        for variant in item.variants:
-            numbers[variant.condition] += 1
-            place = (item.number, variant.condition, numbers[variant.condition])
-            regions = [
-                region
-                for region, words in zip(suite.regions, variant.regions, strict=True)
-                for _ in words
-            ]
-            words = zip(regions, variant.words, next(values), strict=True)
-            for word_id, (region, word, bits) in enumerate(words, 1):
-                seen = word not in scored.run.unknown
-                yield (*fixed, *place, region, word_id, word, seen, bits)
+    return SURPRISALS.frame(
+        [
+            row
+            for one in scored
+            for row in word_rows(one.name, one.suite, one.run.rows, unknown=one.run.unknown)
+        ]
+    )

@@ -17,9 +17,11 @@ from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.scoring.alignment import is_edge, is_unknown
+from gardenpath.store.tables import WORD_SURPRISALS
 
-OWN_COLUMNS = ("sentence_id", "word_id", "word", "seen", "surprisal_bits")
-TOKEN_COLUMNS = ("sentence_id", "token_id", "token", "surprisal")
+# Tables of other programs need not name the run, or say how the model saw a word.
+_OWN_COLUMNS = tuple(name for name in WORD_SURPRISALS.names if name not in ("run", "seen_as"))
+_TOKEN_COLUMNS = ("sentence_id", "token_id", "token", "surprisal")
 
 _SEEN = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
 
@@ -62,13 +64,13 @@ def read_token_table(path: Path) -> list[ScoredSentence]:
             seen=not is_unknown(fields["token"]),
             line=line,
         )
-        for line, fields in read_tabs(path, TOKEN_COLUMNS)
+        for line, fields in read_tabs(path, _TOKEN_COLUMNS)
     )
     return _sentences(rows)
 
 
 def _own_rows(path: Path) -> Iterator[_Row]:
-    for line, fields in read_tabs(path, OWN_COLUMNS):
+    for line, fields in read_tabs(path, _OWN_COLUMNS):
         seen = _SEEN.get(fields["seen"].lower())
         if seen is None:
             raise InputError(f"seen is {fields['seen']!r}, neither 1 nor 0", path=path, line=line)

@@ -1,63 +1,22 @@
-"""In which order things stand: models by family, modifiers from plain to complex.
-
-What makes a modifier complex is said where analyses ask about it (a predictor that is looked up
-from modifiers, or the levels of a coded factor); the report takes these orders over and adds only
-what no analysis asks about.
-"""
+"""In which order things stand: models by family, modifiers from plain to complex."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
+from gardenpath.eval.display import family_rank
 from gardenpath.eval.perplexity.comparison import EXACT
-from gardenpath.eval.statistics.questions.analysis import Analysis
-from gardenpath.eval.statistics.questions.tidy import key
+from gardenpath.eval.suites.library.modifiers import Chain
+from gardenpath.text import key
 
-# Model families from plain to structured; models of other names come after them.
-FAMILIES = ("unigram", "ngram", "lstm", "rnng", "transformer", "plm", "plm_mask")
-
-Chain = Sequence[str]
-
-# No analysis ranks these four.
-MODIFIERS: Chain = ("none", "adjective", "subject_rc", "object_rc")
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def family(model: str) -> str:
-    """The family that a model's name speaks of, or the name itself: ``LSTM (3)`` is an lstm."""
-    name = model.lower().replace("-", "").replace(" ", "_")
-    if name.startswith("trans"):
-        return "transformer"
-    found = [known for known in FAMILIES if name.startswith(known)]
-    return max(found, key=len) if found else model
-
-
-def in_order(models: Sequence[str] | pd.Series) -> list[str]:
+def models_in_order(models: Iterable[str]) -> list[str]:
     """Different models: known families from plain to structured, others, the exact grammar."""
-
-    def place(model: str) -> int:
-        if model == EXACT:
-            return len(FAMILIES) + 1
-        known = family(model)
-        return FAMILIES.index(known) if known in FAMILIES else len(FAMILIES)
-
-    return sorted(dict.fromkeys(models), key=place)
-
-
-def modifier_chains(analyses: Iterable[Analysis]) -> tuple[Chain, ...]:
-    """The orders of modifiers that analyses know, each from plain to complex."""
-    chains: list[Chain] = [MODIFIERS]
-    for analysis in analyses:
-        for rule in analysis.derive.values():
-            values = rule["values"]
-            if rule["from"] == "modifier" and all(
-                isinstance(v, int | float) for v in values.values()
-            ):
-                chains.append(sorted(map(str, values), key=values.__getitem__))
-        if levels := analysis.codings.get("modifier", {}).get("levels"):
-            chains.append([str(level) for level in levels])
-    return tuple(dict.fromkeys(tuple(chain) for chain in chains))
+    return sorted(dict.fromkeys(models), key=lambda model: (model == EXACT, family_rank(model)))
 
 
 def ranked(values: Iterable[str], chains: Sequence[Chain]) -> list[str]:
@@ -71,7 +30,7 @@ def ranked(values: Iterable[str], chains: Sequence[Chain]) -> list[str]:
     found: list[str] = []
     while left:
         waiting = {key(value) for value in left}
-        # Chains that contradict each other leave nobody free: then the first goes on.
+        # Chains that contradict each other leave no free value: then the first one is taken.
         free = (one for one in left if not (before.get(key(one), set()) - {key(one)}) & waiting)
         found.append(next(free, left[0]))
         left.remove(found[-1])
@@ -80,11 +39,13 @@ def ranked(values: Iterable[str], chains: Sequence[Chain]) -> list[str]:
 
 def arranged(table: pd.DataFrame, by: Sequence[str], chains: Sequence[Chain]) -> pd.DataFrame:
     """The rows by these columns, each column in its own order; rows that agree keep theirs."""
+    import pandas as pd
+
     ranks = pd.DataFrame(index=range(len(table)))
     for column in by:
         values = table[column]
         if column == "model":
-            order = in_order(values)
+            order = models_in_order(values)
         elif column == "modifier":
             order = ranked(values, chains)
         else:

@@ -1,7 +1,7 @@
 """Everything a report is made from, in one record.
 
-Tables are tidy: one row per observation, with the columns that are named below. Whatever a study
-does not have stays empty, and the report leaves its place out.
+Tables have the columns that ``gardenpath.store.tables`` lists. Whatever a study does not have stays
+empty, and the report leaves its place out.
 """
 
 from __future__ import annotations
@@ -9,35 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import pandas as pd
 
+from gardenpath.errors import GardenpathError, InputError
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.report.means import accuracies
-from gardenpath.eval.report.order import MODIFIERS, Chain, arranged, in_order, ranked
-from gardenpath.eval.statistics.questions.tidy import key
-
-RUN_COLUMNS = ("run", "model", "corpus", "seed")
-ITEM_COLUMNS = (
-    *RUN_COLUMNS,
-    *("suite", "class", "modifier", "item", "prediction"),
-    *("outcome", "tie", "difference_bits", "unknown"),
+from gardenpath.eval.report.order import arranged, models_in_order, ranked
+from gardenpath.eval.suites.design.chance import USUAL_CHANCE
+from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
+from gardenpath.eval.suites.scoring.results import RunName
+from gardenpath.store.tables import (
+    EFFECTS,
+    ITEMS,
+    METRICS,
+    RUN_COLUMNS,
+    SUMMARY,
+    SURPRISALS,
+    read_table,
 )
-SUMMARY_COLUMNS = (
-    *("model", "corpus", "class", "modifier"),
-    *("accuracy", "items", "ties", "seeds", "low", "high"),
-)
-SENTENCE_COLUMNS = ("suite", "item", "condition", "variant")
-SURPRISAL_COLUMNS = (
-    *RUN_COLUMNS,
-    *SENTENCE_COLUMNS,
-    *("region", "word_id", "word", "seen", "surprisal_bits"),
-)
-EFFECT_COLUMNS = (
-    *RUN_COLUMNS,
-    *("suite", "class", "modifier", "item", "effect", "value_bits"),
-)
-ESTIMATE_COLUMNS = ("term", "estimate", "low", "high")
+from gardenpath.text import key
 
 # Run, suite, item, condition, variant, word_id.
 ParseKey = tuple[str, str, int | str, str, int | str, int]
@@ -46,13 +38,13 @@ Parse = tuple[float, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Analysis:
-    """One statistical analysis: its question, its answer in words, and its numbers.
+class Shown:
+    """One statistical analysis as it is shown: question, answer in words, and numbers.
 
     ``found`` says for each sentence whether it tells of something that was found; without it all
     sentences are shown alike. The table ``estimates``, or without it every table with the columns
-    of ``ESTIMATE_COLUMNS``, is drawn as well as printed. ``skipped`` says what could not be
-    answered, and why.
+    of ``ESTIMATES``, is drawn as well as printed. ``skipped`` says what could not be answered, and
+    why.
     """
 
     title: str
@@ -88,14 +80,19 @@ class Curve:
     seed: int | None
     metrics: pd.DataFrame
 
+    @classmethod
+    def read(cls, path: Path, name: RunName) -> Curve | None:
+        """Read the metrics of a run; None if there is no such table."""
+        try:
+            metrics = read_table(path, METRICS)
+        except InputError:
+            return None
+        return cls(model=name.model, corpus=name.corpus, seed=name.seed, metrics=metrics)
+
     @property
     def is_joint(self) -> bool:
         """Whether the loss is that of words and trees together."""
         return "valid/joint_perplexity" in self.metrics.columns
-
-
-def _empty(columns: Sequence[str]) -> pd.DataFrame:
-    return pd.DataFrame({column: [] for column in columns})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +101,8 @@ class Study:
 
     ``facts`` say what was run, in the order in which they are to be read (versions, beam sizes,
     corpora, seeds). ``critical`` names the critical regions of each suite, ``chance`` the accuracy
-    of guessing in each class where it is not one half. ``modifier_orders`` rank modifiers from
-    plain to complex. ``lengths`` counts, for each corpus, the sentences of each length in words.
+    of guessing in each class (1/2 if not given). ``modifier_orders`` rank modifiers from plain to
+    complex. ``lengths`` counts, for each corpus, the sentences of each length in words.
     ``notes`` are remarks that belong on the first page.
     """
 
@@ -113,34 +110,29 @@ class Study:
     description: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
-    items: pd.DataFrame = field(default_factory=lambda: _empty(ITEM_COLUMNS))
-    summary: pd.DataFrame = field(default_factory=lambda: _empty(SUMMARY_COLUMNS))
-    surprisals: pd.DataFrame = field(default_factory=lambda: _empty(SURPRISAL_COLUMNS))
-    effects: pd.DataFrame = field(default_factory=lambda: _empty(EFFECT_COLUMNS))
+    items: pd.DataFrame = field(default_factory=lambda: ITEMS.frame([]))
+    summary: pd.DataFrame = field(default_factory=lambda: SUMMARY.frame([]))
+    surprisals: pd.DataFrame = field(default_factory=lambda: SURPRISALS.frame([]))
+    effects: pd.DataFrame = field(default_factory=lambda: EFFECTS.frame([]))
     perplexity: Sequence[PerplexityRow] = ()
-    analyses: Sequence[Analysis] = ()
+    analyses: Sequence[Shown] = ()
     parses: Mapping[ParseKey, Sequence[Parse]] = field(default_factory=dict)
     curves: Sequence[Curve] = ()
     lengths: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     critical: Mapping[str, Sequence[str]] = field(default_factory=dict)
     chance: Mapping[str, float] = field(default_factory=dict)
-    modifier_orders: Sequence[Chain] = (MODIFIERS,)
+    modifier_orders: Sequence[Chain] = field(default_factory=modifier_orders)
 
     def __post_init__(self) -> None:
         """Refuse tables that lack a column, by name."""
-        for name, columns in (
-            ("items", ITEM_COLUMNS),
-            ("summary", SUMMARY_COLUMNS),
-            ("surprisals", SURPRISAL_COLUMNS),
-            ("effects", EFFECT_COLUMNS),
-        ):
-            missing = [column for column in columns if column not in getattr(self, name).columns]
-            if missing:
-                raise ValueError(f"the table {name!r} of a study lacks {', '.join(missing)}")
+        for schema in (ITEMS, SUMMARY, SURPRISALS, EFFECTS):
+            if missing := schema.missing(getattr(self, schema.name).columns):
+                lacking = ", ".join(missing)
+                raise GardenpathError(f"the table {schema.name!r} of a study lacks {lacking}")
 
     def chance_of(self, name: str) -> float:
         """The accuracy of guessing in a class."""
-        return self.chance.get(name, 0.5)
+        return self.chance.get(name, USUAL_CHANCE)
 
     def modifiers(self, values: Iterable[str]) -> list[str]:
         """Different modifiers from plain to complex."""
@@ -180,7 +172,7 @@ class Study:
         tables = [table[list(RUN_COLUMNS)] for table in (self.items, self.surprisals)]
         runs = pd.concat([table for table in tables if len(table)] or tables[:1])
         runs = runs.drop_duplicates("run").astype({"seed": "Int64"})
-        order = {model: place for place, model in enumerate(in_order(runs["model"]))}
+        order = {model: place for place, model in enumerate(models_in_order(runs["model"]))}
         key = runs["model"].map(order)
         runs = runs.assign(order=key).sort_values(["corpus", "order", "seed"], kind="stable")
         return runs.drop(columns="order").reset_index(drop=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gardenpath.eval.report.figures.all_figures import write_pictures
 from gardenpath.eval.report.page.explorer import ExplorerLimits
-from gardenpath.eval.report.page.page import page
 from gardenpath.eval.report.study import Study
 from gardenpath.store.files import write_text
 
@@ -20,6 +18,10 @@ def write_report(study: Study, folder: Path, *, limits: ExplorerLimits | None = 
     Each file appears whole. The report contains its figures, so it is never at odds with them;
     figures that an earlier report left and this one does not have are removed at the end.
     """
+    # Only a report that is written needs matplotlib.
+    from gardenpath.eval.report.figures.all_figures import write_pictures
+    from gardenpath.eval.report.page.page import page
+
     figures = folder / FIGURES_FOLDER
     svgs = write_pictures(study, figures)
     path = folder / REPORT_FILE

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from gardenpath.data.sentence import Sentence
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.unknown_words import UNKNOWN
 from gardenpath.data.words.vocabulary import END, Vocabulary
-from gardenpath.eval.journal import Journal
-from gardenpath.eval.word_scorer import OnWords, WordScorer
 from gardenpath.units import bits
 
 Setting = str | int | float | bool | None
@@ -137,58 +135,6 @@ def rows_of(
             if end or word_id <= len(words)
         )
     return rows
-
-
-@runtime_checkable
-class _Remedied(Protocol):
-    @property
-    def remedy(self) -> str: ...
-
-
-@runtime_checkable
-class _FailingScorer(Protocol):
-    """A scorer that tells, after each call, which of the sentences failed and why."""
-
-    @property
-    def failures(self) -> Mapping[int, _Remedied]: ...
-
-
-def score_in_chunks(
-    scorer: WordScorer,
-    sentences: Sequence[Sequence[str]],
-    journal: Journal,
-    chunk: int = 256,
-    progress: OnWords = lambda _: None,
-) -> list[Floats]:
-    """Log probabilities (nats) of the words of each sentence and, last, of its end.
-
-    Sentences that the journal holds are not scored again; the others go through the scorer a
-    ``chunk`` at a time, and into the journal after each. ``progress`` is told how many words were
-    scored. What the scorer says about failures is in ``journal.notes`` afterwards.
-    """
-    for members in _chunks(sentences, journal, chunk):
-        scores = scorer.word_log_probs([sentences[number] for number in members])
-        failures = scorer.failures if isinstance(scorer, _FailingScorer) else {}
-        for place, (number, log_probs) in enumerate(zip(members, scores, strict=True)):
-            note = failures[place].remedy if place in failures else ""
-            journal.add(number, log_probs.tolist(), note)
-        journal.flush()
-        progress(sum(len(sentences[number]) for number in members))
-    return [np.array(journal.done[number]) for number in range(len(sentences))]
-
-
-def _chunks(
-    sentences: Sequence[Sequence[str]], journal: Journal, size: int
-) -> Iterator[Sequence[int]]:
-    """Numbers of sentences that are still to do.
-
-    Sorted by their words, so that sentences with a common beginning meet in a chunk, where it is
-    searched once.
-    """
-    open_ones = [number for number in range(len(sentences)) if number not in journal.done]
-    open_ones.sort(key=lambda number: tuple(sentences[number]))
-    for begin in range(0, len(open_ones), size):
-        yield open_ones[begin : begin + size]
 
 
 def failures_of(

@@ -26,25 +26,16 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     TableHeader,
 )
 from gardenpath.store.files import whole_file, write_json
+from gardenpath.store.tables import WORD_SURPRISALS
 
-COLUMNS = ("run", "sentence_id", "word_id", "word", "seen", "seen_as", "surprisal_bits")
-
-_SCHEMA = pa.schema(
-    [
-        ("run", pa.string()),
-        ("sentence_id", pa.int64()),
-        ("word_id", pa.int64()),
-        ("word", pa.string()),
-        ("seen", pa.bool_()),
-        ("seen_as", pa.string()),
-        ("surprisal_bits", pa.float64()),
-    ]
-)
+_COLUMNS = WORD_SURPRISALS.names
+_ARROW = {"text": pa.string(), "integer": pa.int64(), "flag": pa.bool_(), "number": pa.float64()}
+_SCHEMA = pa.schema([(one.name, _ARROW[one.type]) for one in WORD_SURPRISALS.columns])
 
 _RUN_KEYS = ("run", "model", "vocabulary", "search")
 _SETTING = "search."
 
-Rows = Sequence[SurprisalRow]
+_Rows = Sequence[SurprisalRow]
 
 
 def check_extension(path: Path) -> str:
@@ -64,7 +55,7 @@ def side_car(path: Path) -> Path:
     return path.with_name(f"{path.name}.meta.json")
 
 
-def write_surprisals(path: Path, rows: Rows, header: TableHeader) -> None:
+def write_surprisals(path: Path, rows: _Rows, header: TableHeader) -> None:
     """Write a table in the format of its extension, as a whole."""
     _WRITERS[check_extension(path)](path, rows, header)
 
@@ -75,7 +66,7 @@ def read_surprisals(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
 
 
 def _record(row: SurprisalRow) -> dict[str, Any]:
-    return {column: getattr(row, column) for column in COLUMNS}
+    return {column: getattr(row, column) for column in _COLUMNS}
 
 
 def _row(record: Mapping[str, Any]) -> SurprisalRow:
@@ -97,14 +88,14 @@ def _located_row(record: Mapping[str, Any], path: Path, line: int) -> SurprisalR
         raise InputError(f"is not a row of surprisals: {error}", path=path, line=line) from error
 
 
-def _write_tsv(path: Path, rows: Rows, header: TableHeader) -> None:
+def _write_tsv(path: Path, rows: _Rows, header: TableHeader) -> None:
     comments = [f"# {key}: {_scalar_text(value)}\n" for key, value in _header_items(header)]
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines([*comments, "\t".join(COLUMNS) + "\n"])
+        file.writelines([*comments, "\t".join(_COLUMNS) + "\n"])
         for row in rows:
             fields = _tsv_fields(row)
             line = "\t".join(fields)
-            if "\n" in line or "\r" in line or line.count("\t") != len(COLUMNS) - 1:
+            if "\n" in line or "\r" in line or line.count("\t") != len(_COLUMNS) - 1:
                 raise InputError(
                     f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run "
                     f"{row.run!r} has a tab or the end of a line in it",
@@ -127,7 +118,7 @@ def _tsv_fields(row: SurprisalRow) -> list[str]:
 
 def _read_tsv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     comments = itertools.takewhile(_is_comment, read_lines(path))
-    rows = [_located_row(fields, path, line) for line, fields in read_tabs(path, COLUMNS)]
+    rows = [_located_row(fields, path, line) for line, fields in read_tabs(path, _COLUMNS)]
     return rows, _header(_content_of_comments(comments), path)
 
 
@@ -135,7 +126,7 @@ def _is_comment(text: str) -> bool:
     return text.startswith("#") or not text.strip()
 
 
-def _write_jsonl(path: Path, rows: Rows, header: TableHeader) -> None:
+def _write_jsonl(path: Path, rows: _Rows, header: TableHeader) -> None:
     write_json(side_car(path), asdict(header))
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for row in rows:
@@ -165,9 +156,9 @@ def _json_number(value: float) -> float | str | None:
     return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
-def _write_parquet(path: Path, rows: Rows, header: TableHeader) -> None:
+def _write_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
     write_json(side_car(path), asdict(header))
-    columns = [[getattr(row, name) for row in rows] for name in COLUMNS]
+    columns = [[getattr(row, name) for row in rows] for name in _COLUMNS]
     with whole_file(path) as temporary:
         pq.write_table(pa.table(columns, schema=_SCHEMA), str(temporary))
 
@@ -175,14 +166,14 @@ def _write_parquet(path: Path, rows: Rows, header: TableHeader) -> None:
 def _read_parquet(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     try:
         with pq.ParquetFile(str(path)) as file:
-            table = file.read().select(list(COLUMNS)).cast(_SCHEMA)
+            table = file.read().select(list(_COLUMNS)).cast(_SCHEMA)
     except (OSError, KeyError, pa.ArrowException) as error:
         raise InputError(f"is not a Parquet table of surprisals: {error}", path=path) from error
     rows = [_located_row(record, path, n) for n, record in enumerate(table.to_pylist(), start=1)]
     return rows, _header_beside(path)
 
 
-_WRITERS: dict[str, Callable[[Path, Rows, TableHeader], None]] = {
+_WRITERS: dict[str, Callable[[Path, _Rows, TableHeader], None]] = {
     ".tsv": _write_tsv,
     ".jsonl": _write_jsonl,
     ".parquet": _write_parquet,

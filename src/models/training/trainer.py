@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import logging
 import os
 import time
@@ -26,8 +24,8 @@ from gardenpath.models.training.data_module import CorpusDataModule
 from gardenpath.models.training.lightning_module import LanguageModelling
 from gardenpath.models.training.training_settings import TrainerSettings
 from gardenpath.models.weights import save_weights
-from gardenpath.store.files import write_text
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.tables import write_table
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +184,7 @@ class EpochMetrics(Callback):
         }
         self._rows.append(row)
         if trainer.is_global_zero:
-            self._write()
+            write_table(self._folder.metrics_path, self._rows)
             log.info(
                 "epoch %d: train loss %.4f, validation loss %.4f (%.1f s)",
                 row["epoch"],
@@ -194,14 +192,6 @@ class EpochMetrics(Callback):
                 metrics.get("valid/loss", float("nan")),
                 row["seconds"],
             )
-
-    def _write(self) -> None:
-        names = dict.fromkeys(name for row in self._rows for name in row)
-        text = io.StringIO()
-        writer = csv.DictWriter(text, fieldnames=list(names), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self._rows)
-        write_text(self._folder.metrics_path, text.getvalue())
 
     def state_dict(self) -> dict[str, Any]:
         return {"rows": self._rows}

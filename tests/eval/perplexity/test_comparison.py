@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from gardenpath.eval.perplexity.comparison import EXACT, as_csv, as_table, compare
+from gardenpath.eval.perplexity.comparison import EXACT, as_table, compare, perplexity_frame
 from gardenpath.eval.perplexity.measure import Perplexity
+from gardenpath.store.tables import PERPLEXITY, read_table, write_table
 
 
 def _perplexity(bits_per_word: float) -> Perplexity:
@@ -37,13 +37,18 @@ def test_without_a_grammar_there_is_no_excess() -> None:
     assert [row.excess_bits_per_word for row in rows] == [None, None]
 
 
-def test_csv_reads_back() -> None:
+def test_the_table_reads_back(tmp_path: Path) -> None:
     rows = compare("toy", MODELS, {1: _perplexity(4.0)})
-    read = list(csv.DictReader(io.StringIO(as_csv(rows))))
-    assert [row["model"] for row in read] == ["ngram", "lstm", EXACT]
-    assert [float(row["perplexity"]) for row in read] == [row.perplexity for row in rows]
-    assert read[0]["corpus"] == "toy" and read[2]["seed"] == ""
-    assert (read[0]["sentences"], read[0]["words"]) == ("1", "3")
+    frame = perplexity_frame(rows)
+    assert tuple(frame.columns) == PERPLEXITY.names
+    write_table(tmp_path / PERPLEXITY.file, frame)
+    lines = (tmp_path / PERPLEXITY.file).read_text(encoding="utf-8").splitlines()
+    # Floats as Python writes them, and nothing for what is missing.
+    first = rows[0]
+    numbers = (first.perplexity, first.perplexity_without_end, first.bits_per_sentence)
+    assert lines[1] == ",".join(map(str, ("toy", "ngram", 1, 1, 3, *numbers, 1.0)))
+    assert lines[3].startswith(f"toy,{EXACT},,1,3,")
+    assert read_table(tmp_path / PERPLEXITY.file, PERPLEXITY).equals(frame)
 
 
 def test_table_shows_every_model_and_the_caption() -> None:

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.mandarin import LAYOUTS, load_mandarin, read_run, read_suite
+from gardenpath.eval.published.mandarin import (
+    LAYOUTS,
+    load_mandarin,
+    read_mandarin_run,
+    read_mandarin_suite,
+)
 from gardenpath.eval.suites.design.suite import Suite
 
 # Own sentences in the published layout.
@@ -75,7 +80,7 @@ def test_mistakes_in_suites_are_named(tmp_path: Path) -> None:
     path.write_text("那 家 店 。\n那 个 店 。\n", encoding="utf-8")
     garden_path = next(layout for layout in LAYOUTS if layout.key == "gps")
     with pytest.raises(InputError, match=r":1: has no target region"):
-        read_suite(path, garden_path, "none")
+        read_mandarin_suite(path, garden_path, "none")
 
 
 def test_a_run_is_read_in_the_order_of_lines(tmp_path: Path) -> None:
@@ -86,12 +91,12 @@ def test_a_run_is_read_in_the_order_of_lines(tmp_path: Path) -> None:
         rows += [f"{sentence}\t{n}\t{token}\t{n}.5" for n, token in enumerate(tokens, start=1)]
     path = tmp_path / "surprisals_sd_none.tsv"
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    run = read_run(path, suite)
+    run = read_mandarin_run(path, suite)
     assert run.rows == ((1.5, 2.5, 3.5, 4.5, 5.5, 6.5), (1.5, 2.5, 3.5))
     assert run.unknown == {"下雨"} and run.reworded == 0
     path.write_text("\n".join(rows[:8]) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match="has 1 sentences; suite mandarin/subordination/none has"):
-        read_run(path, suite)
+        read_mandarin_run(path, suite)
 
 
 def test_all_published_suites_load(reference_data: Path) -> None:

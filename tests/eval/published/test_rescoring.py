@@ -18,7 +18,7 @@ from gardenpath.eval.published.rescoring import (
 )
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.aggregation import summarise
-from gardenpath.eval.suites.scoring.results import Results, RunName
+from gardenpath.eval.suites.scoring.results import RunName, ScoredItems
 from tests.eval.suites.samples import cats_suite
 
 CLASSES = (
@@ -54,13 +54,13 @@ def reflexives(reference_data: Path) -> Rescored:
     return rescore_reflexives(folder / "stimuli", folder / "surprisal")
 
 
-def test_the_published_mandarin_accuracies(mandarin: Results) -> None:
+def test_the_published_mandarin_accuracies(mandarin: ScoredItems) -> None:
     by_class = mandarin.by_class.set_index(["model", "class"])["accuracy"]
     for model, expected in MANDARIN.items():
         assert tuple(round(by_class[model, name], 3) for name in CLASSES) == expected
 
 
-def test_the_written_summary_says_the_same(mandarin: Results) -> None:
+def test_the_written_summary_says_the_same(mandarin: ScoredItems) -> None:
     summary = mandarin.summary
     assert len(summary) == 5 * 24
     means = summary.groupby(["model", "class"])["accuracy"].mean()
@@ -70,7 +70,7 @@ def test_the_written_summary_says_the_same(mandarin: Results) -> None:
     assert len(mandarin.notes) == 2 and "classifier_noun/object_rc: 8" in mandarin.notes[0]
 
 
-def test_ties_of_the_ngram_model_are_counted_not_thrown(mandarin: Results) -> None:
+def test_ties_of_the_ngram_model_are_counted_not_thrown(mandarin: ScoredItems) -> None:
     by_class = mandarin.by_class.set_index(["model", "class"])
     assert by_class.loc[("ngram", "missing_object"), "accuracy"] == pytest.approx(0.575)
     assert by_class.loc[("ngram", "subordination"), "accuracy"] == pytest.approx(0.675)
@@ -79,7 +79,7 @@ def test_ties_of_the_ngram_model_are_counted_not_thrown(mandarin: Results) -> No
 
 
 @pytest.mark.parametrize("model", REFLEXIVES)
-def test_the_published_reflexive_accuracies(reflexives: Results, model: str) -> None:
+def test_the_published_reflexive_accuracies(reflexives: ScoredItems, model: str) -> None:
     accuracies = reflexives.summary.set_index(["model", "modifier", "pronoun"])["accuracy"]
     means = summarise(reflexives.items, by=("model", "modifier"))
     mean_of = means.set_index(["model", "modifier"])["accuracy"]

@@ -10,17 +10,9 @@ from typing import Any
 import pandas as pd
 
 from gardenpath.eval.perplexity.comparison import EXACT, PerplexityRow
-from gardenpath.eval.report.study import (
-    EFFECT_COLUMNS,
-    ITEM_COLUMNS,
-    SURPRISAL_COLUMNS,
-    Analysis,
-    Curve,
-    Parse,
-    ParseKey,
-    Study,
-)
+from gardenpath.eval.report.study import Curve, Parse, ParseKey, Shown, Study
 from gardenpath.eval.suites.scoring.aggregation import summarise
+from gardenpath.store.tables import EFFECTS, ITEMS, SURPRISALS
 
 MODELS = ("unigram", "ngram", "lstm", "transformer", "rnng", "plm")
 SKILL = {"unigram": 0.0, "ngram": 0.3, "lstm": 0.9, "transformer": 1.1, "rnng": 1.6, "plm": 1.3}
@@ -186,13 +178,13 @@ def _tables(
                 effects.append((*names, "-gap wh-effect", nogap))
                 effects.append((*names, "licensing_interaction", gap + nogap))
     return (
-        pd.DataFrame(surprisals, columns=list(SURPRISAL_COLUMNS)),
-        pd.DataFrame(outcomes, columns=[*ITEM_COLUMNS, "unknown_words"]),
-        pd.DataFrame(effects, columns=list(EFFECT_COLUMNS)),
+        SURPRISALS.frame(surprisals),
+        ITEMS.frame(outcomes),
+        EFFECTS.frame(effects),
     )
 
 
-def _analyses() -> list[Analysis]:
+def _analyses() -> list[Shown]:
     columns = ["term", "estimate", "standard error", "statistic", "p", "low", "high"]
     supervision = {
         name: pd.DataFrame([("syntax", b, s, b / s, p, b - 2 * s, b + 2 * s)], columns=columns)
@@ -208,7 +200,7 @@ def _analyses() -> list[Analysis]:
         ("embedding", -0.21, 0.05, -4.2, 2.7e-5, -0.31, -0.11),
     ]
     return [
-        Analysis(
+        Shown(
             title="Does structural supervision help?",
             sentences=(
                 "RNNG is more accurate than LSTM on verb-noun: b = 0.51, SE 0.20, p = .010",
@@ -218,7 +210,7 @@ def _analyses() -> list[Analysis]:
             found=(True, False, False),
             tables=supervision,
         ),
-        Analysis(
+        Shown(
             title="Modifier complexity",
             skipped=("subordination: only one modifier",),
             sentences=("Accuracy falls with each level of embedding.", "The fit is singular."),
@@ -286,3 +278,19 @@ def sample_study(*, seeds: int = 1, items: int = 2, classes: int = 2) -> Study:
         chance={"islands": 0.5},
         modifier_orders=COMPLEXITY,
     )
+
+
+def garden_paths(means: dict[str, float]) -> pd.DataFrame:
+    """Items of garden paths, twenty for each model, whose mean difference (bits) is given."""
+    return ITEMS.frame(
+        [
+            {
+                "run": model, "model": model, "corpus": "toy", "seed": 1, "suite": "s",
+                "class": "garden_path_object", "modifier": "none", "item": item, "prediction": "p",
+                "outcome": 1.0, "tie": False, "difference_bits": mean + (item % 5 - 2),
+                "unknown": 0,
+            }
+            for model, mean in means.items()
+            for item in range(20)
+        ]
+    )  # fmt: skip

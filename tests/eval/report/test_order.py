@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.report.order import arranged, modifier_chains, ranked
-from gardenpath.eval.statistics.questions.analysis import Analysis, load_analyses
+from gardenpath.eval.report.order import arranged, ranked
+from gardenpath.eval.suites.library.modifiers import modifier_orders
 
-ROOT = Path(__file__).parents[3]
 NAMES = st.sampled_from(["none", "adjective", "subject_rc", "object_rc", "toy", "pp"])
 
 
@@ -33,22 +30,8 @@ NAMES = st.sampled_from(["none", "adjective", "subject_rc", "object_rc", "toy", 
         ),
     ],
 )
-def test_modifiers_stand_as_the_analyses_rank_them(found: list[str], expected: list[str]) -> None:
-    chains = modifier_chains(load_analyses(ROOT / "conf" / "analysis"))
-    assert ranked(found, chains) == expected
-
-
-def test_orders_come_from_predictors_and_from_levels() -> None:
-    derived = Analysis(
-        name="a", title="A", formula="outcome ~ x",
-        derive={"x": {"from": "modifier", "values": {"hard": 2, "easy": 1}},
-                "y": {"from": "class", "values": {"b": 1, "a": 2}},
-                "z": {"from": "modifier", "values": {"hard": "b", "easy": "a"}}},
-    )  # fmt: skip
-    coded = Analysis(
-        name="b", title="B", codings={"modifier": {"kind": "sum", "levels": ["q", "p"]}}
-    )
-    assert modifier_chains([derived, coded])[1:] == (("easy", "hard"), ("q", "p"))
+def test_modifiers_stand_as_the_materials_rank_them(found: list[str], expected: list[str]) -> None:
+    assert ranked(found, modifier_orders()) == expected
 
 
 def test_names_that_no_order_knows_stay_where_they_are() -> None:
@@ -62,7 +45,7 @@ def test_orders_that_contradict_each_other_end() -> None:
 
 @given(st.lists(NAMES), st.permutations(["none", "adjective", "subject_rc", "object_rc"]))
 def test_every_name_comes_once_and_in_order(names: list[str], chain: list[str]) -> None:
-    found = ranked(names, [chain])
+    found = ranked(names, [tuple(chain)])
     assert sorted(found) == sorted(set(names))
     known = [name for name in found if name in chain]
     assert known == [name for name in chain if name in set(names)]

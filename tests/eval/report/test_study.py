@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
+from gardenpath.errors import GardenpathError
 from gardenpath.eval.perplexity.comparison import EXACT
-from gardenpath.eval.report.order import family, in_order
-from gardenpath.eval.report.study import ITEM_COLUMNS, Analysis, Study, corpus_groups
+from gardenpath.eval.report.order import models_in_order
+from gardenpath.eval.report.study import Curve, Shown, Study, corpus_groups
+from gardenpath.eval.suites.scoring.results import RunName
+from gardenpath.store.tables import ITEMS
 from tests.eval.report.samples import ISLANDS
 
 
 def test_a_table_without_a_column_is_refused_by_name() -> None:
-    items = pd.DataFrame({column: [] for column in ITEM_COLUMNS if column != "outcome"})
-    with pytest.raises(ValueError, match=r"'items'.*outcome"):
-        Study(title="x", items=items)
+    with pytest.raises(GardenpathError, match=r"'items'.*outcome"):
+        Study(title="x", items=ITEMS.frame([]).drop(columns="outcome"))
 
 
 def test_models_stand_in_the_order_of_their_families() -> None:
     models = [EXACT, "gpt2", "plm", "lstm", "ngram", "rnng", "trans", "lstm"]
-    assert in_order(models) == ["ngram", "lstm", "rnng", "trans", "plm", "gpt2", EXACT]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("LSTM", "lstm"),
-        ("n-gram", "ngram"),
-        ("plm_mask", "plm_mask"),
-        ("trans", "transformer"),
-        ("rnng (beam 10)", "rnng"),
-        ("gpt2", "gpt2"),
-    ],
-)
-def test_names_speak_of_families(name: str, expected: str) -> None:
-    assert family(name) == expected
+    assert models_in_order(models) == ["ngram", "lstm", "rnng", "trans", "plm", "gpt2", EXACT]
 
 
 def test_corpora_are_together_where_they_share_suites() -> None:
@@ -59,11 +48,25 @@ def test_suites_stand_together_from_plain_to_complex(study: Study) -> None:
 
 
 def test_what_was_found_is_told_first() -> None:
-    analysis = Analysis(title="x", sentences=("a", "b", "c"), found=(False, True, False))
+    analysis = Shown(title="x", sentences=("a", "b", "c"), found=(False, True, False))
     assert analysis.told() == (["b"], ["a", "c"])
     assert analysis.count == "1 of 3 comparisons differs from zero (p < .05)."
-    unknown = Analysis(title="x", sentences=("a", "b"))
+    unknown = Shown(title="x", sentences=("a", "b"))
     assert unknown.told() == (["a", "b"], []) and unknown.count == ""
+
+
+def test_curves_are_read_from_metrics(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    name = RunName(run="r", model="rnng", corpus="toy", seed=2)
+    assert Curve.read(path, name) is None
+    path.write_text("epoch,train/loss,valid/joint_perplexity\n0,2.5,\n1,nan,7\n", encoding="utf-8")
+    curve = Curve.read(path, name)
+    assert curve is not None and curve.is_joint
+    assert (curve.model, curve.corpus, curve.seed) == ("rnng", "toy", 2)
+    assert curve.metrics["epoch"].tolist() == [0, 1]
+    assert curve.metrics["train/loss"].dropna().tolist() == [2.5]
+    path.write_text("", encoding="utf-8")
+    assert Curve.read(path, name) is None
 
 
 def test_runs_are_listed_once(study: Study) -> None:

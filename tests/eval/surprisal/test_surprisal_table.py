@@ -28,12 +28,12 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     rows_of,
 )
 from gardenpath.eval.surprisal.surprisal_table import (
-    COLUMNS,
     check_extension,
     read_surprisals,
     side_car,
     write_surprisals,
 )
+from gardenpath.store.tables import WORD_SURPRISALS
 from tests.data.strategies import words
 from tests.eval.suites.samples import cats_suite
 
@@ -206,7 +206,7 @@ def test_json_lines_are_json(tmp_path: Path) -> None:
         json.loads(line, parse_constant=refuse)
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
-    assert [list(record) for record in records] == [list(COLUMNS)] * 4
+    assert [list(record) for record in records] == [list(WORD_SURPRISALS.names)] * 4
     assert [record["surprisal_bits"] for record in records] == [2.5, 0.1, "Infinity", None]
     assert [record["seen"] for record in records] == [True, True, False, True]
     meta = json.loads(side_car(path).read_text(encoding="utf-8"))
@@ -217,7 +217,7 @@ def test_parquet_has_types(tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
     write_surprisals(path, ROWS, HEADER)
     frame = pd.read_parquet(path)
-    assert list(frame.columns) == list(COLUMNS)
+    assert list(frame.columns) == list(WORD_SURPRISALS.names)
     assert frame["seen"].dtype == bool and frame["surprisal_bits"].dtype == "float64"
     assert frame["word_id"].tolist() == [1, 2, 3, 4]
 
@@ -331,7 +331,7 @@ def test_mistakes_in_parquet(tmp_path: Path) -> None:
         lambda: None,
         lambda: path.write_text("no Parquet"),
         lambda: pd.DataFrame({"run": ["a"]}).to_parquet(path),
-        lambda: pd.DataFrame({name: ["x"] for name in COLUMNS}).to_parquet(path),
+        lambda: pd.DataFrame({name: ["x"] for name in WORD_SURPRISALS.names}).to_parquet(path),
     ):
         write()
         with pytest.raises(InputError, match="is not a Parquet table of surprisals"):

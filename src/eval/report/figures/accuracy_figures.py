@@ -21,7 +21,7 @@ from gardenpath.eval.report.figures.panels import (
     widest_label,
 )
 from gardenpath.eval.report.means import bit_means
-from gardenpath.eval.report.order import in_order
+from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
 
 
@@ -29,7 +29,7 @@ def accuracy_by_class(study: Study, corpora: Sequence[str]) -> Figure:
     """A panel per class, in it a row per model."""
     items = study.items[study.items["corpus"].isin(corpora)]
     table = study.by_class[study.by_class["corpus"].isin(corpora)]
-    models, classes = in_order(items["model"]), list(dict.fromkeys(items["class"]))
+    models, classes = models_in_order(items["model"]), list(dict.fromkeys(items["class"]))
     rows = sum(model != EXACT for model in models)
     height = 0.65 + rows * (0.22 + 0.1 * (len(corpora) - 1))
     figure, axes = style.panels(len(classes), columns=3, width=2.6, height=height, foot=0.3)
@@ -37,7 +37,7 @@ def accuracy_by_class(study: Study, corpora: Sequence[str]) -> Figure:
         scale = replace(ACCURACY, reference=study.chance_of(name))
         part = table[table["class"] == name]
         models_as_rows(axis, part, models=models, corpora=corpora, scale=scale)
-        axis.set_title(style.readable(name or "all items"))
+        axis.set_title(style.figure_label(name or "all items"))
     add_legend(figure, models=models, corpora=corpora, scale=ACCURACY, marks=False)
     return figure
 
@@ -46,7 +46,7 @@ def mean_accuracy(study: Study, corpora: Sequence[str]) -> Figure:
     """One row per model: the mean over all classes, written out beside its mark."""
     items = study.items[study.items["corpus"].isin(corpora)]
     table = study.by_model[study.by_model["corpus"].isin(corpora)]
-    models = in_order(items["model"])
+    models = models_in_order(items["model"])
     rows = sum(model != EXACT for model in models) * max(1.0, 0.75 * len(corpora))
     figure, (axis,) = style.panels(1, columns=1, width=6.4, height=1.1 + rows * 0.3)
     chances = [study.chance_of(name) for name in dict.fromkeys(items["class"])]
@@ -80,14 +80,14 @@ def differences_by_condition(study: Study, corpus: str) -> Figure:
 def _by_class(items: pd.DataFrame, corpus: str, *, value: str, scale: Scale) -> Figure:
     """A panel per class, in it a row per model: for classes with one kind of modifier each."""
     table = bit_means(items, value=value, by=["model", "corpus", "class"])
-    models = [model for model in in_order(items["model"]) if model in set(table["model"])]
+    models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
     classes = list(dict.fromkeys(items["class"]))
     height = 0.75 + 0.22 * sum(model != EXACT for model in models)
     figure, axes = style.panels(len(classes), columns=3, width=2.7, height=height, foot=0.3)
     for axis, name in zip(axes, classes, strict=True):
         part = table[table["class"] == name]
         models_as_rows(axis, part, models=models, corpora=[corpus], scale=scale)
-        axis.set_title(style.readable(name or "all items"))
+        axis.set_title(style.figure_label(name or "all items"))
         axis.set_xlabel(scale.label)
     add_legend(figure, models=models, corpora=[], scale=scale, marks=False)
     return figure
@@ -101,7 +101,7 @@ def _by_modifier(study: Study, corpus: str, *, value: str, scale: Scale, connect
         if is_accuracy
         else bit_means(items, value=value, by=["model", "class", "modifier"])
     )
-    models = [model for model in in_order(items["model"]) if model in set(table["model"])]
+    models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
     along = {
         str(name): study.modifiers(part["modifier"])
         for name, part in items.groupby("class", sort=False)
@@ -117,7 +117,7 @@ def _by_modifier(study: Study, corpus: str, *, value: str, scale: Scale, connect
             axis, part, x="modifier", values=modifiers, models=models,
             scale=replace(scale, reference=chance), connected=connected,
         )  # fmt: skip
-        axis.set_title(style.readable(name or "all items"))
+        axis.set_title(style.figure_label(name or "all items"))
         if style.is_first(axis):
             axis.set_ylabel(scale.label)
     add_legend(figure, models=models, corpora=[], scale=scale, marks=True)

@@ -24,11 +24,11 @@ from gardenpath.eval.report.figures.accuracy_figures import (
 from gardenpath.eval.report.figures.course_figures import excess, loss_curves, sentence_lengths
 from gardenpath.eval.report.figures.effect_figures import effects_by_condition
 from gardenpath.eval.report.figures.estimate_figure import estimate_rows, estimates
-from gardenpath.eval.report.figures.sentence_figure import sentence
+from gardenpath.eval.report.figures.sentence_figure import surprisal_figure
 from gardenpath.eval.report.study import Study, corpus_groups
 from gardenpath.store.files import whole_file, write_text
 
-Section = Literal["accuracy", "effects", "sentences", "statistics", "corpora", "training"]
+FigureSection = Literal["accuracy", "effects", "sentences", "statistics", "corpora", "training"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Picture:
     """
 
     name: str
-    section: Section
+    section: FigureSection
     title: str
     caption: str
     draw: Callable[[], Figure]
@@ -184,10 +184,10 @@ def _sentences(study: Study) -> Iterator[Picture]:
         yield Picture(
             name=slug(f"sentence {suite} {corpus}"),
             section="sentences",
-            title=f"Surprisal along item {item} of {_with(style.readable(suite), corpus)}",
+            title=f"Surprisal along item {item} of {_with(style.figure_label(suite), corpus)}",
             caption="The variants of the item word by word, lined up by region, mean over seeds. "
             "The shaded region is the critical one.",
-            draw=partial(sentence, study, suite=suite, item=item, corpus=corpus),
+            draw=partial(surprisal_figure, study, suite=suite, item=item, corpus=corpus),
         )
 
 

@@ -11,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from gardenpath.eval.perplexity.comparison import EXACT, JOINT, MARGINAL, PerplexityRow
 from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.figures.panels import CEILING, place_legend
-from gardenpath.eval.report.order import in_order
+from gardenpath.eval.report.figures.panels import CEILING_LINE, place_legend
+from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Curve
 
 TRAINING = (0, (2, 2))
@@ -21,13 +21,13 @@ TRAINING = (0, (2, 2))
 def loss_curves(curves: Sequence[Curve]) -> Figure:
     """A panel per corpus: the loss of each epoch, one thin line per seed."""
     corpora = list(dict.fromkeys(curve.corpus for curve in curves))
-    models = in_order([curve.model for curve in curves])
+    models = models_in_order([curve.model for curve in curves])
     styles = style.model_styles(models)
     figure, axes = style.panels(len(corpora), columns=2, width=3.7, height=2.9, sharey=False)
     for axis, corpus in zip(axes, corpora, strict=True):
         for curve in (curve for curve in curves if curve.corpus == corpus):
             _draw_loss(axis, curve, *styles[curve.model])
-        axis.set_title(style.readable(corpus))
+        axis.set_title(style.figure_label(corpus))
         axis.set_xlabel("epoch")
         axis.set_ylabel("loss, nats per event")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -62,7 +62,7 @@ def _draw_loss(axis: Axes, curve: Curve, colour: str, mark: str) -> None:
 
 
 def _with_trees(model: str, joint: set[str]) -> str:
-    return style.readable(model) + (" (with trees)" if model in joint else "")
+    return style.figure_label(model) + (" (with trees)" if model in joint else "")
 
 
 def sentence_lengths(lengths: Mapping[str, Mapping[int, int]]) -> Figure:
@@ -75,7 +75,7 @@ def sentence_lengths(lengths: Mapping[str, Mapping[int, int]]) -> Figure:
         mean = sum(length * count for length, count in counts.items()) / max(total, 1)
         colour = style.SERIES[place % len(style.SERIES)]
         dash = style.DASHES[place % len(style.DASHES)]
-        label = f"{style.readable(corpus)}: {total:,} sentences, mean {mean:.1f} words"
+        label = f"{style.figure_label(corpus)}: {total:,} sentences, mean {mean:.1f} words"
         axis.plot(list(span), shares, color=colour, linestyle=dash, label=label)
         axis.fill_between(list(span), shares, color=colour, alpha=0.12, linewidth=0)
     axis.set_xlabel("words in the sentence")
@@ -90,8 +90,8 @@ def excess(rows: Sequence[PerplexityRow]) -> Figure:
     """Bits per word above the exact grammar, a panel per toy corpus, seeds averaged."""
     known = [row for row in rows if row.excess_bits_per_word is not None and row.model != EXACT]
     corpora = list(dict.fromkeys(row.corpus for row in known))
-    models = in_order([row.model for row in known])
-    styles = style.model_styles(in_order([_bare(model) for model in models]))
+    models = models_in_order([row.model for row in known])
+    styles = style.model_styles(models_in_order([_bare(model) for model in models]))
     height = 1.0 + 0.26 * len(models)
     figure, axes = style.panels(len(corpora), columns=2, width=3.7, height=height)
     for axis, corpus in zip(axes, corpora, strict=True):
@@ -108,11 +108,11 @@ def excess(rows: Sequence[PerplexityRow]) -> Figure:
                 axis.plot(
                     [sum(bits) / len(bits)], [place], mark, color=colour, markerfacecolor=face
                 )
-        axis.axvline(0.0, **CEILING)
-        axis.set_yticks(range(len(models)), [style.readable(model) for model in models])
+        axis.axvline(0.0, **CEILING_LINE)
+        axis.set_yticks(range(len(models)), [style.figure_label(model) for model in models])
         axis.set_ylim(len(models) - 0.4, -0.6)
         axis.grid(False, axis="y")
-        axis.set_title(style.readable(corpus))
+        axis.set_title(style.figure_label(corpus))
         axis.set_xlabel("excess over the exact grammar, bits per word")
     return figure
 

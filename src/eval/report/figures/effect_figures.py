@@ -16,7 +16,7 @@ from gardenpath.eval.report.figures.panels import (
     widest_label,
 )
 from gardenpath.eval.report.means import bit_means
-from gardenpath.eval.report.order import in_order
+from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
 
 
@@ -34,7 +34,7 @@ def effects_by_condition(study: Study, corpus: str, effects: Sequence[str]) -> F
     table = table[(table["corpus"] == corpus) & table["effect"].isin(effects)]
     column = condition_column(table)
     means = bit_means(table, value="value_bits", by=["model", "effect", column])
-    models = [model for model in in_order(table["model"]) if model in set(means["model"])]
+    models = [model for model in models_in_order(table["model"]) if model in set(means["model"])]
     # Not every effect can be measured in every condition: a panel has those that it can be in.
     along = {
         effect: _conditions(study, means[means["effect"] == effect], column) for effect in effects
@@ -49,7 +49,7 @@ def effects_by_condition(study: Study, corpus: str, effects: Sequence[str]) -> F
         models_side_by_side(
             axis, part, x=column, values=values, models=models, scale=BITS, connected=False
         )
-        axis.set_title(style.readable(effect))
+        axis.set_title(style.figure_label(effect))
         if style.is_first(axis):
             axis.set_ylabel("bits")
     scale = replace(BITS, reference_label="no effect")

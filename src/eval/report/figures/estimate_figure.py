@@ -11,10 +11,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from gardenpath.eval.display import BLUE
 from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.figures.panels import CHANCE
-from gardenpath.eval.report.order import in_order
-from gardenpath.eval.report.study import ESTIMATE_COLUMNS, Analysis
+from gardenpath.eval.report.figures.panels import CHANCE_LINE
+from gardenpath.eval.report.order import models_in_order
+from gardenpath.eval.report.study import Shown
+from gardenpath.store.tables import ESTIMATES
 
 INTERCEPTS = ("(Intercept)", "Intercept", "1")
 BETWEEN = " · "
@@ -22,7 +24,7 @@ BETWEEN = " · "
 AXIS_WIDTH = 2.9  # inches
 ROW_HEIGHT = 0.23
 LETTER = 0.07
-PLAIN = (style.BLUE, "o")
+PLAIN = (BLUE, "o")
 # An interval that goes so many times as far as most others would leave no room for them.
 TOO_FAR = 30.0
 
@@ -53,7 +55,7 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 1000 else f"{value:.2g}"
 
 
-def estimate_rows(analysis: Analysis) -> list[Estimate]:
+def estimate_rows(analysis: Shown) -> list[Estimate]:
     """Every term that can be drawn.
 
     Intercepts are left out where there is anything else: their size says little and hides the rest.
@@ -63,14 +65,14 @@ def estimate_rows(analysis: Analysis) -> list[Estimate]:
     if "estimates" in tables:
         tables = {"estimates": tables["estimates"]}
     for name, table in tables.items():
-        if not set(ESTIMATE_COLUMNS) <= set(table.columns):
+        if not set(ESTIMATES.names) <= set(table.columns):
             continue
         for record in table.to_dict("records"):
             term = str(record["term"])
             label = term
             if len(tables) > 1:
                 label = f"{name}: {term}" if len(table) > 1 else name
-            value, low, high = (float(record[column]) for column in ESTIMATE_COLUMNS[1:])
+            value, low, high = (float(record[column]) for column in ESTIMATES.names[1:])
             model = str(record.get("model", ""))
             row = Estimate(label=label, value=value, low=low, high=high, model=model)
             if all(map(math.isfinite, (value, low, high))):
@@ -94,7 +96,7 @@ def _shortened(rows: Sequence[Estimate]) -> list[Estimate]:
     return [replace(row, label=label) for row, label in zip(rows, labels, strict=True)]
 
 
-def estimates(analysis: Analysis) -> Figure:
+def estimates(analysis: Shown) -> Figure:
     """Estimates of an analysis with their intervals, one row per term, groups apart."""
     rows = estimate_rows(analysis)
     places = _places(rows)
@@ -108,7 +110,7 @@ def estimates(analysis: Analysis) -> Figure:
         (left / width, bottom / height, 1 - (left + right) / width, 1 - (top + bottom) / height)
     )
     _draw(axis, rows, places)
-    axis.set_yticks(places, [style.readable(row.label) for row in rows])
+    axis.set_yticks(places, [style.figure_label(row.label) for row in rows])
     axis.set_ylim(places[-1] + 0.6, -0.6)
     axis.grid(False, axis="y")
     return figure
@@ -126,9 +128,9 @@ def _places(rows: Sequence[Estimate]) -> list[float]:
 
 
 def _draw(axis: Axes, rows: Sequence[Estimate], places: Sequence[float]) -> None:
-    styles = style.model_styles(in_order([row.model for row in rows if row.model]))
+    styles = style.model_styles(models_in_order([row.model for row in rows if row.model]))
     low, high = _limits(rows)
-    axis.axvline(0.0, **CHANCE, zorder=1)
+    axis.axvline(0.0, **CHANCE_LINE, zorder=1)
     looks = [(*styles.get(row.model, PLAIN), row.is_clear) for row in rows]
     for look in dict.fromkeys(looks):
         colour, mark, is_clear = look

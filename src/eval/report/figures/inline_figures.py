@@ -7,21 +7,23 @@ of a line beside every line. Thirty figures of one page share both, which leaves
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from xml.etree import ElementTree
 
+from markupsafe import Markup, escape
+
+from gardenpath.eval import display
 from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.page.markup import Html, element, join
 
 # Colours of figures that follow the colours of the page, so that figures are dark on dark pages.
 PAGE_COLOURS = {
-    style.SKY: "var(--sky)",
-    style.BLUE: "var(--blue)",
-    style.ORANGE: "var(--orange)",
-    style.VERMILLION: "var(--vermillion)",
-    style.GREEN: "var(--green)",
-    style.PURPLE: "var(--purple)",
-    style.GREY: "var(--grey)",
+    display.SKY: "var(--sky)",
+    display.BLUE: "var(--blue)",
+    display.ORANGE: "var(--orange)",
+    display.VERMILLION: "var(--vermillion)",
+    display.GREEN: "var(--green)",
+    display.PURPLE: "var(--purple)",
+    display.GREY: "var(--grey)",
     style.INK: "var(--ink)",
     style.MUTED: "var(--muted)",
     style.GRID: "var(--grid)",
@@ -47,7 +49,7 @@ class InlineFigures:
         self._styles: dict[str, str] = {}
         self._count = 0
 
-    def figure(self, svg: str, *, label: str) -> Html:
+    def figure(self, svg: str, *, label: str) -> Markup:
         """A figure with ids of its own, the page's colours, and a label for listeners."""
         self._count += 1
         root = ElementTree.fromstring(svg)
@@ -57,28 +59,23 @@ class InlineFigures:
             if _is_letter(node)
         }
         width, height = root.get("viewBox", "0 0 640 320").split()[2:]
-        return element(
-            "svg",
-            *(self._node(child, letters) for child in root),
-            role="img",
-            aria_label=label,
-            viewBox=f"0 0 {width} {height}",
+        attributes = {
+            "role": "img",
+            "aria-label": label,
+            "viewBox": f"0 0 {width} {height}",
             # Narrow windows show figures smaller, but never so small that nobody can read them.
-            style=f"--width:{float(width) * 4 / 3:.0f}px;--least:{float(width):.0f}px",
-        )
+            "style": f"--width:{float(width) * 4 / 3:.0f}px;--least:{float(width):.0f}px",
+        }
+        return _element("svg", attributes, (self._node(child, letters) for child in root))
 
-    def outlines(self) -> Html:
+    def outlines(self) -> Markup:
         """The letters of all figures so far, which the page has to hold somewhere."""
         paths = [
-            element("path", id=name, d=d, transform=transform)
+            _element("path", {"id": name, "d": d, "transform": transform})
             for (d, transform), name in self._outlines.items()
         ]
-        if not paths:
-            return Html("")
-        return element(
-            "svg", element("defs", *paths), width="0", height="0", aria_hidden="true",
-            style="position:absolute",
-        )  # fmt: skip
+        hidden = {"width": "0", "height": "0", "aria-hidden": "true", "style": "position:absolute"}
+        return _element("svg", hidden, [_element("defs", {}, paths)]) if paths else Markup("")
 
     def css(self) -> str:
         """The styles of all figures so far."""
@@ -88,17 +85,17 @@ class InlineFigures:
         key = (re.sub(r"\s+", " ", d).strip(), transform)
         return self._outlines.setdefault(key, f"g{len(self._outlines)}")
 
-    def _node(self, node: ElementTree.Element, letters: dict[str, str]) -> Html:
+    def _node(self, node: ElementTree.Element, letters: dict[str, str]) -> Markup:
         """An element and what is in it; groups without a meaning go, their contents stay."""
         name = node.tag.rpartition("}")[2]
         if name in _LEFT_OUT or _is_letter(node) or node.get("style") == _BACKGROUND:
-            return Html("")
+            return Markup("")
         inside = [self._node(child, letters) for child in node]
         attributes = dict(self._attributes(name, node, letters))
         if name in ("g", "defs") and not (attributes and any(inside)):
-            content = join(inside)
-            return element("defs", content) if name == "defs" and content else content
-        return element(name, *inside, **attributes)
+            content = _joined(inside)
+            return _element("defs", {}, [content]) if name == "defs" and content else content
+        return _element(name, attributes, inside)
 
     def _attributes(
         self, name: str, node: ElementTree.Element, letters: dict[str, str]
@@ -130,6 +127,17 @@ class InlineFigures:
             rules = rules.replace(colour, variable)
         compact = re.sub(r"\s*([:;])\s*", r"\1", rules.strip())
         return self._styles.setdefault(compact, f"s{len(self._styles)}")
+
+
+def _joined(parts: Iterable[Markup]) -> Markup:
+    return Markup("").join(parts)
+
+
+def _element(name: str, attributes: Mapping[str, str], inside: Iterable[Markup] = ()) -> Markup:
+    """An element of a figure; without content, it is closed where it is opened."""
+    written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
+    content = _joined(inside)
+    return Markup(f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>")
 
 
 def _is_letter(node: ElementTree.Element) -> bool:

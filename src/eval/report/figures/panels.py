@@ -17,10 +17,14 @@ from matplotlib.lines import Line2D
 
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.order import in_order
+from gardenpath.eval.report.order import models_in_order
 
-CEILING: dict[str, Any] = {"color": style.INK, "linewidth": 1.3, "linestyle": (0, (6, 2, 1, 2))}
-CHANCE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.0, "linestyle": (0, (2, 2))}
+CEILING_LINE: dict[str, Any] = {
+    "color": style.INK,
+    "linewidth": 1.3,
+    "linestyle": (0, (6, 2, 1, 2)),
+}
+CHANCE_LINE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.0, "linestyle": (0, (2, 2))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +88,9 @@ def models_as_rows(
     """
     rows = [model for model in models if model != EXACT]
     styles = style.model_styles(models)
-    axis.axvline(scale.reference, **CHANCE, zorder=1)
+    axis.axvline(scale.reference, **CHANCE_LINE, zorder=1)
     for ceiling in table[table["model"] == EXACT]["mean"]:
-        axis.axvline(ceiling, **CEILING, zorder=1)
+        axis.axvline(ceiling, **CEILING_LINE, zorder=1)
     for y, record in placed_rows(table, models=models, corpora=corpora):
         colour, mark = styles[record["model"]]
         corpus = corpora.index(record["corpus"])
@@ -94,7 +98,7 @@ def models_as_rows(
         face = style.PAPER if corpus % 2 else colour
         axis.plot(_interval(record), [y, y], color=colour, linewidth=1.6, alpha=alpha)
         axis.plot([record["mean"]], [y], mark, color=colour, markerfacecolor=face, alpha=alpha)
-    axis.set_yticks(range(len(rows)), [style.readable(row) for row in rows])
+    axis.set_yticks(range(len(rows)), [style.figure_label(row) for row in rows])
     axis.set_ylim(len(rows) - 0.45, -0.55)
     axis.grid(False, axis="y")
     spread(axis, scale=scale, vertical=False)
@@ -112,7 +116,7 @@ def models_side_by_side(
 ) -> None:
     """The values of ``x`` along the axis, at each of them a mark for every model."""
     styles = style.model_styles(models)
-    axis.axhline(scale.reference, **CHANCE, zorder=1)
+    axis.axhline(scale.reference, **CHANCE_LINE, zorder=1)
     records = sorted(table.to_dict("records"), key=lambda row: values.index(row[x]))
     for model, offset in zip(models, _offsets(len(models), 0.62), strict=True):
         rows = [row for row in records if row["model"] == model]
@@ -120,7 +124,7 @@ def models_side_by_side(
         means = [row["mean"] for row in rows]
         colour, mark = styles[model]
         if model == EXACT:
-            axis.plot(places, means, marker=mark, markerfacecolor=style.PAPER, **CEILING)
+            axis.plot(places, means, marker=mark, markerfacecolor=style.PAPER, **CEILING_LINE)
             continue
         lows, highs = zip(*map(_interval, rows), strict=True) if rows else ((), ())
         axis.vlines(places, lows, highs, color=colour, linewidth=1.4)
@@ -142,7 +146,7 @@ def _interval(row: Mapping[str, float]) -> tuple[float, float]:
 
 def _folded(name: object) -> str:
     """A label on at most three lines."""
-    words, lines = style.readable(name or "all items").split(), [""]
+    words, lines = style.figure_label(name or "all items").split(), [""]
     for word in words:
         if lines[-1] and len(lines[-1]) + len(word) > 9 and len(lines) < 3:
             lines.append("")
@@ -169,25 +173,29 @@ def _handles(
         if model == EXACT:
             marker = mark if marks else "none"
             label = scale.exact_label
-            yield Line2D([], [], **CEILING, marker=marker, markerfacecolor=style.PAPER, label=label)
+            yield Line2D(
+                [], [], **CEILING_LINE, marker=marker, markerfacecolor=style.PAPER, label=label
+            )
         elif marks:
-            yield Line2D([], [], color=colour, marker=mark, ls="none", label=style.readable(model))
+            yield Line2D(
+                [], [], color=colour, marker=mark, ls="none", label=style.figure_label(model)
+            )
     if len(corpora) > 1:
         for place, corpus in enumerate(corpora):
             face = style.PAPER if place % 2 else style.MUTED
             alpha = 0.6 if place > 1 else 1.0
             yield Line2D(
                 [], [], color=style.MUTED, marker="o", ls="none", alpha=alpha,
-                markerfacecolor=face, label=style.readable(corpus),
+                markerfacecolor=face, label=style.figure_label(corpus),
             )  # fmt: skip
-    yield Line2D([], [], **CHANCE, label=scale.reference_label)
+    yield Line2D([], [], **CHANCE_LINE, label=scale.reference_label)
 
 
 def add_legend(
     figure: Figure, *, models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
 ) -> None:
     """One legend below all panels; models are explained where they are not rows."""
-    place_legend(figure, list(_handles(in_order(models), corpora, scale, marks)))
+    place_legend(figure, list(_handles(models_in_order(models), corpora, scale, marks)))
 
 
 def place_legend(figure: Figure, handles: Sequence[Line2D]) -> None:

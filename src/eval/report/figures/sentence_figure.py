@@ -20,7 +20,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from gardenpath.eval.report.figures import fonts, style
-from gardenpath.eval.report.order import in_order
+from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
 
 PAGE_WIDTH = 10.6  # inches
@@ -29,7 +29,7 @@ GAP = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class VariantLine:
     """One variant: its words, each with the place it has in the figure."""
 
     label: str
@@ -43,7 +43,7 @@ class Line:
 class Alignment:
     """The variants of an item on common places; ``critical`` are the ranges of places to mark."""
 
-    lines: Sequence[Line]
+    lines: Sequence[VariantLine]
     size: int
     critical: Sequence[tuple[int, int]]
 
@@ -68,7 +68,7 @@ def align(rows: pd.DataFrame, critical: Sequence[str]) -> Alignment:
         places = part["region"].map(starts) + within
         ids = part["word_id"].tolist()
         lines.append(
-            Line(
+            VariantLine(
                 label=f"{condition} {variant}" if several[condition] > 1 else str(condition),
                 condition=str(condition),
                 variant=variant,
@@ -99,14 +99,14 @@ def width_of(word: str) -> float:
     return sum(2.0 if unicodedata.east_asian_width(letter) in "WF" else 1.0 for letter in word)
 
 
-def sentence(study: Study, *, suite: str, item: int | str, corpus: str) -> Figure:
+def surprisal_figure(study: Study, *, suite: str, item: int | str, corpus: str) -> Figure:
     """The figure of an item: a panel per model, the words of all variants below each column."""
     table = study.surprisals
     chosen = (table["suite"] == suite) & (table["item"] == item) & (table["corpus"] == corpus)
     table = table[chosen]
     first = table[table["run"] == table["run"].iloc[0]]
     alignment = align(first, study.critical.get(suite, ()))
-    models = in_order(table["model"])
+    models = models_in_order(table["model"])
     bits = table["surprisal_bits"].to_numpy(dtype=np.float64)
     finite = bits[np.isfinite(bits)]
     grid = Grid.of(alignment, len(models), top=max(finite.max(initial=0.0) * 1.2, 1.0))
@@ -116,7 +116,9 @@ def sentence(study: Study, *, suite: str, item: int | str, corpus: str) -> Figur
     means = table.groupby(keys, sort=False)["surprisal_bits"].mean().to_dict()
     for place, model in enumerate(models):
         left, base = grid.corner(place)
-        _frame(axis, grid, left, base, title=style.readable(model), is_first=grid.is_first(place))
+        _frame(
+            axis, grid, left, base, title=style.figure_label(model), is_first=grid.is_first(place)
+        )
         _mark(axis, grid, left, base, alignment.critical)
         for number, line in enumerate(alignment.lines):
             values = [means.get((model, line.condition, line.variant, w)) for w in line.places]
@@ -242,7 +244,7 @@ def _draw_line(
     left: float,
     base: float,
     number: int,
-    line: Line,
+    line: VariantLine,
     values: Sequence[float | None],
 ) -> None:
     """The surprisals of one variant; an impossible word is an ∞ at the top."""
@@ -269,7 +271,7 @@ def _write_words(
         colour = style.SERIES[number % len(style.SERIES)]
         kind: dict[str, Any] = {"color": colour, "fontsize": 8.5, "va": "top"}
         if with_labels:
-            label = fonts.drawable(line.label.replace("_", " "))
+            label = style.figure_label(line.label)
             axis.text(left - 0.06, y, label, ha="right", **kind)
         for word_id, place in line.places.items():
             word = fonts.drawable(line.words[word_id])

@@ -1,8 +1,6 @@
 """The one look of all figures: colours, marks, lines, and how they are saved.
 
-Colours are those of Okabe and Ito, which people with any kind of colour vision tell apart, and
-models differ in mark as well as in colour. Sentence models and their structured counterparts are
-pairs of one hue: lstm and rnng are blue, transformer and plm orange and red.
+The colours and marks of models are in ``gardenpath.eval.display``.
 """
 
 from __future__ import annotations
@@ -22,9 +20,20 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 
+from gardenpath.eval.display import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    ModelStyle,
+    family_style,
+)
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import fonts
-from gardenpath.eval.report.order import family
+from gardenpath.text import spaced
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -34,23 +43,10 @@ GRID = "#d5dae0"
 BAND = "#f3e9c6"
 PAPER = "#ffffff"
 
-SKY, BLUE, ORANGE, VERMILLION = "#56b4e9", "#0072b2", "#e69f00", "#d55e00"
-GREEN, PURPLE, GREY = "#009e73", "#cc79a7", "#8c8c8c"
-
 MIN_WIDTH = 5.6  # inches
 PNG_DPI = 200
 
-FAMILY_STYLES = {
-    "unigram": (GREY, "v"),
-    "ngram": (GREEN, "^"),
-    "lstm": (SKY, "o"),
-    "rnng": (BLUE, "s"),
-    "transformer": (ORANGE, "P"),
-    "plm": (VERMILLION, "X"),
-    "plm_mask": (PURPLE, "p"),
-}
-SPARE_STYLES = ((PURPLE, "h"), (GREEN, "<"), (GREY, ">"), (VERMILLION, "*"), (BLUE, "8"))
-EXACT_STYLE = (INK, "D")
+EXACT_STYLE: ModelStyle = (INK, "D")
 # Colours and dashes for things that are not models: variants of an item, corpora. Words are
 # written in these, so the pale ones come last.
 SERIES = (BLUE, VERMILLION, GREEN, INK, PURPLE, GREY, ORANGE, SKY)
@@ -157,21 +153,18 @@ def is_first(axis: Axes) -> bool:
     return place is None or place.is_first_col()
 
 
-def model_styles(models: Sequence[str]) -> dict[str, tuple[str, str]]:
+def model_styles(models: Sequence[str]) -> dict[str, ModelStyle]:
     """Colour and mark of each model: that of its family, where no other model has it already."""
-    styles: dict[str, tuple[str, str]] = {}
+    styles: dict[str, ModelStyle] = {}
     for model in models:
-        style = EXACT_STYLE if model == EXACT else FAMILY_STYLES.get(family(model))
-        if style is None or style in styles.values():
-            left = [one for one in SPARE_STYLES if one not in styles.values()]
-            style = left[0] if left else SPARE_STYLES[len(styles) % len(SPARE_STYLES)]
-        styles[model] = style
+        taken = styles.values()
+        styles[model] = EXACT_STYLE if model == EXACT else family_style(model, taken)
     return styles
 
 
-def readable(name: object) -> str:
-    """A name as it stands in figures and headings: ``classifier_noun`` → ``classifier noun``."""
-    return fonts.drawable(str(name).replace("_", " "))
+def figure_label(name: object) -> str:
+    """A name as it stands in figures: ``classifier_noun`` → ``classifier noun``."""
+    return fonts.drawable(spaced(name))
 
 
 def settle(figure: Figure) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gardenpath.eval.report.study import SENTENCE_COLUMNS, Study
+from gardenpath.eval.report.study import Study
+from gardenpath.store.tables import SENTENCE_COLUMNS
 
 INFINITE = -1
 
@@ -67,12 +68,12 @@ def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
     }
 
 
-def plain(value: object) -> int | str:
+def _plain(value: object) -> int | str:
     """An item's or variant's name as JSON has it: a number where it is one."""
     return int(value) if isinstance(value, int) or hasattr(value, "__index__") else str(value)
 
 
-def bits(value: float) -> float | None:
+def _rounded(value: float) -> float | None:
     """A surprisal as the page has it."""
     if math.isnan(value):
         return None
@@ -86,7 +87,7 @@ def _suites(study: Study, limits: ExplorerLimits) -> dict[str, dict[str, Any]]:
     suites: dict[str, dict[str, Any]] = {}
     for suite, items in ((name, by_suite[name]) for name in study.suites()):
         kept: list[dict[str, Any]] = [
-            {"id": plain(item), "variants": [], "places": {}, "s": {}}
+            {"id": _plain(item), "variants": [], "places": {}, "s": {}}
             for item in items[: limits.items]
         ]
         suites[str(suite)] = {
@@ -104,7 +105,7 @@ def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFram
     """The rows of items that the page carries."""
     keys = {(name, item["id"]) for name, suite in suites.items() for item in suite["items"]}
     rows = zip(table["suite"].tolist(), table["item"].tolist(), strict=True)
-    kept = [(str(suite), plain(item)) in keys for suite, item in rows]
+    kept = [(str(suite), _plain(item)) in keys for suite, item in rows]
     return table[np.array(kept, dtype=bool)]
 
 
@@ -118,8 +119,8 @@ def _add_surprisals(
     rows = zip(*(table[column].tolist() for column in columns), strict=True)
     for run, suite_name, item_name, condition, variant, region, word, seen, value in rows:
         suite = suites[str(suite_name)]
-        item = suite["items"][suite["numbers"][plain(item_name)]]
-        name = (str(condition), plain(variant))
+        item = suite["items"][suite["numbers"][_plain(item_name)]]
+        name = (str(condition), _plain(variant))
         place = item["places"].setdefault(name, len(item["variants"]))
         if place == len(item["variants"]):
             item["variants"].append({"c": name[0], "v": name[1], "w": [], "r": []})
@@ -129,7 +130,7 @@ def _add_surprisals(
         values = _list_at(item["s"], runs[run], place)
         if not seen:
             _list_at(item.setdefault("u", {}), runs[run], place).append(len(values))
-        values.append(bits(value))
+        values.append(_rounded(value))
 
 
 def _list_at(store: dict[int, list[Any]], run: int, place: int) -> list[Any]:
@@ -149,7 +150,7 @@ def _add_outcomes(study: Study, suites: dict[str, dict[str, Any]], runs: dict[st
         index=False, name=None
     ):
         suite = suites[str(name)]
-        item = suite["items"][suite["numbers"][plain(item_name)]]
+        item = suite["items"][suite["numbers"][_plain(item_name)]]
         value = None if math.isnan(outcome) else round(float(outcome), 3)
         gap = None if not math.isfinite(difference) else round(float(difference), 2)
         row = [suite["predictions"](str(prediction)), value, gap]
@@ -166,11 +167,11 @@ def _add_parses(
     """For each run, variant and word: share and tree of the best parses."""
     for (run, name, item_name, condition, variant, word_id), parses in study.parses.items():
         suite = suites.get(name)
-        place = None if suite is None else suite["numbers"].get(plain(item_name))
+        place = None if suite is None else suite["numbers"].get(_plain(item_name))
         if suite is None or place is None or place >= limits.items_with_parses or run not in runs:
             continue
         item = suite["items"][place]
-        spot = item["places"][condition, plain(variant)]
+        spot = item["places"][condition, _plain(variant)]
         best = sorted(parses, key=lambda parse: -parse[0])[: limits.parses]
         row = [[round(share, 3), trees(tree)] for share, tree in best]
         variants = item.setdefault("p", {}).setdefault(runs[run], {})

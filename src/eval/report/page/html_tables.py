@@ -1,15 +1,16 @@
-"""Tables of the report, as HTML that can be sorted and filtered."""
+"""Tables of the report, as the plain data that templates show."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 
 import pandas as pd
 
-from gardenpath.eval.report.page.markup import Html, element, join
+from gardenpath.text import spaced
 
 MINUS = "\N{MINUS SIGN}"
 # A filter pays off where a table is longer than a glance.
@@ -17,23 +18,104 @@ ROWS_FOR_FILTER = 8
 # Texts of more letters may take several lines.
 LONG_TEXT = 40
 
+NUMBER = "number"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """The head of a column; ``style`` is its class in the page."""
+
+    heading: str
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableCell:
+    """A cell: its text, the number that it is sorted by (if it has one), its class."""
+
+    text: str
+    key: str | None = None
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row with its class."""
+
+    cells: Sequence[TableCell]
+    style: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReportTable:
-    """A table with its title; ``strong`` are values of the first column whose rows stand out."""
+    """A table with its title; ``strong`` are values of the first column whose rows stand out.
+
+    Columns of empty texts are left out: surprisals of others come without a corpus.
+    """
 
     name: str
     title: str
     frame: pd.DataFrame
     note: str = ""
-    strong: Sequence[str] = field(default_factory=tuple)
+    strong: Sequence[str] = ()
+
+    @cached_property
+    def _shown(self) -> pd.DataFrame:
+        frame = self.frame
+        return frame[[name for name in frame.columns if not (frame[name] == "").all()]]
+
+    @property
+    def columns(self) -> list[TableHead]:
+        """The heads of the columns."""
+        frame = self._shown
+        styles = [NUMBER if _is_numeric(frame[name]) else "" for name in frame.columns]
+        names = map(spaced, frame.columns)
+        return [TableHead(name, style) for name, style in zip(names, styles, strict=True)]
+
+    @cached_property
+    def rows(self) -> list[TableRow]:
+        """The rows."""
+        frame = self._shown
+        numeric = [_is_numeric(frame[column]) for column in frame.columns]
+        rows = []
+        for values in frame.itertuples(index=False, name=None):
+            cells = [
+                _number_cell(value, str(column)) if is_number else _text_cell(value, place)
+                for place, (column, value, is_number) in enumerate(
+                    zip(frame.columns, values, numeric, strict=True)
+                )
+            ]
+            rows.append(TableRow(cells, "strong" if str(values[0]) in self.strong else ""))
+        return rows
+
+    @property
+    def has_filter(self) -> bool:
+        """Whether the table is long enough for a filter."""
+        return len(self.frame) > ROWS_FOR_FILTER
 
 
-def number(value: object, column: str = "") -> str:
+def _is_numeric(values: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+
+def _number_cell(value: object, column: str) -> TableCell:
+    return TableCell(cell_text(value, column), _sort_key(value), NUMBER)
+
+
+def _text_cell(value: object, place: int) -> TableCell:
+    text = cell_text(value) if isinstance(value, bool | float | None) else str(value)
+    return TableCell(text, style="wide" if place and len(text) > LONG_TEXT else "")
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, Real) and math.isnan(float(value)))
+
+
+def cell_text(value: object, column: str = "") -> str:
     """A number as it is read: whole numbers whole, p values short, others with three digits."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if value is None or value is pd.NA or (isinstance(value, Real) and math.isnan(float(value))):
+    if _is_missing(value):
         return "–"
     if isinstance(value, Integral):
         return f"{int(value):,}".replace("-", MINUS)
@@ -49,94 +131,9 @@ def number(value: object, column: str = "") -> str:
     return f"{real:.3f}".replace("-", MINUS)
 
 
-def table_html(table: ReportTable) -> Html:
-    """A titled table with buttons in its head; scrolls sideways in narrow windows.
-
-    Columns of empty texts are left out: surprisals of others come without a corpus.
-    """
-    frame = table.frame
-    frame = frame[[name for name in frame.columns if not (frame[name] == "").all()]]
-    numeric = [_is_numeric(frame[column]) for column in frame.columns]
-    head = element(
-        "tr",
-        *(
-            element(
-                "th",
-                element(
-                    "button", _heading(column), element("span", aria_hidden="true"), type="button"
-                ),
-                scope="col",
-                aria_sort="none",
-                class_="number" if is_number else None,
-            )
-            for column, is_number in zip(frame.columns, numeric, strict=True)
-        ),
-    )
-    rows = [
-        _row(list(frame.columns), values, numeric, strong=str(values[0]) in table.strong)
-        for values in frame.itertuples(index=False, name=None)
-    ]
-    grid = element(
-        "table", element("thead", head), element("tbody", *rows), id=f"table-{table.name}"
-    )
-    return element(
-        "section",
-        element("h3", table.title),
-        element("p", table.note, class_="note") if table.note else "",
-        _filter(table) if len(rows) > ROWS_FOR_FILTER else "",
-        element("div", grid, class_="scroll", tabindex="0", role="region", aria_label=table.title),
-        class_="table",
-    )
-
-
-def _heading(column: object) -> str:
-    return str(column).replace("_", " ")
-
-
-def _filter(table: ReportTable) -> Html:
-    return element(
-        "p",
-        element("label", "Filter ", for_=f"{table.name}-filter"),
-        element(
-            "input",
-            type="search",
-            id=f"{table.name}-filter",
-            data_table=f"table-{table.name}",
-            placeholder="words that rows must have",
-            autocomplete="off",
-        ),
-        " ",
-        element(
-            "output", f"{len(table.frame)} rows", for_=f"{table.name}-filter", aria_live="polite"
-        ),
-        class_="filter",
-    )
-
-
-def _is_numeric(values: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-
-
-def _row(
-    columns: Sequence[str], values: Sequence[object], numeric: Sequence[bool], *, strong: bool
-) -> Html:
-    cells = []
-    for place, (column, value, is_number) in enumerate(zip(columns, values, numeric, strict=True)):
-        kind = "th" if place == 0 else "td"
-        scope = "row" if place == 0 else None
-        if is_number:
-            shown, key = number(value, str(column)), _key(value)
-            cells.append(element(kind, shown, class_="number", data_value=key, scope=scope))
-        else:
-            shown = number(value) if isinstance(value, bool | float | None) else str(value)
-            is_wide = kind == "td" and len(shown) > LONG_TEXT
-            cells.append(element(kind, shown, scope=scope, class_="wide" if is_wide else None))
-    return element("tr", join(cells), class_="strong" if strong else None)
-
-
-def _key(value: object) -> str:
+def _sort_key(value: object) -> str:
     """What a cell is sorted by; nothing for what is missing, which comes last."""
-    if value is None or value is pd.NA or (isinstance(value, Real) and math.isnan(float(value))):
+    if _is_missing(value):
         return ""
     assert isinstance(value, Real)
     return "1e999" if float(value) == math.inf else f"{float(value):.7g}"

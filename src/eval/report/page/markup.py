@@ -1,68 +1,46 @@
 """HTML and JSON in which no text can become code.
 
-Whatever is a plain ``str`` is text and is escaped; only ``Html``, which these functions return, is
-taken as it is.
+Pages are written by the Jinja2 templates of the folder ``templates``: whatever is a plain ``str``
+is text and is escaped; only ``Markup`` is taken as it is.
 """
 
 from __future__ import annotations
 
-import html
 import json
-import re
-from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-VOID = frozenset({"meta", "input", "br", "link"})
-# Parts of figures, which may be closed where they are opened.
-SHAPES = frozenset({"path", "use", "rect"})
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from gardenpath.text import plural, unbroken
+
+TEMPLATES = Path(__file__).with_name("templates")
 
 
-class Html(str):
-    """A text that is HTML already."""
-
-    __slots__ = ()
-
-
-def text(content: object) -> Html:
-    """Anything as text."""
-    return content if isinstance(content, Html) else Html(html.escape(str(content)))
-
-
-def join(parts: Iterable[object], between: str = "") -> Html:
-    """Several pieces in a row."""
-    return Html(between.join(text(part) for part in parts))
+@cache
+def _environment() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters.update(unbroken=unbroken, plural=plural)
+    return found
 
 
-def element(name: str, *children: object, **attributes: object) -> Html:
-    """An element: ``class_`` is class, ``aria_label`` aria-label; None and False are left out."""
-    written = ""
-    for key, value in attributes.items():
-        if value is None or value is False:
-            continue
-        key = key.rstrip("_").replace("_", "-")
-        written += f" {key}" if value is True else f' {key}="{html.escape(str(value))}"'
-    if name in VOID:
-        return Html(f"<{name}{written}>")
-    if name in SHAPES and not children:
-        return Html(f"<{name}{written}/>")
-    return Html(f"<{name}{written}>{join(children)}</{name}>")
+def render(template: str, **data: Any) -> Markup:
+    """Fill in a template, ``page.html``, with data."""
+    return Markup(_environment().get_template(template).render(data))
 
 
-def data_block(identifier: str, content: Any) -> Html:
+def data_block(identifier: str, content: Any) -> Markup:
     """JSON inside a page. Nothing in it can end the script element or begin a comment."""
     written = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for letter in "<>&\u2028\u2029":
         written = written.replace(letter, f"\\u{ord(letter):04x}")
-    return element("script", Html(written), type="application/json", id=identifier)
-
-
-NO_BREAK = "\N{NO-BREAK SPACE}"
-_KEPT_TOGETHER = re.compile(
-    r"(?<=\S) (?=[=<>] )|(?<=[=<>]) (?=\S)|(?<=\bS[ED]) (?=[\d−])|(?<=\bmean) (?=[\d−])"
-    r"|(?<=\d) (?=bits\b|%)"
-)
-
-
-def unbroken(content: str) -> str:
-    """The text with blanks that never end a line inside numbers: ``p = .061``, ``95 %``."""
-    return _KEPT_TOGETHER.sub(NO_BREAK, content)
+    block = Markup('<script type="application/json" id="{}">{}</script>')
+    return block.format(identifier, Markup(written))

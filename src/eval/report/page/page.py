@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from string import Template
+from typing import Any
+
+from markupsafe import Markup
 
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import fonts
-from gardenpath.eval.report.figures.all_figures import Picture, Section, pictures
+from gardenpath.eval.report.figures.all_figures import FigureSection, pictures
 from gardenpath.eval.report.figures.inline_figures import InlineFigures
 from gardenpath.eval.report.page.explorer import ExplorerLimits, explorer_data
-from gardenpath.eval.report.page.findings import analysis_html
-from gardenpath.eval.report.page.html_tables import ReportTable, table_html
-from gardenpath.eval.report.page.markup import Html, data_block, element, join, text, unbroken
+from gardenpath.eval.report.page.html_tables import ReportTable
+from gardenpath.eval.report.page.markup import data_block, render
 from gardenpath.eval.report.page.summaries import (
     accuracy_tables,
     excess_table,
@@ -24,49 +25,73 @@ from gardenpath.eval.report.page.summaries import (
     unknown_items_table,
     unknown_words_table,
 )
-from gardenpath.eval.report.study import Study
+from gardenpath.eval.report.study import Shown, Study
+
+# Names and titles of the chapters; each has a template of its name. Empty ones are left out.
+CHAPTERS = {
+    "overview": "What was run",
+    "accuracy": "Accuracy",
+    "effects": "Effects",
+    "explorer": "Item explorer",
+    "sentences": "Surprisal along sentences",
+    "statistics": "Statistics",
+    "doubts": "Unknown words and ties",
+    "perplexity": "Perplexity and corpora",
+    "training": "Training",
+}
+SCRIPTS = ("tables.js", "trees.js", "chart.js", "explorer.js")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A figure and how the page draws it."""
+class Chapter:
+    """A chapter of the page."""
 
-    picture: Picture
-    svg: Html
+    name: str
+    title: str
+    content: Markup
 
 
-SCRIPTS = ("tables.js", "trees.js", "chart.js", "explorer.js")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFigure:
+    """A figure as the page shows it; ``subject`` is the number of the analysis it belongs to."""
+
+    section: FigureSection
+    subject: int | None
+    title: str
+    caption: str
+    svg: Markup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageAnalysis:
+    """An analysis as the page shows it: sentences that tell of something, and the others."""
+
+    number: int
+    title: str
+    count: str
+    found: Sequence[str]
+    others: Sequence[str]
+    skipped: Sequence[str]
+    tables: Sequence[ReportTable]
 
 
 def page(study: Study, svgs: Mapping[str, str], limits: ExplorerLimits) -> str:
     """The report; ``svgs`` are the figures by name."""
     inline = InlineFigures()
-    known = [
-        Shown(picture, inline.figure(svgs[picture.name], label=picture.title))
-        for picture in pictures(study)
-        if picture.name in svgs
-    ]
-    chapters = [chapter for chapter in _chapters(study, known, limits) if chapter[2]]
-    body = join(_chapter(name, title, content) for name, title, content in chapters)
+    figures = list(_figures(study, svgs, inline))
+    content = _content(study, figures, limits)
+    drawn = {name: render(f"{name}.html", **content).strip() for name in CHAPTERS}
+    chapters = [Chapter(name, CHAPTERS[name], html) for name, html in drawn.items() if html]
     data = data_block("explorer-data", explorer_data(study, limits))
-    navigation = element(
-        "nav",
-        element(
-            "ul",
-            *(element("li", element("a", title, href=f"#{name}")) for name, title, _ in chapters),
-        ),
-        aria_label="Chapters",
-    )
-    scripts = "\n".join(_asset(name) for name in SCRIPTS)
-    template = Template(_asset("page.html"))
-    return template.substitute(
-        title=text(study.title),
-        description=element("p", study.description) if study.description else "",
-        navigation=navigation,
-        body=join([inline.outlines(), body]),
+    texts = [study.title, study.description, *(chapter.content for chapter in chapters), data]
+    return render(
+        "page.html",
+        study=study,
+        chapters=chapters,
+        outlines=inline.outlines(),
         data=data,
-        style=_font_face(study.title + body + data) + _asset("report.css") + inline.css(),
-        script=scripts,
+        style=Markup(_font_face("".join(texts)) + _asset("report.css") + inline.css()),
+        script=Markup("\n".join(_asset(name) for name in SCRIPTS)),
     )
 
 
@@ -83,89 +108,60 @@ def _font_face(content: str) -> str:
     return f"@font-face{{{source}}}\n"
 
 
-def _chapter(name: str, title: str, content: Html) -> Html:
-    return element("section", element("h2", title), content, id=name, class_="chapter")
+def _figures(study: Study, svgs: Mapping[str, str], inline: InlineFigures) -> Iterator[PageFigure]:
+    for picture in pictures(study):
+        if picture.name in svgs:
+            yield PageFigure(
+                section=picture.section,
+                subject=picture.subject,
+                title=picture.title,
+                caption=picture.caption,
+                svg=inline.figure(svgs[picture.name], label=picture.title),
+            )
 
 
-def _chapters(
-    study: Study, known: Sequence[Shown], limits: ExplorerLimits
-) -> Iterator[tuple[str, str, Html]]:
-    """Name, title and content of every chapter; empty ones are left out later."""
-
-    def figures(section: Section, subject: int | None = None) -> Html:
-        return join(
-            _figure(shown)
-            for shown in known
-            if shown.picture.section == section and shown.picture.subject == subject
-        )
-
-    def tables(*given: ReportTable | None) -> Html:
-        return join(table_html(table) for table in given if table is not None and len(table.frame))
-
+def _content(study: Study, figures: Sequence[PageFigure], limits: ExplorerLimits) -> dict[str, Any]:
+    """What the templates of the chapters show."""
     has_items = bool(len(study.items))
-    yield "overview", "What was run", _overview(study)
-    if has_items:
-        accuracy = tables(*accuracy_tables(study))
-        summary = tables(summary_table(study))
-        yield "accuracy", "Accuracy", join([accuracy, figures("accuracy"), summary])
-    yield "effects", "Effects", figures("effects")
-    yield "explorer", "Item explorer", _explorer(study, limits)
-    yield "sentences", "Surprisal along sentences", _folded(known, "sentences")
-    statistics = [
-        analysis_html(analysis, number, figures("statistics", number))
-        for number, analysis in enumerate(study.analyses)
-    ]
-    yield "statistics", "Statistics", join(statistics)
-    if has_items:
-        doubts = tables(unknown_items_table(study), unknown_words_table(study))
-        yield "doubts", "Unknown words and ties", doubts
-    perplexity = tables(perplexity_table(study), excess_table(study))
-    yield "perplexity", "Perplexity and corpora", join([figures("corpora"), perplexity])
-    yield "training", "Training", figures("training")
+    per_suite = study.surprisals.groupby("suite")["item"].nunique()
+    return {
+        "study": study,
+        "limits": limits,
+        "figures": figures,
+        "findings": [*_findings(study), *study.notes],
+        "facts": {name: value for name, value in study.facts.items() if value},
+        "scored_items": int(per_suite.max()) if len(per_suite) else 0,
+        "analyses": [_analysis(one, number) for number, one in enumerate(study.analyses)],
+        "run_tables": _filled([runs_table(study)]),
+        "accuracy_tables": _filled(accuracy_tables(study) if has_items else ()),
+        "summary_tables": _filled([summary_table(study)] if has_items else ()),
+        "doubt_tables": _filled(
+            [unknown_items_table(study), unknown_words_table(study)] if has_items else ()
+        ),
+        "perplexity_tables": _filled([perplexity_table(study), excess_table(study)]),
+    }
 
 
-def _figure(shown: Shown) -> Html:
-    picture = shown.picture
-    # A title that asks something has its sign at the end already.
-    title = picture.title if picture.title.endswith(("?", "!", ".")) else f"{picture.title}."
-    scroll = element(
-        "div", shown.svg, class_="scroll", tabindex="0", role="region", aria_label=picture.title
-    )
-    caption = element("figcaption", element("strong", title), " ", unbroken(picture.caption))
-    return element("figure", scroll, caption)
+def _filled(tables: Iterable[ReportTable | None]) -> list[ReportTable]:
+    return [table for table in tables if table is not None and len(table.frame)]
 
 
-def _folded(known: Sequence[Shown], section: Section) -> Html:
-    """Figures of which only the first is open: they are many and alike."""
-    chosen = [shown for shown in known if shown.picture.section == section]
-    return join(
-        element(
-            "details",
-            element("summary", shown.picture.title),
-            _figure(shown),
-            open=place == 0,
-        )
-        for place, shown in enumerate(chosen)
-    )
-
-
-def _overview(study: Study) -> Html:
-    """What was run, and the result in a few sentences."""
-    facts = [
-        join([element("dt", name), element("dd", value)])
-        for name, value in study.facts.items()
-        if value
-    ]
-    sentences = [*_findings(study), *study.notes]
-    runs = runs_table(study)
-    return join(
-        [
-            element("ul", *(element("li", sentence) for sentence in sentences), class_="findings")
-            if sentences
-            else "",
-            element("dl", *facts) if facts else "",
-            table_html(runs) if len(runs.frame) else "",
-        ]
+def _analysis(analysis: Shown, number: int) -> PageAnalysis:
+    found, others = analysis.told()
+    if len(analysis.sentences) == 1:
+        # A single answer is shown, whatever it is.
+        found, others = [*found, *others], []
+    return PageAnalysis(
+        number=number,
+        title=analysis.title,
+        count=analysis.count,
+        found=found,
+        others=others,
+        skipped=analysis.skipped,
+        tables=_filled(
+            ReportTable(name=f"analysis-{number}-{place}", title=title, frame=frame)
+            for place, (title, frame) in enumerate(analysis.tables.items())
+        ),
     )
 
 
@@ -187,23 +183,3 @@ def _findings(study: Study) -> Iterator[str]:
         for ceiling in rows[rows["model"] == EXACT]["mean"]:
             sentence += f"; the exact grammar reaches {ceiling:.3f}"
         yield sentence + "."
-
-
-def _explorer(study: Study, limits: ExplorerLimits) -> Html:
-    """The frame that the script fills; empty without surprisals."""
-    if not len(study.surprisals):
-        return Html("")
-    most = study.surprisals.groupby("suite")["item"].nunique().max()
-    notes = []
-    if most > limits.items:
-        notes.append(
-            f"The page carries the first {limits.items} items of each suite, of up to {most} that "
-            "were scored."
-        )
-    if study.parses and most > limits.items_with_parses:
-        notes.append(
-            f"Partial parses, the best {limits.parses} at each word, are there for the first "
-            f"{limits.items_with_parses} items of each suite."
-        )
-    note = " ".join(notes)
-    return Html(Template(_asset("explorer.html")).substitute(note=text(note)))

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.eval.perplexity.comparison import EXACT, JOINT, PerplexityRow
-from gardenpath.eval.report.figures.style import readable
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.page.html_tables import ReportTable
-from gardenpath.eval.report.study import RUN_COLUMNS, SENTENCE_COLUMNS, Study, corpus_groups
+from gardenpath.eval.report.study import Study, corpus_groups
+from gardenpath.store.tables import RUN_COLUMNS, SENTENCE_COLUMNS
+from gardenpath.text import spaced
 
 MAX_UNKNOWN_WORDS = 300
 
@@ -29,7 +30,7 @@ def accuracy_tables(study: Study) -> Iterator[ReportTable]:
         wide = table.pivot_table(
             index=["model", "corpus"], columns="class", values="mean", sort=False
         )
-        wide.columns = [readable(name or "all items") for name in wide.columns]
+        wide.columns = [spaced(name or "all items") for name in wide.columns]
         if wide.shape[1] > 1:
             overall = study.by_model.set_index(["model", "corpus"])
             wide["mean"] = overall["mean"]
@@ -56,7 +57,7 @@ def summary_table(study: Study) -> ReportTable:
     frame = arranged(study.summary[columns], by, study.modifier_orders)
     for column in ("class", "modifier"):
         if column in frame.columns:
-            frame = frame.assign(**{column: frame[column].map(readable)})
+            frame = frame.assign(**{column: frame[column].map(spaced)})
     return ReportTable(
         name="summary",
         title="Accuracy by class and modifier",
@@ -159,7 +160,7 @@ def unknown_items_table(study: Study) -> ReportTable:
     table = study.by_class
     columns = ["model", "corpus", "class", "items", "unknown", "ties", "missing"]
     frame = table[columns].rename(columns={"unknown": "with unknown critical words"})
-    frame["class"] = frame["class"].map(readable)
+    frame["class"] = frame["class"].map(spaced)
     return ReportTable(
         name="doubts",
         title="Items with unknown words, and ties",

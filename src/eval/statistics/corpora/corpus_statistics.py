@@ -12,6 +12,7 @@ from rich.table import Table
 
 from gardenpath.data.sentence import Sentence
 from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.store.tables import CORPUS_STATISTICS, LENGTHS
 
 REFLEXIVES = ("himself", "herself", "themselves")
 
@@ -93,7 +94,7 @@ def _unknown(counts: Mapping[str, int], vocabulary: Vocabulary | None) -> int:
 
 def statistics_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
     """One row per split; given words become columns ``count_<word>``."""
-    return pd.DataFrame(
+    return CORPUS_STATISTICS.frame(
         [
             {
                 "corpus": one.corpus,
@@ -121,7 +122,7 @@ def lengths_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
         for one in statistics
         for length, count in one.lengths.items()
     ]
-    return pd.DataFrame(rows, columns=["corpus", "split", "length", "sentences"])
+    return LENGTHS.frame(rows)
 
 
 def statistics_table(statistics: Sequence[CorpusStatistics], *, title: str = "Corpora") -> Table:

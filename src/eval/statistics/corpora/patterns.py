@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
 import yaml
 
 from gardenpath.data.trees.transforms import TRACE_LABEL, has_pos_tags
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import InputError
 from gardenpath.eval.statistics.mixed.coding import StatisticsError
+from gardenpath.store.tables import CONSTRUCTIONS
 
 if TYPE_CHECKING:
+    import pandas as pd
     from nltk import ParentedTree
 
 Annotation = Literal["auto", "annotated", "plain"]
@@ -157,9 +158,6 @@ def count_constructions(
 
 def counts_table(counts: Iterable[ConstructionCount]) -> pd.DataFrame:
     """One row per corpus and construction."""
-    columns = [
-        *("corpus", "construction", "count", "sentences", "total_sentences"),
-        *("per_thousand", "annotation"),
-    ]
-    rows = [[getattr(one, column) for column in columns] for one in counts]
-    return pd.DataFrame(rows, columns=columns)
+    return CONSTRUCTIONS.frame(
+        [tuple(getattr(one, column) for column in CONSTRUCTIONS.names) for one in counts]
+    )

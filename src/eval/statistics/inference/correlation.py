@@ -15,8 +15,8 @@ from scipy.stats import t as student
 from gardenpath.eval.statistics.corpora.patterns import Construction, ConstructionCount
 from gardenpath.eval.statistics.mixed.coding import StatisticsError
 from gardenpath.eval.statistics.questions import wording
-
-LICENSING = "licensing_interaction"
+from gardenpath.eval.suites.scoring.effects import LICENSING
+from gardenpath.store.tables import CORRELATIONS, LICENSING_BY_FREQUENCY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +101,7 @@ def licensing_by_frequency(
                     "value_bits": float(group["value_bits"].mean()),
                 }
             )
-    columns = ["corpus", "model", "modifier", "construction", "count", "per_thousand", "value_bits"]
-    return pd.DataFrame(rows, columns=columns)
+    return LICENSING_BY_FREQUENCY.frame(rows)
 
 
 def frequency_correlations(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]]:
@@ -125,5 +124,4 @@ def frequency_correlations(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]
             f"The licensing interaction of {who} {verb} with the frequency of constructions: "
             f"{found.in_words()}"
         )
-    columns = ["corpus", "model", "term", "estimate", "low", "high", "n", "df", "p"]
-    return pd.DataFrame(rows, columns=columns), sentences, skipped
+    return CORRELATIONS.frame(rows), sentences, skipped

@@ -30,7 +30,7 @@ from gardenpath.eval.statistics.questions.answers import (
     meaning,
     template_values,
 )
-from gardenpath.eval.statistics.questions.tidy import key
+from gardenpath.text import key
 
 INTERCEPT = "(Intercept)"
 

@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import pandas as pd
-
 from gardenpath.eval.statistics.mixed.coding import Coding
 from gardenpath.eval.statistics.mixed.design_matrix import slope_variables
 from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResult, FittedPart
-from gardenpath.store.files import whole_file, write_text
+from gardenpath.store.files import write_text
+from gardenpath.store.tables import write_table
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 # What a formula names, quoted or not; I(x^2) is a power.
@@ -220,9 +219,3 @@ def write_result(folder: Path, result: AnalysisResult) -> None:
     write_text(folder / f"{name}.R", r_script(result))
     for title, table in result.tables.items():
         write_table(folder / f"{name}_{title.replace(' ', '_')}.csv", table)
-
-
-def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as CSV, whole."""
-    with whole_file(path) as temporary:
-        table.to_csv(temporary, index=False, encoding="utf-8", lineterminator="\n")

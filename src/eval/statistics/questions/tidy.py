@@ -14,14 +14,10 @@ from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
 from gardenpath.eval.statistics.mixed.coding import StatisticsError
 from gardenpath.eval.statistics.mixed.design_matrix import grouping_factors
 from gardenpath.eval.statistics.questions.analysis import Analysis
+from gardenpath.text import key
 
 # A predictor with more values than this is a measurement, and has no means of its own.
 _FEW_VALUES = 12
-
-
-def key(value: object) -> str:
-    """A value as configurations spell it: ``Verb-Noun`` is ``verb_noun``."""
-    return str(value).strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def tidy(analysis: Analysis, table: pd.DataFrame) -> pd.DataFrame:

@@ -6,14 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from string import Template
 
+from gardenpath.eval.display import FAMILY_NAMES
+
 _NAMES = {
-    "lstm": "LSTM",
-    "rnng": "RNNG",
-    "plm": "PLM",
-    "plm_mask": "PLM-mask",
-    "trans": "Transformer",
-    "transformer": "Transformer",
-    "ngram": "n-gram",
+    **FAMILY_NAMES,
     "classifier_noun": "classifier-noun",
     "verb_noun": "verb-noun",
     "ctb": "CTB",

@@ -12,13 +12,17 @@ classifier does not fit.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
 from gardenpath.errors import GardenpathError
+from gardenpath.eval.suites.design.chance import USUAL_CHANCE, chance_level
 from gardenpath.eval.suites.design.formula import Formula, Number, Term
 from gardenpath.settings.check import nearest
 
@@ -59,6 +63,13 @@ class Item:
     variants: tuple[Variant, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
 
+    def numbered_variants(self) -> Iterator[tuple[int, Variant]]:
+        """The variants, each with its number among those of its condition, from 1."""
+        counts: Counter[str] = Counter()
+        for variant in self.variants:
+            counts[variant.condition] += 1
+            yield counts[variant.condition], variant
+
     def of_condition(self, condition: str) -> tuple[Variant, ...]:
         """The variants of a condition, often one."""
         return tuple(variant for variant in self.variants if variant.condition == condition)
@@ -79,8 +90,9 @@ class Suite:
     ``kind`` is the class of phenomenon (``classifier_noun``), ``modifier`` the type of the material
     between the words that depend on each other; both are empty where a suite has none. ``spaced``
     says whether words are written with blanks between them. ``critical`` names the region that the
-    conditions are about: only there and where a suite says so may the variants differ. ``meta`` is
-    what else a file says about the suite, such as author and tags; it is kept and not used.
+    conditions are about: only there and where a suite says so may the variants differ. ``chance``
+    is the accuracy of guessing if the suite gives it. ``meta`` is what else a file says about the
+    suite, such as author and tags; it is kept and not used.
     """
 
     name: str
@@ -97,6 +109,7 @@ class Suite:
     spaced: bool = True
     critical: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
+    chance: float | None = None
     description: str = ""
     reference: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -106,6 +119,15 @@ class Suite:
         """Every different sentence of the suite once, in order of first appearance."""
         words = (variant.words for item in self.items for variant in item.variants)
         return tuple(dict.fromkeys(words))
+
+    @cached_property
+    def chance_level(self) -> float:
+        """The accuracy of guessing: as given, else the mean of what the predictions imply."""
+        if self.chance is not None:
+            return self.chance
+        levels = [chance_level(one.formula) for one in self.predictions]
+        known = [USUAL_CHANCE if level is None else level for level in levels]
+        return math.fsum(known) / len(known) if known else USUAL_CHANCE
 
     def region_index(self, name: str) -> int:
         """The place of a region, by name or by number from 1."""
@@ -118,6 +140,26 @@ class Suite:
     def text(self, variant: Variant) -> str:
         """The sentence as it is written."""
         return (" " if self.spaced else "").join(variant.words)
+
+
+def chance_of(text: object) -> float:
+    """Read an accuracy of guessing, ``0.25`` or ``1/3``; ValueError if it is none."""
+    problem = f"{text} is not a number in [0, 1], such as 0.25 or 1/3"
+    try:
+        level = float(Fraction(str(text)))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(problem) from None
+    if not 0.0 <= level <= 1.0:
+        raise ValueError(problem)
+    return level
+
+
+def chance_by_class(suites: Iterable[Suite]) -> dict[str, float]:
+    """The accuracy of guessing in each class: the mean over its suites."""
+    levels: dict[str, list[float]] = {}
+    for suite in suites:
+        levels.setdefault(suite.kind, []).append(suite.chance_level)
+    return {kind: math.fsum(found) / len(found) for kind, found in levels.items()}
 
 
 def split_words(text: str) -> tuple[str, ...]:

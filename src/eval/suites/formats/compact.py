@@ -15,8 +15,9 @@ The conditions of an item are lines with ``|`` between regions and blanks betwee
         match: 他 看见 了 一 | 只 | 猫 | 。
         mismatch: 他 看见 了 一 | 本 | 猫 | 。
 
-A condition may have a list of lines, whose surprisals are averaged, and an item ``labels``. What
-else is to be said about the suite (author, tags) stands in ``meta``.
+A condition may have a list of lines, whose surprisals are averaged, and an item ``labels``.
+``chance`` is the accuracy of guessing where the predictions do not imply it. What else is to be
+said about the suite (author, tags) stands in ``meta``.
 """
 
 from __future__ import annotations
@@ -36,18 +37,19 @@ from gardenpath.eval.suites.design.suite import (
     Suite,
     SuiteError,
     Variant,
+    chance_of,
     named,
     split_words,
 )
 from gardenpath.eval.suites.formats.syntaxgym import OWN_META
-from gardenpath.eval.suites.formats.yaml_nodes import Entry, YamlNodes, flow, scalar
+from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes, flow, scalar
 from gardenpath.settings.check import nearest
 
 _REQUIRED = ("name", "language", "regions", "predictions", "items")
 _TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
 _FLAGS = ("spaced", "normalised")
 _LISTS = ("conditions", "critical", "differing", "regions")
-_KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "meta", "predictions", "items")
+_KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "chance", "meta", "predictions", "items")
 _LABELS = "labels"
 
 
@@ -80,29 +82,42 @@ class _Reader:
         items = self.items(entries["items"].value, lists["regions"], lists.get("conditions"))
         conditions = lists.setdefault("conditions", _conditions(items))
         predictions = self.predictions(entries["predictions"].value, lists["regions"], conditions)
-        metric = self.metric(entries.get("metric"))
-        meta = self.meta(entries.get("meta"))
         settings.update(lists)
-        return Suite(**settings, metric=metric, meta=meta, items=items, predictions=predictions)
+        return Suite(
+            **settings,
+            metric=self.metric(entries.get("metric")),
+            chance=self.chance(entries.get("chance")),
+            meta=self.meta(entries.get("meta")),
+            items=items,
+            predictions=predictions,
+        )
 
-    def text(self, entry: Entry, name: str) -> str:
+    def text(self, entry: YamlEntry, name: str) -> str:
         return self.nodes.text(entry.value, name).strip()
 
-    def flag(self, entry: Entry, name: str) -> bool:
+    def flag(self, entry: YamlEntry, name: str) -> bool:
         return self.nodes.choice(entry.value, name, ("true", "false")) == "true"
 
-    def metric(self, entry: Entry | None) -> Metric:
+    def metric(self, entry: YamlEntry | None) -> Metric:
         chosen = self.nodes.choice(entry.value, "metric", get_args(Metric)) if entry else "sum"
         return cast(Metric, chosen)
 
-    def meta(self, entry: Entry | None) -> dict[str, Any]:
+    def chance(self, entry: YamlEntry | None) -> float | None:
+        if entry is None:
+            return None
+        try:
+            return chance_of(self.text(entry, "chance"))
+        except ValueError as error:
+            raise self.nodes.error(f"chance: {error}", entry.value) from error
+
+    def meta(self, entry: YamlEntry | None) -> dict[str, Any]:
         found = self.nodes.mapping(entry.value, "meta") if entry else {}
         for name, one in found.items():
             if name in OWN_META:
                 raise self.nodes.error(f"meta: {name!r} is said by the suite itself", one.key)
         return {name: self.nodes.plain(one.value, f"meta: {name}") for name, one in found.items()}
 
-    def names(self, entry: Entry, what: str) -> tuple[str, ...]:
+    def names(self, entry: YamlEntry, what: str) -> tuple[str, ...]:
         found: list[str] = []
         for node in self.nodes.items(entry.value):
             name = self.nodes.text(node, what)
@@ -167,7 +182,7 @@ class _Reader:
                 variants.append(self.variant(name, line, number, regions))
         return Item(number, tuple(variants), labels)
 
-    def labels(self, entry: Entry, number: int) -> dict[str, str]:
+    def labels(self, entry: YamlEntry, number: int) -> dict[str, str]:
         what = f"the labels of item {number}"
         return {
             name: self.text(label, name)
@@ -212,6 +227,8 @@ def _head(suite: Suite) -> Iterator[str]:
         yield f"metric: {suite.metric}"
     if suite.normalised:
         yield "normalised: true"
+    if suite.chance is not None:
+        yield f"chance: {suite.chance!r}"
     for name in ("critical", "differing", "regions"):
         if names := getattr(suite, name):
             yield f"{name}: {flow(names)}"

@@ -32,6 +32,7 @@ from gardenpath.eval.suites.design.suite import (
     Suite,
     SuiteError,
     Variant,
+    chance_of,
     named,
     split_words,
 )
@@ -43,7 +44,7 @@ _CONDITION = re.compile(r"[A-Za-z0-9_-]+")
 # What suites know of themselves; all other entries of ``meta`` pass through.
 OWN_META = (
     *("name", "language", "version", "kind", "modifier", "metric", "normalised", "spaced"),
-    *("conditions", "critical", "differing", "comment", "reference"),
+    *("conditions", "critical", "differing", "chance", "comment", "reference"),
 )
 _NOT_IN_TERMS = re.compile(r"[;()\[\]%]")
 
@@ -97,6 +98,7 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
         spaced=bool(meta.get("spaced", True)),
         critical=tuple(meta.get("critical", critical_regions(predictions, regions))),
         differing=tuple(meta.get("differing", differing_regions(items, regions))),
+        chance=None if meta.get("chance") is None else chance_of(meta["chance"]),
         description=_text(meta, "comment"),
         reference=_text(meta, "reference"),
         meta={key: value for key, value in meta.items() if _is_further(key, value)},
@@ -213,6 +215,7 @@ def _meta(suite: Suite) -> dict[str, Any]:
         "conditions": list(suite.conditions),
         "critical": list(suite.critical),
         "differing": list(suite.differing),
+        **({} if suite.chance is None else {"chance": suite.chance}),
         **{key: value for key, value in suite.meta.items() if key not in OWN_META},
     }
 

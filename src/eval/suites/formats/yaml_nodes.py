@@ -29,7 +29,7 @@ _SURELY_PLAIN = re.compile(r"(?=.+ )[^\W\d_][\w |.'’，。？！、；-]*[\w.'
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class YamlEntry:
     """A key of a mapping and its value."""
 
     key: yaml.Node
@@ -62,17 +62,17 @@ class YamlNodes:
         line = node.start_mark.line + 1
         return InputError(problem, path=self.path, line=line, remedy=remedy)
 
-    def mapping(self, node: yaml.Node, what: str) -> dict[str, Entry]:
+    def mapping(self, node: yaml.Node, what: str) -> dict[str, YamlEntry]:
         """Keys and values; no key may stand twice."""
         if not isinstance(node, yaml.MappingNode):
             raise self.error(f"{what} must be lines of the form 'key: value'", node)
-        found: dict[str, Entry] = {}
+        found: dict[str, YamlEntry] = {}
         for key, value in node.value:
             name = self.text(key, f"a key of {what}")
             if name in found:
                 first = found[name].key.start_mark.line + 1
                 raise self.error(f"{name!r} stands twice in {what}", key, f"first in line {first}")
-            found[name] = Entry(key, value)
+            found[name] = YamlEntry(key, value)
         return found
 
     def text(self, node: yaml.Node, what: str) -> str:

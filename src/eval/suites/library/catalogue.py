@@ -21,7 +21,7 @@ ExportFormat = Literal["syntaxgym", "text", "compact"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SuiteEntry:
     """One suite. ``example`` has the conditions of the first item and a sentence of each."""
 
     name: str
@@ -35,10 +35,10 @@ class Row:
     example: tuple[tuple[str, str], ...]
 
 
-def rows(suites: Iterable[Suite]) -> list[Row]:
-    """A row per suite; ``sentences`` counts different ones."""
+def suite_entries(suites: Iterable[Suite]) -> list[SuiteEntry]:
+    """One entry per suite; ``sentences`` counts different ones."""
     return [
-        Row(
+        SuiteEntry(
             name=suite.name,
             language=suite.language,
             kind=suite.kind,
@@ -62,7 +62,7 @@ def _example(suite: Suite) -> tuple[tuple[str, str], ...]:
     return tuple(first.items())
 
 
-def table(entries: Sequence[Row], *, examples: bool = True) -> Table:
+def suite_table(entries: Sequence[SuiteEntry], *, examples: bool = True) -> Table:
     """The catalogue for the terminal."""
     found = Table(title="Test suites", title_justify="left", show_lines=examples)
     found.add_column("suite", overflow="fold")

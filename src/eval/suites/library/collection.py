@@ -18,6 +18,7 @@ from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
 from gardenpath.eval.suites.formats.syntaxgym_csv import load_syntaxgym_csv
 from gardenpath.eval.suites.library.generated import GENERATORS, TEMPLATES
 from gardenpath.eval.suites.library.lint import check
+from gardenpath.eval.suites.library.modifiers import ORDER_FILE
 from gardenpath.settings.check import nearest
 
 MATERIALS = Path(__file__).parents[1] / "materials"
@@ -96,10 +97,10 @@ def _from_file(path: Path) -> Callable[[], Suite]:
 
 
 def _authored() -> dict[str, Path]:
-    """Names and files. Templates lie among the materials, but they are no suites."""
+    """Names and files of the suites; the materials also hold templates and the order file."""
     found: dict[str, Path] = {}
     for path in sorted(MATERIALS.rglob("*.yaml")):
-        if path.is_relative_to(TEMPLATES):
+        if path.is_relative_to(TEMPLATES) or path == ORDER_FILE:
             continue
         name = _name(path)
         if name in found:

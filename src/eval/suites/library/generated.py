@@ -19,8 +19,14 @@ from pathlib import Path
 import yaml
 
 from gardenpath.eval.suites.design.formula import Formula, FormulaError
-from gardenpath.eval.suites.design.suite import Prediction, Suite
-from gardenpath.eval.suites.library.templates import Cell, Lexicon, Line, Template, TemplateError
+from gardenpath.eval.suites.design.suite import Prediction, Suite, chance_of
+from gardenpath.eval.suites.library.templates import (
+    Cell,
+    Lexicon,
+    Template,
+    TemplateError,
+    TemplateLine,
+)
 
 TEMPLATES = Path(__file__).parents[1] / "materials" / "templates"
 
@@ -38,12 +44,12 @@ _SETTINGS = frozenset(
     {
         *("name", "for", "lexicon", "seed", "scenes", "slots", "labels", "items", "cells"),
         *("language", "kind", "modifier", "version", "reference", "description"),
-        *("regions", "critical", "differing", "predictions", "conditions"),
+        *("regions", "critical", "differing", "chance", "predictions", "conditions"),
     }
 )
 _CELL_SETTINGS = frozenset({"with", "labels", "items"})
 
-Settings = Mapping[str, object]
+_Settings = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ class _Design:
     """The settings of one suite and the values of their ``$variables``."""
 
     path: Path
-    settings: Settings
+    settings: _Settings
     variables: Mapping[str, str]
 
     def text(self, key: str, default: str = "") -> str:
@@ -76,14 +82,14 @@ class _Design:
             raise TemplateError("'cells' are not a list of mappings", path=self.path)
         return tuple(self._cell(cell) for cell in cells)
 
-    def _cell(self, cell: Settings) -> Cell:
+    def _cell(self, cell: _Settings) -> Cell:
         _refuse_unknown(cell, _CELL_SETTINGS, self.path)
         variables = {**self.variables, **self._values(cell, "with")}
         labels = {**self.mapping("labels"), **self._values(cell, "labels")}
         items = self._number({**self.settings, **cell}, "items")
         return Cell(tuple(self._lines(variables)), items, labels)
 
-    def _lines(self, variables: Mapping[str, str]) -> Iterator[Line]:
+    def _lines(self, variables: Mapping[str, str]) -> Iterator[TemplateLine]:
         conditions = self.settings.get("conditions")
         if not isinstance(conditions, dict):
             raise TemplateError("a design needs 'conditions'", path=self.path)
@@ -91,7 +97,7 @@ class _Design:
             for text in texts if isinstance(texts, list) else [texts]:
                 # Twice, because the value of a cell's variable may hold a suite's variable.
                 filled = self._filled(self._filled(str(text), variables), variables)
-                line = Line.parse(condition, filled)
+                line = TemplateLine.parse(condition, filled)
                 if len(line.regions) != len(self.texts("regions")):
                     raise TemplateError(
                         f"{filled!r} has {len(line.regions)} regions, not "
@@ -100,7 +106,7 @@ class _Design:
                     )
                 yield line
 
-    def _values(self, settings: Settings, key: str) -> dict[str, str]:
+    def _values(self, settings: _Settings, key: str) -> dict[str, str]:
         value = settings.get(key, {})
         if not isinstance(value, dict):
             raise TemplateError(f"{key!r} is not a mapping", path=self.path)
@@ -109,7 +115,7 @@ class _Design:
             return kept
         return {name: self._filled(entry, self.variables) for name, entry in kept.items()}
 
-    def _number(self, settings: Settings, key: str) -> int:
+    def _number(self, settings: _Settings, key: str) -> int:
         value = settings.get(key)
         if not isinstance(value, int):
             raise TemplateError(f"{key!r} is not a whole number: {value!r}", path=self.path)
@@ -172,6 +178,7 @@ class Catalogue(Mapping[str, Callable[[], Suite]]):
             version=design.text("version", "1"),
             critical=design.texts("critical"),
             differing=design.texts("differing"),
+            chance=_chance(design),
             description=f"{design.text('description')} (Generated with seed {template.seed}.)",
             reference=design.text("reference"),
         )
@@ -196,6 +203,15 @@ def _predictions(design: _Design) -> tuple[Prediction, ...]:
         raise TemplateError(f"{design.text('name')}: {error}", path=design.path) from error
 
 
+def _chance(design: _Design) -> float | None:
+    if "chance" not in design.settings:
+        return None
+    try:
+        return chance_of(design.text("chance"))
+    except ValueError as error:
+        raise TemplateError(f"chance: {error}", path=design.path) from error
+
+
 def _read_designs(path: Path) -> Iterator[_Design]:
     common = dict(_read_yaml(path))
     designs = common.pop("designs", None)
@@ -208,7 +224,7 @@ def _read_designs(path: Path) -> Iterator[_Design]:
             yield _Design(path, settings, {key: str(value) for key, value in variables.items()})
 
 
-def _read_yaml(path: Path) -> Settings:
+def _read_yaml(path: Path) -> _Settings:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -218,7 +234,7 @@ def _read_yaml(path: Path) -> Settings:
     return content
 
 
-def _refuse_unknown(settings: Settings, known: frozenset[str], path: Path) -> None:
+def _refuse_unknown(settings: _Settings, known: frozenset[str], path: Path) -> None:
     if unknown := sorted(set(settings) - known):
         raise TemplateError(
             f"unknown settings: {', '.join(unknown)}",

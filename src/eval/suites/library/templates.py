@@ -24,8 +24,8 @@ from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.suite import Item, Variant
 
 # An entry of the lexicon: the words of each of its forms.
-Word = Mapping[str, tuple[str, ...]]
-Classes = Mapping[str, tuple[Word, ...]]
+Lexeme = Mapping[str, tuple[str, ...]]
+Classes = Mapping[str, tuple[Lexeme, ...]]
 
 _BETWEEN_FORMS = " / "
 _BETWEEN_REGIONS = "|"
@@ -85,14 +85,14 @@ Region = tuple[str | Slot, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TemplateLine:
     """One sentence with slots."""
 
     condition: str
     regions: tuple[Region, ...]
 
     @classmethod
-    def parse(cls, condition: str, text: str) -> Line:
+    def parse(cls, condition: str, text: str) -> TemplateLine:
         """``The | {x.sg} | near the | ...``: a slot is a whole token."""
         return cls(
             condition,
@@ -102,7 +102,7 @@ class Line:
             ),
         )
 
-    def fill(self, words: Mapping[str, Word]) -> Variant:
+    def fill(self, words: Mapping[str, Lexeme]) -> Variant:
         """The sentence with a word in each slot."""
         regions = (
             tuple(word for token in region for word in _spell(token, words))
@@ -115,7 +115,7 @@ class Line:
 class Cell:
     """Items made alike: their lines, how many of them, and the labels they carry."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[TemplateLine, ...]
     items: int
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -173,9 +173,9 @@ class Template:
             made.append(variants)
         return made
 
-    def _draw(self, classes: Classes, generator: random.Random) -> dict[str, Word]:
+    def _draw(self, classes: Classes, generator: random.Random) -> dict[str, Lexeme]:
         """A word for each slot, different ones where slots share a class."""
-        words: dict[str, Word] = {}
+        words: dict[str, Lexeme] = {}
         for name, slots in self._slots_of_class().items():
             chosen = generator.sample(classes[name], len(slots))
             words.update(zip(slots, chosen, strict=True))
@@ -241,7 +241,7 @@ def _token(token: str) -> str | Slot:
     return Slot(name, form)
 
 
-def _spell(token: str | Slot, words: Mapping[str, Word]) -> tuple[str, ...]:
+def _spell(token: str | Slot, words: Mapping[str, Lexeme]) -> tuple[str, ...]:
     return (token,) if isinstance(token, str) else words[token.name][token.form]
 
 
@@ -255,7 +255,7 @@ def _classes(content: object, forms: Mapping[str, tuple[str, ...]], path: Path) 
     }
 
 
-def _word(text: str, forms: Sequence[str], path: Path) -> Word:
+def _word(text: str, forms: Sequence[str], path: Path) -> Lexeme:
     spelled = text.split(_BETWEEN_FORMS)
     if len(spelled) != len(forms):
         raise TemplateError(

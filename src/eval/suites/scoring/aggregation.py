@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gardenpath.store.tables import SUMMARY_KEYS
+
 # What is averaged over one after the other, where a table has it and does not show it apart.
 LEVELS = ("suite", "pronoun", "modifier", "class")
 
-SUMMARY_KEYS = ("model", "corpus", "class", "modifier")
-
-SAMPLES = 2000
+BOOTSTRAP_SAMPLES = 2000
 
 
 def item_outcomes(items: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -48,7 +48,7 @@ class Stratum:
 
 
 def bootstrap_interval(
-    strata: Sequence[Stratum], *, samples: int = SAMPLES, seed: int = 0
+    strata: Sequence[Stratum], *, samples: int = BOOTSTRAP_SAMPLES, seed: int = 0
 ) -> tuple[float, float]:
     """A 95 % interval of the weighted mean of the strata's means, items drawn anew within each.
 
@@ -71,7 +71,7 @@ def summarise(
     items: pd.DataFrame,
     *,
     by: Sequence[str] = SUMMARY_KEYS,
-    samples: int = SAMPLES,
+    samples: int = BOOTSTRAP_SAMPLES,
     seed: int = 0,
 ) -> pd.DataFrame:
     """One row per group: accuracy with its interval, and what stands behind it.

@@ -22,7 +22,11 @@ from numpy.typing import NDArray
 
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.scoring.aggregation import SAMPLES, Stratum, bootstrap_interval
+from gardenpath.eval.suites.scoring.aggregation import (
+    BOOTSTRAP_SAMPLES,
+    Stratum,
+    bootstrap_interval,
+)
 from gardenpath.eval.suites.scoring.outcome import quantity
 from gardenpath.eval.suites.scoring.regions import RegionTable
 
@@ -159,7 +163,9 @@ def flip_rate(effects: Sequence[WhEffects]) -> float:
     return sum(one.is_flipped for one in known) / len(known) if known else math.nan
 
 
-def flip(effects: Sequence[WhEffects], *, samples: int = SAMPLES, seed: int = 0) -> Criterion:
+def flip(
+    effects: Sequence[WhEffects], *, samples: int = BOOTSTRAP_SAMPLES, seed: int = 0
+) -> Criterion:
     """The criterion *flip*: the mean wh-effects with and without a gap."""
     return _criterion(effects, (), samples, seed)
 
@@ -168,7 +174,7 @@ def division(
     outside: Sequence[WhEffects],
     inside: Sequence[WhEffects],
     *,
-    samples: int = SAMPLES,
+    samples: int = BOOTSTRAP_SAMPLES,
     seed: int = 0,
 ) -> Criterion:
     """The criterion *division*: mean wh-effects outside islands minus those inside."""

@@ -9,13 +9,13 @@ with a seed, is the alternative. ``=`` claims equality and is never a tie.
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
+from gardenpath.eval.suites.design.chance import Ranks, holds_in_order, share_of_orders
 from gardenpath.eval.suites.design.formula import (
     And,
     Arithmetic,
@@ -28,13 +28,10 @@ from gardenpath.eval.suites.design.formula import (
     Or,
     Term,
     Value,
-    are_equal,
 )
 from gardenpath.eval.suites.scoring.regions import exact_sum
 
 TieRule = Literal["expectation", "coin"]
-
-Ranks = Mapping[Value, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +66,11 @@ def outcome(
         return Outcome(math.nan, False, math.nan)
     groups = _tied_groups(formula.comparisons, values)
     if not groups:
-        return Outcome(float(_holds(claim, values, {})), False, difference)
+        return Outcome(float(holds_in_order(claim, values, {})), False, difference)
     if ties == "coin":
         ranks = _thrown(groups, random.Random(coin))  # a string seeds the same on every machine
-        return Outcome(float(_holds(claim, values, ranks)), True, difference)
-    held = [_holds(claim, values, ranks) for ranks in _orders(groups)]
-    return Outcome(sum(held) / len(held), True, difference)
+        return Outcome(float(holds_in_order(claim, values, ranks)), True, difference)
+    return Outcome(share_of_orders(claim, values, groups), True, difference)
 
 
 def quantity(node: Value, lookup: Lookup) -> float:
@@ -109,12 +105,6 @@ def _tied_groups(
     return [list(group) for group in tied.values()]
 
 
-def _orders(groups: Sequence[Sequence[Value]]) -> Iterator[Ranks]:
-    """Every order of the quantities of every group."""
-    for orders in itertools.product(*(itertools.permutations(group) for group in groups)):
-        yield {node: rank for order in orders for rank, node in enumerate(order)}
-
-
 def _thrown(groups: Sequence[Sequence[Value]], dice: random.Random) -> Ranks:
     ranks = {}
     for group in groups:
@@ -122,23 +112,6 @@ def _thrown(groups: Sequence[Sequence[Value]], dice: random.Random) -> Ranks:
         dice.shuffle(order)
         ranks.update({node: rank for rank, node in enumerate(order)})
     return ranks
-
-
-def _holds(claim: Claim, values: Mapping[Value, float], ranks: Ranks) -> bool:
-    match claim:
-        case Comparison():
-            if claim.operator == "=":
-                one, other = values[claim.left], values[claim.right]
-                return one == other or are_equal(one, other)  # infinities have no difference
-            left = values[claim.left], ranks.get(claim.left, 0)
-            right = values[claim.right], ranks.get(claim.right, 0)
-            return left < right if claim.operator == "<" else left > right
-        case And():
-            return all(_holds(part, values, ranks) for part in claim.parts)
-        case Or():
-            return any(_holds(part, values, ranks) for part in claim.parts)
-        case _:
-            assert_never(claim)
 
 
 def _difference(claim: Claim, values: Mapping[Value, float]) -> float:

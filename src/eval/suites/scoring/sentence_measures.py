@@ -60,9 +60,7 @@ def sentence_measures(
     critical = {suite.region_index(name) for name in suite.critical}
     rows = []
     for item in suite.items:
-        numbers: dict[str, int] = {}
-        for variant in item.variants:
-            number = numbers[variant.condition] = numbers.get(variant.condition, 0) + 1
+        for number, variant in item.numbered_variants():
             words, values = variant.words, surprisals[variant.words]
             region_of = [n for n, region in enumerate(variant.regions) for _ in region]
             local = [value for n, value in zip(region_of, values, strict=True) if n in critical]

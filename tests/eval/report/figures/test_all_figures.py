@@ -16,13 +16,14 @@ from matplotlib import font_manager
 from matplotlib import image as mpl_image
 from matplotlib.axes import Axes
 
+from gardenpath.eval.display import FAMILY_DISPLAYS
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import fonts, style
 from gardenpath.eval.report.figures.all_figures import Picture, pictures, write_pictures
 from gardenpath.eval.report.figures.effect_figures import effects_by_condition
 from gardenpath.eval.report.figures.estimate_figure import Estimate, estimate_rows, estimates
 from gardenpath.eval.report.figures.sentence_figure import align
-from gardenpath.eval.report.study import Analysis, Study
+from gardenpath.eval.report.study import Shown, Study
 
 ROOT = Path(__file__).parents[4]
 PREFIXES = (
@@ -118,7 +119,7 @@ def test_models_differ_in_colour_and_mark() -> None:
     models = ["unigram", "ngram", "lstm", "rnng", "trans", "plm", "plm_mask", "gpt2", EXACT]
     styles = style.model_styles(models)
     assert len(set(styles.values())) == len(models)
-    assert styles["trans"] == style.FAMILY_STYLES["transformer"]
+    assert styles["trans"] == FAMILY_DISPLAYS["transformer"].style
     assert styles[EXACT] == style.EXACT_STYLE
 
 
@@ -159,13 +160,13 @@ def test_an_analysis_with_estimates_draws_those_alone() -> None:
         [("a · syntax", 0.5, 0.1, 0.9)], columns=["term", "estimate", "low", "high"]
     )
     both = {"coefficients": estimate.assign(term="(Intercept)"), "estimates": estimate}
-    (row,) = estimate_rows(Analysis(title="x", tables=both))
+    (row,) = estimate_rows(Shown(title="x", tables=both))
     assert (row.label, row.value, row.low, row.high) == ("a · syntax", 0.5, 0.1, 0.9)
 
 
-def _estimates(*rows: tuple[str, str, float, float, float]) -> Analysis:
+def _estimates(*rows: tuple[str, str, float, float, float]) -> Shown:
     columns = ["model", "term", "estimate", "low", "high"]
-    return Analysis(title="x", tables={"estimates": pd.DataFrame(rows, columns=columns)})
+    return Shown(title="x", tables={"estimates": pd.DataFrame(rows, columns=columns)})
 
 
 def test_labels_leave_out_what_all_rows_have() -> None:

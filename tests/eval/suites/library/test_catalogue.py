@@ -13,13 +13,18 @@ from rich.console import Console
 from gardenpath.eval.suites.design.suite import SuiteError
 from gardenpath.eval.suites.formats.compact import load_compact
 from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
-from gardenpath.eval.suites.library.catalogue import Form, export, rows, table
+from gardenpath.eval.suites.library.catalogue import (
+    ExportFormat,
+    export,
+    suite_entries,
+    suite_table,
+)
 from tests.eval.suites.suite_samples import small_suite
 
 
 def test_rows() -> None:
     suite = small_suite()
-    (row, empty) = rows([suite, replace(suite, items=())])
+    (row, empty) = suite_entries([suite, replace(suite, items=())])
     assert (row.name, row.language, row.kind) == (suite.name, "zh", "classifier_noun")
     assert (row.items, row.sentences, row.conditions) == (2, 4, ("match", "mismatch"))
     assert row.example == (("match", "他有一只猫。"), ("mismatch", "他有一本猫。"))
@@ -30,16 +35,16 @@ def test_rows() -> None:
 def test_an_example_has_one_sentence_per_condition() -> None:
     suite = small_suite()
     item = replace(suite.items[0], variants=suite.items[0].variants * 2)
-    assert len(rows([replace(suite, items=(item,))])[0].example) == 2
+    assert len(suite_entries([replace(suite, items=(item,))])[0].example) == 2
 
 
 def printed(*, examples: bool) -> str:
     suite = small_suite()
     bracketed = replace(suite, name="x/[bold]y", spaced=True)
     out = StringIO()
-    entries = rows([bracketed])
+    entries = suite_entries([bracketed])
     entries = [replace(entries[0], example=(("match", "a [b] c"),))]
-    Console(file=out, width=120).print(table(entries, examples=examples))
+    Console(file=out, width=120).print(suite_table(entries, examples=examples))
     return out.getvalue()
 
 
@@ -76,4 +81,4 @@ def test_names_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
 
 def test_unknown_form(tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match="did you mean 'syntaxgym'"):
-        export(small_suite(), tmp_path, cast(Form, "syntaxgm"))
+        export(small_suite(), tmp_path, cast(ExportFormat, "syntaxgm"))

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from gardenpath.eval.suites.design.suite import Item
 from gardenpath.eval.suites.library.templates import (
     Cell,
+    Lexeme,
     Lexicon,
-    Line,
     Slot,
     Template,
     TemplateError,
-    Word,
+    TemplateLine,
 )
 
 PATH = Path("somewhere.yaml")
@@ -45,7 +45,7 @@ def template(
     scenes: str = "",
     content: Mapping[str, object] = FAMILY,
 ) -> Template:
-    cell = Cell(tuple(Line.parse("only", line) for line in lines), items, {"kind": "test"})
+    cell = Cell(tuple(TemplateLine.parse("only", line) for line in lines), items, {"kind": "test"})
     lexicon = Lexicon.from_mapping(content, PATH)
     return Template("test", PATH, lexicon, slots, (cell,), seed, scenes)
 
@@ -55,13 +55,13 @@ def texts(items: tuple[Item, ...]) -> list[str]:
 
 
 def test_lines_are_cut_into_regions_and_slots() -> None:
-    line = Line.parse("base", "The | {x.pl} | | {near} the | .")
+    line = TemplateLine.parse("base", "The | {x.pl} | | {near} the | .")
     assert line.regions == (("The",), (Slot("x", "pl"),), (), (Slot("near", ""), "the"), (".",))
 
 
 def test_words_of_several_words_and_forms() -> None:
-    line = Line.parse("base", "The {x.pl} | {near} the {x.sg}")
-    words: dict[str, Word] = {
+    line = TemplateLine.parse("base", "The {x.pl} | {near} the {x.sg}")
+    words: dict[str, Lexeme] = {
         "x": {"sg": ("man",), "pl": ("men",)},
         "near": {"": ("in", "front", "of")},
     }

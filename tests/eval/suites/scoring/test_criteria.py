@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.suites.scoring.aggregation import SUMMARY_KEYS
 from gardenpath.eval.suites.scoring.criteria import CRITERIA, with_criteria
 from gardenpath.eval.suites.scoring.effects import (
     LICENSING,
@@ -23,7 +22,8 @@ from gardenpath.eval.suites.scoring.effects import (
     flip_rate,
 )
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
-from gardenpath.eval.suites.scoring.results import Results, RunName, effects_frame, items_frame
+from gardenpath.eval.suites.scoring.results import RunName, ScoredItems, effects_frame, items_frame
+from gardenpath.store.tables import SUMMARY_KEYS
 
 ONE = RunName(run="lstm-1", model="lstm", corpus="toy", seed=1)
 TWO = RunName(run="lstm-2", model="lstm", corpus="toy", seed=2)
@@ -120,7 +120,7 @@ def test_the_file_has_them_and_rows_without_stay(tmp_path: Path) -> None:
         ItemOutcome("s", "reflexives", "rc", 1, {"pronoun": "herself"}, "p", 0.0, False, 1.0),
     ]
     effects = effects_frame([(ONE, _effects(_outside(*[(-1.0, 2.0)] * 4)))])
-    results = Results(items=items_frame([(ONE, outcomes)]), effects=effects)
+    results = ScoredItems(items=items_frame([(ONE, outcomes)]), effects=effects)
     results.write(tmp_path)
     written = pd.read_csv(tmp_path / "summary.csv", keep_default_na=False, dtype=str)
     assert list(written.columns)[-3:] == list(CRITERIA)

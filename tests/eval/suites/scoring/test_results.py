@@ -10,37 +10,32 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from gardenpath.errors import InputError
 from gardenpath.eval.suites.scoring.effects import ItemEffect
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score
 from gardenpath.eval.suites.scoring.results import (
-    EFFECT_COLUMNS,
-    ITEM_COLUMNS,
-    SURPRISAL_COLUMNS,
-    Results,
     RunName,
+    ScoredItems,
     effects_frame,
     items_frame,
-    read_items,
     surprisal_rows,
-    write_table,
 )
+from gardenpath.store.tables import EFFECTS, ITEMS, SUMMARY, SURPRISALS, read_table, write_table
 from tests.eval.suites.samples import cats_suite, surprisals_of
 
 LSTM = RunName(run="lstm-1", model="lstm", corpus="toy", seed=1)
 EXACT = RunName(run="exact", model="exact grammar")
 
 
-def _results() -> Results:
+def _results() -> ScoredItems:
     suite = cats_suite(items=3)
     good = score(suite, surprisals_of(suite, [(1, 2), (1, 2), (3, 3)]), unknown={"猫2"})
     bad = score(suite, surprisals_of(suite, [(1, 2), (3, 2), (3, math.nan)]))
-    return Results(items=items_frame([(LSTM, good), (EXACT, bad)]), notes=("a remark",))
+    return ScoredItems(items=items_frame([(LSTM, good), (EXACT, bad)]), notes=("a remark",))
 
 
 def test_items_have_their_columns_and_labels() -> None:
     items = _results().items
-    assert tuple(items.columns) == (*ITEM_COLUMNS, "animal")
+    assert tuple(items.columns) == (*ITEMS.names, "animal")
     assert items["class"].tolist() == ["classifier_noun"] * 6
     assert items["seed"].tolist() == [1, 1, 1, pd.NA, pd.NA, pd.NA]
     assert items["unknown"].tolist() == [0, 1, 0, 0, 0, 0]
@@ -57,11 +52,11 @@ def test_a_label_never_hides_a_column() -> None:
 def test_files_are_read_back_as_they_were(tmp_path: Path) -> None:
     results = _results()
     results.write(tmp_path / "new" / "folder")
-    read = read_items(tmp_path / "new" / "folder" / "items.csv")
+    read = read_table(tmp_path / "new" / "folder" / "items.csv", ITEMS)
     pd.testing.assert_frame_equal(read, results.items)
-    summary = pd.read_csv(tmp_path / "new" / "folder" / "summary.csv")
-    assert list(summary.columns)[:5] == ["model", "corpus", "class", "modifier", "accuracy"]
-    assert {"items", "ties", "seeds", "low", "high", "missing"} <= set(summary.columns)
+    summary = read_table(tmp_path / "new" / "folder" / "summary.csv", SUMMARY)
+    pd.testing.assert_frame_equal(summary, results.summary)
+    assert tuple(summary.columns) == SUMMARY.names
     assert summary["accuracy"].tolist() == pytest.approx([2.5 / 3, 0.5])
     assert summary["ties"].tolist() == [1, 0]
     assert summary["missing"].tolist() == [0, 1]
@@ -72,25 +67,16 @@ def test_the_summary_is_broken_down_by_pronoun_where_there_is_one() -> None:
         ItemOutcome("s", "reflexives", "rc", n, {"pronoun": p}, "p", value, False, 1.0)
         for n, (p, value) in enumerate([("herself", 1.0), ("himself", 0.0)])
     ]
-    results = Results(items=items_frame([(LSTM, rows)]))
+    results = ScoredItems(items=items_frame([(LSTM, rows)]))
     assert results.summary["pronoun"].tolist() == ["herself", "himself"]
     assert results.summary["accuracy"].tolist() == [1.0, 0.0]
     assert results.by_class["accuracy"].tolist() == [0.5]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"), [("run,model\na,b\n", "has no column corpus"), ("", "is not a table")]
-)
-def test_other_tables_are_refused(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "items.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        read_items(tmp_path / "items.csv")
-
-
 def test_surprisals_word_by_word(tmp_path: Path) -> None:
     suite = cats_suite(items=1)
     frame = surprisal_rows(LSTM, suite, surprisals_of(suite, [(4, 7)]), unknown={"猫1"})
-    assert tuple(frame.columns) == SURPRISAL_COLUMNS
+    assert tuple(frame.columns) == SURPRISALS.names
     assert frame["region"].tolist() == ["classifier", "classifier", "noun", "end"] * 2
     assert frame["word_id"].tolist() == [1, 2, 3, 4] * 2
     assert frame["surprisal_bits"].tolist() == [1, 2, 4, 0.5, 1, 2, 7, 0.5]
@@ -98,23 +84,16 @@ def test_surprisals_word_by_word(tmp_path: Path) -> None:
     assert frame["variant"].tolist() == [1] * 8
     write_table(tmp_path / "surprisals.tsv", frame)
     lines = (tmp_path / "surprisals.tsv").read_text(encoding="utf-8").splitlines()
-    assert lines[0].split("\t") == list(SURPRISAL_COLUMNS)
+    assert lines[0].split("\t") == list(SURPRISALS.names)
     assert lines[3].split("\t") == [
         "lstm-1", "lstm", "toy", "1", "cats", "1", "match", "1", "noun", "3", "猫1", "False", "4.0",
     ]  # fmt: skip
 
 
-def test_quotes_are_words_too(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"word": ['"', "''", ","], "surprisal_bits": [1.0, 2.0, 3.0]})
-    write_table(tmp_path / "a.tsv", frame)
-    text = (tmp_path / "a.tsv").read_text(encoding="utf-8")
-    assert text == "word\tsurprisal_bits\n\"\t1.0\n''\t2.0\n,\t3.0\n"
-
-
 def test_effects_are_one_row_each() -> None:
     effect = ItemEffect("s", "islands", "object", 4, {"island": "no"}, "wh_effect_gap", -1.5)
     frame = effects_frame([(EXACT, [effect])])
-    assert tuple(frame.columns) == (*EFFECT_COLUMNS, "island")
+    assert tuple(frame.columns) == (*EFFECTS.names, "island")
     assert frame.iloc[0]["value_bits"] == -1.5
     assert frame["seed"].isna().all()
 

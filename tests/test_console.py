@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.console import console
-from gardenpath.tasks.saying import say
+from gardenpath.console import console, say
 
 SENTENCE = (
     "RNNG is less accurate than LSTM on garden path object [all]: b = −3.06, SE 0.68, "

@@ -1,0 +1,43 @@
+"""The settings of a search in words, for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_KINDS = {"word_sync": "word-synchronous beam", "particle": "particle filter"}
+_SETTINGS = {
+    "action_beam": "action beam {}",
+    "word_beam": "word beam {}",
+    "fast_track": "fast track {}",
+    "particles": "{} particles",
+    "seed": "seed {}",
+    "marginal": "summed over {}",
+    "max_open": "at most {} constituents open",
+    "max_consecutive": "at most {} opened between two words",
+}
+_STOPS = {
+    "exhausted": "until no hypothesis is left that could matter",
+    "beam_full": "until the beam is full",
+}
+# These do not change results; they are mentioned only if they are switched off.
+_SAVINGS = {
+    "bounded": "bounds",
+    "lazy_words": "lazy words",
+    "shared_compositions": "shared compositions",
+    "share_prefixes": "shared prefixes",
+}
+_NOT_MENTIONED = ("kind", "stop", "fixed_shapes", "memory_gb", *_SAVINGS)
+
+
+def search_in_words(search: Mapping[str, Any]) -> str:
+    """Describe a search: ``word-synchronous beam, action beam 100, word beam 10, …``."""
+    said = [_KINDS.get(search["kind"], str(search["kind"]).replace("_", " "))]
+    for name, value in search.items():
+        if name not in _NOT_MENTIONED and value is not None:
+            words = _SETTINGS.get(name, name.replace("_", " ") + " {}")
+            said.append(words.format(value))
+    if "stop" in search:
+        said.append(_STOPS.get(search["stop"], str(search["stop"])))
+    said += [f"without {name}" for key, name in _SAVINGS.items() if search.get(key) is False]
+    return ", ".join(said)

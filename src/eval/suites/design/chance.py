@@ -1,0 +1,107 @@
+"""How likely a claim is if the quantities that it compares stand in a random order.
+
+This is the accuracy of guessing: 1/2 for ``a > b``, 1/3 for ``a > b & a > c``. Scoring counts tied
+surprisals in the same way, so that a model to which all conditions look alike scores at chance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
+
+from gardenpath.eval.suites.design.formula import (
+    And,
+    Claim,
+    Comparison,
+    Formula,
+    Or,
+    Term,
+    Value,
+    are_equal,
+    walk,
+)
+
+# The chance level of a prediction for which none can be computed.
+USUAL_CHANCE = 0.5
+
+# Formulas with more orders than this have no computed chance level.
+_MOST_ORDERS = 50_000
+
+Ranks = Mapping[Value, int]
+
+
+def chance_level(formula: Formula) -> float | None:
+    """Return the probability that a prediction holds if all quantities are in random order.
+
+    None if that is not known: for quantities, for ``=``, for comparisons with a number, and for
+    formulas that compare too many quantities.
+    """
+    claim = formula.tree
+    if not isinstance(claim, Comparison | And | Or):
+        return None
+    if not all(_is_open(one) for one in formula.comparisons):
+        return None
+    groups = _connected(formula.comparisons)
+    if math.prod(math.factorial(len(group)) for group in groups) > _MOST_ORDERS:
+        return None
+    values = {value: 0.0 for group in groups for value in group}
+    return share_of_orders(claim, values, groups)
+
+
+def _is_open(comparison: Comparison) -> bool:
+    """Whether a comparison may turn out either way, depending on surprisals."""
+    sides = (comparison.left, comparison.right)
+    speaks = all(any(isinstance(node, Term) for node in walk(side)) for side in sides)
+    return comparison.operator != "=" and speaks and sides[0] != sides[1]
+
+
+def _connected(comparisons: Sequence[Comparison]) -> list[list[Value]]:
+    """Quantities that are compared with each other, directly or by way of others, together."""
+    groups: list[dict[Value, None]] = []
+    for one in comparisons:
+        joined = {one.left: None, one.right: None}
+        apart = []
+        for group in groups:
+            if group.keys() & joined.keys():
+                joined = {**group, **joined}
+            else:
+                apart.append(group)
+        groups = [*apart, joined]
+    return [list(group) for group in groups]
+
+
+def share_of_orders(
+    claim: Claim, values: Mapping[Value, float], groups: Sequence[Sequence[Value]]
+) -> float:
+    """Return the share of all orders of the tied quantities in which a claim holds.
+
+    ``groups`` are quantities of equal value each; all others are in the order of their values.
+    """
+    held = [holds_in_order(claim, values, ranks) for ranks in _orders(groups)]
+    return sum(held) / len(held)
+
+
+def _orders(groups: Sequence[Sequence[Value]]) -> Iterator[Ranks]:
+    """Every order of the quantities of every group."""
+    for orders in itertools.product(*(itertools.permutations(group) for group in groups)):
+        yield {node: rank for order in orders for rank, node in enumerate(order)}
+
+
+def holds_in_order(claim: Claim, values: Mapping[Value, float], ranks: Ranks) -> bool:
+    """Whether a claim is true if equal values are in the order of their ranks."""
+    match claim:
+        case Comparison():
+            if claim.operator == "=":
+                one, other = values[claim.left], values[claim.right]
+                return one == other or are_equal(one, other)  # infinities have no difference
+            left = values[claim.left], ranks.get(claim.left, 0)
+            right = values[claim.right], ranks.get(claim.right, 0)
+            return left < right if claim.operator == "<" else left > right
+        case And():
+            return all(holds_in_order(part, values, ranks) for part in claim.parts)
+        case Or():
+            return any(holds_in_order(part, values, ranks) for part in claim.parts)
+        case _:
+            assert_never(claim)

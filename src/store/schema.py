@@ -1,0 +1,98 @@
+"""What a table has: columns with names, types and meanings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ColumnType = Literal["text", "integer", "optional integer", "number", "flag", "optional flag"]
+
+_DTYPES = {
+    "integer": "int64",
+    "optional integer": "Int64",
+    "number": "float64",
+    "optional flag": "boolean",
+}
+# How files write a number that is not there.
+_MISSING = ["", "nan", "NaN"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column: its name, the type of its values, and what they mean (with their unit)."""
+
+    name: str
+    type: ColumnType
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The columns of a kind of table, in order.
+
+    ``name`` is how messages call the table and ``file`` is its name in a folder of results.
+    ``optional`` columns are present in some tables only. ``others`` is the type of any further
+    column (None: unchanged). ``remedy`` says in error messages how to obtain such a table.
+    """
+
+    name: str
+    file: str = ""
+    columns: tuple[TableColumn, ...]
+    optional: tuple[TableColumn, ...] = ()
+    others: ColumnType | None = None
+    remedy: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns that every such table has."""
+        return tuple(column.name for column in self.columns)
+
+    def missing(self, columns: Iterable[str]) -> list[str]:
+        """Return the names of required columns that are not among ``columns``."""
+        given = set(columns)
+        return [name for name in self.names if name not in given]
+
+    def frame(self, rows: Sequence[Mapping[str, Any]] | Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+        """Build a table from rows: mappings, whose further keys become columns, or tuples."""
+        import pandas as pd
+
+        known = set(self.names)
+        named = [row for row in rows if isinstance(row, Mapping)]
+        further = dict.fromkeys(name for row in named for name in row if name not in known)
+        return self.typed(pd.DataFrame(rows, columns=[*self.names, *further]))
+
+    def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Convert the columns of a table to their types; missing texts become empty.
+
+        Raises ValueError if a value does not fit.
+        """
+        changed = {
+            name: _converted(frame[name], kind)
+            for name in frame.columns
+            if (kind := self.type_of(name)) is not None
+        }
+        return frame.assign(**changed)
+
+    def type_of(self, name: str) -> ColumnType | None:
+        """Return the type of a column; None if its values stay as they are."""
+        known = {column.name: column.type for column in (*self.columns, *self.optional)}
+        return known.get(name, self.others)
+
+
+def _converted(values: pd.Series, kind: ColumnType) -> pd.Series:
+    import pandas as pd
+
+    if kind == "text":
+        return values.fillna("").astype(str)
+    if kind == "flag":
+        return values.astype(str) == "True"
+    if kind == "optional flag":
+        values = values.map({"True": True, "False": False, True: True, False: False})
+        return values.astype(_DTYPES[kind])
+    if not pd.api.types.is_numeric_dtype(values):
+        values = pd.to_numeric(values.replace(_MISSING, None))
+    return values.astype(_DTYPES[kind])

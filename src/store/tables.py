@@ -1,0 +1,313 @@
+"""The tables that Gardenpath writes: their columns, their files, and how to write and read them.
+
+Tables are tidy: one row per observation. A schema lists the columns that every table of a kind has,
+with what they mean and in which unit; tables may have more columns after them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gardenpath.errors import InputError
+from gardenpath.store.files import whole_file
+from gardenpath.store.schema import Schema, TableColumn
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NUMBERS = {"integer": "whole number", "optional integer": "whole number", "number": "number"}
+
+
+def write_table(path: Path, table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> None:
+    """Write a table as a whole file: tabs without quotes for ``.tsv``, otherwise commas.
+
+    ``table`` is a frame or a sequence of rows by column name.
+    """
+    import pandas as pd
+
+    frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
+    is_tabbed = path.suffix == ".tsv"
+    with whole_file(path) as temporary:
+        frame.to_csv(
+            temporary,
+            index=False,
+            sep="\t" if is_tabbed else ",",
+            quoting=csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL,
+            quotechar=None if is_tabbed else '"',
+            lineterminator="\n",
+            encoding="utf-8",
+        )
+
+
+def read_table(path: Path, schema: Schema) -> pd.DataFrame:
+    """Read a table that :func:`write_table` wrote, with the types of its schema.
+
+    An InputError names the file and the missing columns, or the line of a value of a wrong type.
+    """
+    import pandas as pd
+
+    is_tabbed = path.suffix == ".tsv"
+    try:
+        frame = pd.read_csv(
+            path,
+            dtype=str,
+            keep_default_na=False,
+            encoding="utf-8",
+            sep="\t" if is_tabbed else ",",
+            quoting=csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL,
+        )
+    except (OSError, ValueError) as error:
+        problem = f"is not a table of {schema.name}: {error}"
+        raise InputError(problem, path=path, remedy=schema.remedy) from error
+    if missing := schema.missing(frame.columns):
+        problem = f"is not a table of {schema.name}: no column {', '.join(missing)}"
+        raise InputError(problem, path=path, line=1, remedy=schema.remedy)
+    try:
+        return schema.typed(frame)
+    except (TypeError, ValueError) as error:
+        raise _wrong_value(path, schema, frame) from error
+
+
+def _wrong_value(path: Path, schema: Schema, frame: pd.DataFrame) -> InputError:
+    """The error for the first value that does not fit its column."""
+    for line, row in enumerate(frame.to_dict("records"), start=2):
+        for name, text in row.items():
+            kind = schema.type_of(str(name))
+            if kind in _NUMBERS and not _fits(text, kind):
+                problem = f"column {name}: {text!r} is not a {_NUMBERS[kind]}"
+                return InputError(problem, path=path, line=line)
+    return InputError(f"is not a table of {schema.name}", path=path, remedy=schema.remedy)
+
+
+def _fits(text: str, kind: str) -> bool:
+    if not text:
+        return kind != "integer"
+    try:
+        return float(text).is_integer() or kind == "number"
+    except ValueError:
+        return False
+
+
+# Columns that several tables share.
+
+_RUN = (
+    TableColumn("run", "text", "run folder, or the name of the run"),
+    TableColumn("model", "text", "name of the model"),
+    TableColumn("corpus", "text", "training corpus; empty for surprisals from files"),
+    TableColumn("seed", "optional integer", "random seed; empty for models without one"),
+)
+_SUITE = TableColumn("suite", "text", "name of the suite")
+_ITEM = TableColumn("item", "integer", "number of the item in its suite")
+_CLASS = TableColumn("class", "text", "class of phenomenon")
+_MODIFIER = TableColumn("modifier", "text", "type of the material between the dependent words")
+_CONDITION = TableColumn("condition", "text", "condition of the sentence")
+_VARIANT = TableColumn("variant", "integer", "number of the variant of the condition, from 1")
+_WORD_ID = TableColumn("word_id", "integer", "place of the word in the sentence, from 1")
+_WORD = TableColumn("word", "text", "the word")
+_SEEN = TableColumn("seen", "flag", "whether the word is in the model's vocabulary")
+_BITS = TableColumn("surprisal_bits", "number", "surprisal of the word, in bits")
+_CORPUS = TableColumn("corpus", "text", "name of the corpus")
+
+RUN_COLUMNS = tuple(column.name for column in _RUN)
+SENTENCE_COLUMNS = ("suite", "item", "condition", "variant")
+SUMMARY_KEYS = ("model", "corpus", "class", "modifier")
+
+# Tables of an evaluation on suites.
+
+ITEMS = Schema(
+    name="items",
+    file="items.csv",
+    columns=(
+        *(*_RUN, _SUITE, _CLASS, _MODIFIER, _ITEM),
+        TableColumn("prediction", "text", "name of the prediction"),
+        TableColumn("outcome", "number", "1 if the prediction holds, 0 if not; ties in between"),
+        TableColumn("tie", "flag", "whether surprisals that are compared are equal"),
+        TableColumn("difference_bits", "number", "by how many bits the prediction holds"),
+        TableColumn("unknown", "integer", "number of out-of-vocabulary critical words"),
+        TableColumn("unknown_words", "text", "these words, separated by spaces"),
+    ),
+    others="text",
+    remedy="'python evaluate.py suite=…' writes one",
+)
+EFFECTS = Schema(
+    name="effects",
+    file="effects.csv",
+    columns=(
+        *(*_RUN, _SUITE, _CLASS, _MODIFIER, _ITEM),
+        TableColumn("effect", "text", "name of the effect"),
+        TableColumn("value_bits", "number", "size of the effect, in bits"),
+    ),
+    others="text",
+    remedy="'python evaluate.py suite=filler_gap' writes one",
+)
+SURPRISALS = Schema(
+    name="surprisals",
+    file="surprisals.tsv",
+    columns=(
+        *(*_RUN, _SUITE, _ITEM, _CONDITION, _VARIANT),
+        TableColumn("region", "text", "region of the suite that the word is in"),
+        *(_WORD_ID, _WORD, _SEEN, _BITS),
+    ),
+    remedy="'python evaluate.py suite=…' writes one",
+)
+SUMMARY = Schema(
+    name="summary",
+    file="summary.csv",
+    columns=(
+        *(_RUN[1], _RUN[2], _CLASS, _MODIFIER),
+        TableColumn("accuracy", "number", "mean outcome"),
+        TableColumn("low", "number", "lower end of the 95 % bootstrap interval over items"),
+        TableColumn("high", "number", "upper end of the interval"),
+        TableColumn("items", "integer", "number of different items"),
+        TableColumn("seeds", "integer", "number of runs"),
+        TableColumn("ties", "integer", "number of tied comparisons, over all runs"),
+        TableColumn("missing", "integer", "number of comparisons without a surprisal"),
+        TableColumn("unknown", "integer", "items with out-of-vocabulary critical words"),
+    ),
+    optional=(
+        TableColumn("pronoun", "text", "label of the items, where they have it"),
+        TableColumn("flip_rate", "number", "share of items whose wh-effect changes its sign"),
+        TableColumn("flip", "optional flag", "whether the mean wh-effects have the right signs"),
+        TableColumn("division", "optional flag", "whether they are stronger outside islands"),
+    ),
+)
+SENTENCES = Schema(
+    name="sentences",
+    file="sentences.csv",
+    columns=(
+        *(*_RUN, _SUITE, _CLASS, _MODIFIER, _ITEM, _CONDITION, _VARIANT),
+        TableColumn("words", "integer", "number of words"),
+        TableColumn("local_bits", "number", "surprisal of the critical regions, in bits"),
+        TableColumn("global_bits_per_word", "number", "mean surprisal, in bits per word"),
+        TableColumn("slor", "number", "syntactic log-odds ratio, in nats per word"),
+    ),
+)
+WORD_PAIRS = Schema(
+    name="word pairs",
+    file="word_pairs.csv",
+    columns=(
+        *(_CORPUS, _SUITE),
+        TableColumn("region", "text", "region in which the two words alternate"),
+        TableColumn("first", "text", "the first word"),
+        TableColumn("second", "text", "the second word"),
+        TableColumn("first_count", "integer", "count of the first in the training corpus"),
+        TableColumn("second_count", "integer", "count of the second"),
+        TableColumn("items", "integer", "number of items in which they alternate"),
+    ),
+)
+
+# Tables of other tasks and of training.
+
+PERPLEXITY = Schema(
+    name="perplexities",
+    file="perplexity.csv",
+    columns=(
+        *(_CORPUS, _RUN[1], _RUN[3]),
+        TableColumn("sentences", "integer", "number of sentences"),
+        TableColumn("words", "integer", "number of words"),
+        TableColumn("perplexity", "number", "per word, ends of sentences included"),
+        TableColumn("perplexity_without_end", "number", "per word, ends left out"),
+        TableColumn("bits_per_sentence", "number", "mean surprisal of a sentence, in bits"),
+        TableColumn("excess_bits_per_word", "number", "bits per word above the exact grammar"),
+    ),
+)
+WORD_SURPRISALS = Schema(
+    name="surprisals of words",
+    file="surprisal.tsv",
+    columns=(
+        *(_RUN[0], TableColumn("sentence_id", "integer", "number of the sentence, from 1")),
+        *(_WORD_ID, _WORD, _SEEN),
+        TableColumn("seen_as", "text", "the word, its unknown-word class, or its subword units"),
+        _BITS,
+    ),
+)
+BRACKETING = Schema(
+    name="bracketing scores",
+    file="f1.csv",
+    columns=(
+        *(_RUN[0], TableColumn("sentences", "integer", "number of sentences")),
+        TableColumn("precision", "number", "labelled precision"),
+        TableColumn("recall", "number", "labelled recall"),
+        TableColumn("f1", "number", "labelled F1"),
+        TableColumn("exact_match", "number", "share of sentences without a mistake"),
+        TableColumn("best_parse_share", "number", "mean posterior share of the best parse"),
+    ),
+)
+CORPUS_STATISTICS = Schema(
+    name="corpus statistics",
+    file="statistics.csv",
+    columns=(
+        *(_CORPUS, TableColumn("split", "text", "train, valid or test")),
+        TableColumn("sentences", "integer", "number of sentences"),
+        TableColumn("tokens", "integer", "number of words"),
+        TableColumn("types", "integer", "number of different words"),
+        TableColumn("vocabulary", "optional integer", "number of units that models predict"),
+        TableColumn("unknown", "optional integer", "number of out-of-vocabulary tokens"),
+        TableColumn("unknown_rate", "number", "their share of all tokens"),
+        TableColumn("mean_length", "number", "words per sentence"),
+        TableColumn("median_length", "number", "median of the words per sentence"),
+        TableColumn("longest", "integer", "words of the longest sentence"),
+    ),
+)
+LENGTHS = Schema(
+    name="sentence lengths",
+    file="lengths.csv",
+    columns=(
+        *(_CORPUS, TableColumn("split", "text", "train, valid or test")),
+        TableColumn("length", "integer", "number of words"),
+        TableColumn("sentences", "integer", "number of sentences of this length"),
+    ),
+)
+CONSTRUCTIONS = Schema(
+    name="construction counts",
+    file="constructions.csv",
+    columns=(
+        *(_CORPUS, TableColumn("construction", "text", "name of the construction")),
+        TableColumn("count", "integer", "number of nodes that match"),
+        TableColumn("sentences", "integer", "number of trees with such a node"),
+        TableColumn("total_sentences", "integer", "number of all trees"),
+        TableColumn("per_thousand", "number", "matches per thousand sentences"),
+        TableColumn("annotation", "text", "which pattern was used: annotated or plain"),
+    ),
+)
+LICENSING_BY_FREQUENCY = Schema(
+    name="licensing by frequency",
+    file="licensing_by_frequency.csv",
+    columns=(
+        *(_CORPUS, _RUN[1], _MODIFIER),
+        *(CONSTRUCTIONS.columns[1], CONSTRUCTIONS.columns[2], CONSTRUCTIONS.columns[5]),
+        TableColumn("value_bits", "number", "mean licensing interaction, in bits"),
+    ),
+)
+ESTIMATES = Schema(
+    name="estimates",
+    columns=(
+        TableColumn("term", "text", "what is estimated"),
+        TableColumn("estimate", "number", "the estimate"),
+        TableColumn("low", "number", "lower end of its 95 % interval"),
+        TableColumn("high", "number", "upper end of its 95 % interval"),
+    ),
+)
+CORRELATIONS = Schema(
+    name="correlations",
+    file="correlations.csv",
+    columns=(
+        *(_CORPUS, _RUN[1], *ESTIMATES.columns),
+        TableColumn("n", "integer", "number of pairs"),
+        TableColumn("df", "integer", "degrees of freedom"),
+        TableColumn("p", "number", "p value"),
+    ),
+)
+METRICS = Schema(
+    name="training metrics",
+    columns=(TableColumn("epoch", "integer", "number of the epoch, from 0"),),
+    optional=(
+        TableColumn("step", "integer", "number of updates so far"),
+        TableColumn("learning_rate", "number", "learning rate at the end of the epoch"),
+        TableColumn("seconds", "number", "duration of the epoch, in seconds"),
+    ),
+    others="number",
+)

@@ -1,0 +1,29 @@
+"""What tasks print about statistical analyses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gardenpath.console import console, say
+from gardenpath.eval.report.study import Shown
+
+_MOST_SENTENCES = 6
+
+
+def print_analyses(analyses: Iterable[Shown]) -> None:
+    """Print each question, how often the answer is yes, and the first answers.
+
+    Answers that tell of something come first.
+    """
+    for analysis in analyses:
+        if not analysis.sentences:
+            continue
+        console.print(f"[bold]{analysis.title}[/bold]")
+        if analysis.count:
+            say(analysis.count)
+        first, others = analysis.told()
+        sentences = [*first, *others]
+        for sentence in sentences[:_MOST_SENTENCES]:
+            say(sentence)
+        if (more := len(sentences) - _MOST_SENTENCES) > 0:
+            say(f"… {more} more in the report")

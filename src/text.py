@@ -1,0 +1,44 @@
+"""Small helpers for names and sentences that are shown to people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+_KEPT_TOGETHER = re.compile(
+    r"(?<=\S) (?=[=<>] )|(?<=[=<>]) (?=\S)|(?<=\bS[ED]) (?=[\d−])|(?<=\bmean) (?=[\d−])"
+    r"|(?<=\d) (?=bits\b|%)"
+)
+
+
+def unbroken(content: str) -> str:
+    """Replace the spaces inside numbers by no-break spaces: ``p = .061``, ``95 %``."""
+    return _KEPT_TOGETHER.sub(NO_BREAK, content)
+
+
+def key(value: object) -> str:
+    """Return a value as configurations spell it: ``Verb-Noun`` is ``verb_noun``."""
+    return str(value).strip().lower().replace("-", "_").replace(" ", "_")
+
+
+def spaced(name: object) -> str:
+    """Return a name with spaces in place of underscores: ``classifier noun``."""
+    return str(name).replace("_", " ")
+
+
+def heading(name: str) -> str:
+    """Return a name as a title begins: ``wh_discharge`` becomes ``Wh discharge``."""
+    words = spaced(name)
+    return f"{words[:1].upper()}{words[1:]}"
+
+
+def enumeration(values: Sequence[object], *, last: str = ", ") -> str:
+    """List different values once each; ``last`` separates the last two."""
+    texts = list(dict.fromkeys(str(value) for value in values))
+    return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun: ``1 model``, ``2 models``."""
+    return f"{count} {noun}{'s' * (count != 1)}"
