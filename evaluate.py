@@ -26,12 +26,12 @@ def use_this_checkout() -> None:
 
 
 # Hydra's shell completion works for files that contain the words @hydra.main.
-def job(config: Any) -> float | None:
+def job(config: Any) -> None:
     """One job of a sweep, possibly in a process of its own."""
     use_this_checkout()
     from gardenpath.cli import evaluate_job
 
-    return evaluate_job(config)
+    evaluate_job(config)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+import gardenpath
 from benchmarks.copying_rnng import copied_stacks
 from benchmarks.memory import in_own_process, peak_gb
 from benchmarks.operators import ProductCounter
@@ -30,14 +31,12 @@ from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.search.work import Work
 from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.models import saved_model
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.plm.plm_family import PlmSettings
 from gardenpath.models.plm.plm_search import PlmSearch
 from gardenpath.models.rnng.rnng import RnngNetwork
 from gardenpath.models.rnng.rnng_family import RnngSettings
 from gardenpath.models.rnng.rnng_search import RnngSearch
-from gardenpath.store.run_folder import RunFolder
 from gardenpath.units import bits
 
 Corpus = Literal["toy", "ptb_sample"]
@@ -97,10 +96,10 @@ def preparation(corpus: Corpus) -> Preparation:
 def load_model(variant: Variant) -> Model:
     """The model of a run folder, or one with random weights that are the same every time."""
     if variant.run:
-        run = RunFolder(Path(variant.run))
-        network = saved_model.load_model(run)
-        assert isinstance(network, RnngNetwork | PlmNetwork), "the run must be of a model of trees"
-        return Model(network, saved_model.load_vocabulary(run), saved_model.load_subwords(run))
+        run = gardenpath.load(variant.run)
+        network = run.network()
+        assert isinstance(network, RnngNetwork | PlmNetwork), "the run must be a syntactic model's"
+        return Model(network, run.vocabulary, run.subwords)
     prepared = preparation(variant.corpus).prepare(
         Path(tempfile.gettempdir()) / "gardenpath-benchmark"
     )

@@ -46,10 +46,10 @@ def train_job(config: DictConfig) -> float | None:
         return _train(typed("train", plain_config(config)))
 
 
-def evaluate_job(config: DictConfig) -> float | None:
+def evaluate_job(config: DictConfig) -> None:
     """Evaluate as a composed configuration says."""
     with exit_on_error():
-        return _evaluate(typed("evaluate", plain_config(config)))
+        _evaluate(typed("evaluate", plain_config(config)))
 
 
 def _train(settings: Any) -> float | None:

@@ -116,7 +116,7 @@ class Preparation:
 
     def _build(self, folder: Path, progress: Progress) -> None:
         words, labels = Inventory(), Inventory()
-        raw = {
+        raw: dict[str, RawSplit] = {
             split: collect(progress(self.sentences(split), split), words, labels)
             for split in SPLITS
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from gardenpath.console import track_runs, words_progress
 from gardenpath.data.arrays import Words
@@ -132,8 +132,8 @@ def suitable(suites: Sequence[Suite], models: Sequence[Subject]) -> list[Suite]:
 
 def _as_list(subjects: Subject | Iterable[Subject]) -> list[Subject]:
     if isinstance(subjects, Run) or hasattr(subjects, "word_log_probs"):
-        return [subjects]  # type: ignore[list-item]
-    found = list(subjects)  # type: ignore[arg-type]
+        return [cast(Subject, subjects)]
+    found = list(subjects)
     if not found:
         raise GardenpathError("no models are given")
     return found

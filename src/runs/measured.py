@@ -183,8 +183,8 @@ def _from_frame(table: pd.DataFrame) -> _ByModel:
 
 def _name_from(named: Mapping[str, Any]) -> RunName:
     model = str(named.get("model", named.get("run", "model")))
-    seed = named.get("seed")
-    has_seed = seed is not None and seed == seed
+    seed: Any = named.get("seed")
+    has_seed = seed is not None and seed == seed  # a missing seed may be NaN
     run = str(named.get("run", f"{model}/seed{seed}" if has_seed else model))
     return RunName(run=run, model=model, seed=int(seed) if has_seed else None)
 

@@ -38,7 +38,7 @@ def score_split(run: Run, preparation: Preparation, corpus: PreparedCorpus, spli
 def joint_with_gold_trees(run: Run, corpus: PreparedCorpus, split: Split) -> Totals:
     """The joint probability of the sentences of a split and their gold trees."""
     from gardenpath.data.batches.batch_loader import BatchLoader
-    from gardenpath.models.joint import joint_totals
+    from gardenpath.models.scores import joint_totals
 
     if run.vocabulary.content_hash != corpus.vocabulary.content_hash:
         raise RunError(

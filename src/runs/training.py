@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from gardenpath.console import log_to, show_progress
 from gardenpath.data.preparation import PreparedCorpus
@@ -20,9 +20,6 @@ from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train_settings import TrainSettings
 from gardenpath.store.run_claim import Claim, claim
 from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE, RunFolder
-
-if TYPE_CHECKING:
-    from torch import nn
 
 # Loss, perplexity and so on, by split.
 Metrics = dict[str, dict[str, float]]
@@ -65,7 +62,7 @@ def _train(settings: TrainSettings) -> Metrics:
             assert isinstance(family, NeuralFamily)
             _train_network(settings, family, corpus, claimed)
         run = Run(folder.path, device="cpu")
-        metrics = {
+        metrics: Metrics = {
             split: score_split(run, preparation, corpus, split).as_metrics() for split in _SCORED
         }
         claimed.finish(metrics)
@@ -104,7 +101,7 @@ def _train_network(
     model, seed, folder = settings.model, settings.seed, claimed.folder
     assert isinstance(model, NeuralSettings)
     seed_everything(seed)
-    network: nn.Module = family.build(model, corpus.vocabulary)
+    network: Any = family.build(model, corpus.vocabulary)
     _begin(claimed, settings, corpus, corpus.vocabulary)
     with log_to(folder.log_path):
         train_network(

@@ -218,7 +218,8 @@ def _single(override: Override, value: Any) -> Override:
     if not override.is_sweep_override():
         return override
     sign = "+" if override.is_add() else ""
-    line = f"{sign}{override.key_or_group}={Override._get_value_element_as_str(value)}"
+    text: str = Override._get_value_element_as_str(value)
+    line = f"{sign}{override.key_or_group!s}={text}"
     return OverridesParser.create().parse_overrides([line])[0]
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gardenpath.console import console
+from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.results import Results
@@ -70,7 +71,7 @@ def _print_unknown(results: Results) -> None:
 
 def _perplexity(
     runs: list[Run], scored: set[str], settings: EvaluateSettings, task: SuiteTask
-) -> list:
+) -> list[PerplexityRow]:
     members = [run for run in runs if run.name.run in scored]
     return printed_perplexities(
         members, settings, split=task.split, limit=task.perplexity_sentences

@@ -39,7 +39,8 @@ class _ThreeFiles:
         )
 
     def _path(self, split: str) -> Path:
-        path = Path(self.root) / getattr(self, split)
+        name: str = getattr(self, split)
+        path = Path(self.root) / name
         if not path.is_file():
             raise MissingCorpusError(
                 corpus=f"The {split} split of {self._title}",

@@ -38,7 +38,7 @@ class PennTreebankSample(SplitByIds):
 
     def fingerprint(self) -> str:
         corpus = self._open()
-        files = {
+        files: dict[str, list[list[str]]] = {
             split: [[name, digest(corpus.raw(name))] for name in self._files(corpus, split)]
             for split in SPLITS
         }

@@ -67,5 +67,5 @@ class ToyTreebank:
                 path=self.path,
                 remedy=f"give a grammar file, or one that is shipped: {shipped}",
             ) from error
-        sizes = {split: getattr(self, split) for split in SPLITS}
+        sizes: dict[str, int] = {split: getattr(self, split) for split in SPLITS}
         return fingerprint("toy", 1, seed=self.seed, sizes=sizes, grammar=digest(content))
