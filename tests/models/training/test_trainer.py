@@ -10,7 +10,6 @@ import torch
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.perplexity.measure import Perplexity, measure
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.models.training.training_settings import OptimiserSettings, TrainerSettings
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
@@ -29,7 +28,7 @@ OVERFIT = (
 
 def _on_split(run: RunFolder, folder: Path, split: str) -> Perplexity:
     text = (folder / "corpus" / f"{split}.txt").read_text(encoding="utf-8")
-    return measure(SequentialScorer.load(run), [line.split() for line in text.splitlines()])
+    return measure(small_runs.loaded(run), [line.split() for line in text.splitlines()])
 
 
 @pytest.mark.parametrize("model", ["lstm", "transformer"])
