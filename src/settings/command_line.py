@@ -240,7 +240,7 @@ def _nearest_key(key: str, keys: Sequence[str]) -> str:
 
 def _flatten(config: DictConfig, prefix: str = "") -> Iterator[str]:
     for key in config:
-        name = f"{prefix}{key}"
+        name = prefix + str(key)
         if name.startswith("_"):
             continue
         yield name
