@@ -24,7 +24,7 @@ from gardenpath.models.training.optimisation import OptimiserSettings
 from gardenpath.models.training.trainer_settings import TrainerSettings
 from gardenpath.runs.split_scores import score_split
 from gardenpath.settings.compose import Settings, check_command_line, make_preparation, plain
-from gardenpath.store.run_claim import Claim, claim
+from gardenpath.store.run_claim import ClaimedRun, claim
 from gardenpath.store.run_folder import RunFolder
 
 
@@ -60,7 +60,7 @@ def train(settings: Settings) -> None:
             print(f"{folder.path}: test {name.replace('_', ' ')} {value:.3f}")
 
 
-def estimate(settings: Settings, corpus: PreparedCorpus, claimed: Claim) -> None:
+def estimate(settings: Settings, corpus: PreparedCorpus, claimed: ClaimedRun) -> None:
     """Estimate an n-gram model."""
     model = settings["model"]
     estimator = FAMILIES[model["family"]].build(**model["network"])
@@ -70,7 +70,7 @@ def estimate(settings: Settings, corpus: PreparedCorpus, claimed: Claim) -> None
         ngram.save(claimed.folder.weights_path)
 
 
-def train_neural(settings: Settings, corpus: PreparedCorpus, claimed: Claim) -> None:
+def train_neural(settings: Settings, corpus: PreparedCorpus, claimed: ClaimedRun) -> None:
     """Train a neural model."""
     # Lightning takes seconds to load; --help and counting n-grams need not wait for it.
     from gardenpath.models.training.data_module import CorpusDataModule
