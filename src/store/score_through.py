@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from gardenpath.store.surprisal_store import Stored, SurprisalStore, Words
@@ -57,3 +58,12 @@ def _parsed(asked: Sequence[Words], wants_parses: bool | Collection[Words]) -> s
     if isinstance(wants_parses, bool):
         return set(asked) if wants_parses else set()
     return set(map(tuple, wants_parses))
+
+
+def first_call_of(progress: Callable[[int], None]) -> Callable[[int], None]:
+    """Return a function that forwards its first call only, which is about what was stored.
+
+    For models that report their own progress while they compute.
+    """
+    calls = itertools.count()
+    return lambda words: None if next(calls) else progress(words)
