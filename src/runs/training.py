@@ -18,7 +18,7 @@ from gardenpath.runs.split_scores import score_split
 from gardenpath.settings.check import plain
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train_settings import TrainSettings
-from gardenpath.store.run_claim import RunClaim, claim
+from gardenpath.store.run_claim import ClaimedRun, claim
 from gardenpath.store.run_folder import RunFolder
 
 # Loss, perplexity and so on, by split.
@@ -70,13 +70,13 @@ def _train(settings: TrainSettings) -> Metrics:
 
 
 def _begin(
-    claimed: RunClaim, settings: TrainSettings, corpus: PreparedCorpus, vocabulary: Vocabulary
+    claimed: ClaimedRun, settings: TrainSettings, corpus: PreparedCorpus, vocabulary: Vocabulary
 ) -> None:
     claimed.begin(plain(settings), lambda folder: write_words(folder, vocabulary, corpus.subwords))
 
 
 def _estimate(
-    settings: TrainSettings, family: EstimatedFamily, corpus: PreparedCorpus, claimed: RunClaim
+    settings: TrainSettings, family: EstimatedFamily, corpus: PreparedCorpus, claimed: ClaimedRun
 ) -> None:
     """Estimate an n-gram model."""
     model, vocabulary = family.estimate(settings.model, corpus)
@@ -85,7 +85,7 @@ def _estimate(
 
 
 def _train_network(
-    settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus, claimed: RunClaim
+    settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus, claimed: ClaimedRun
 ) -> None:
     """Train a neural model."""
     from gardenpath.models.training.data_module import CorpusDataModule
