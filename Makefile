@@ -60,8 +60,8 @@ demo: $(VENV)/.installed
 # kept: the report over both finds them.
 demo-%: $(VENV)/.installed
 	@OMP_NUM_THREADS=1 $(BIN)/python train.py -m experiment=demo data=toy_$* model=unigram,ngram
-	@OMP_NUM_THREADS=1 $(BIN)/python train.py -m experiment=demo data=toy_$* \
-		model=lstm,transformer,rnng,plm model.network.dropout=0 seed=1,2
+	@OMP_NUM_THREADS=1 $(BIN)/python train.py -m experiment=demo_neural data=toy_$* \
+		model=lstm,transformer,rnng,plm seed=1,2
 	@echo "Scoring the models of toy_$* ..."
 	@OMP_NUM_THREADS=1 $(BIN)/python evaluate.py run=runs/demo/toy_$* $(DEMO) task.report=false \
 		output=runs/demo/toy_$* >/dev/null

@@ -1,17 +1,22 @@
-"""The best trees of sentences, from the search of a syntactic model."""
+"""The best trees of sentences, from the search of a syntactic model, through the store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gardenpath.data.arrays import Words
-from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.trees.brackets import format_tree, parse_tree
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import RunError
+from gardenpath.eval.parsing.diagnostics import best_shares_of
 from gardenpath.eval.parsing.parses import k_best
-from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.structured_scorer import StructuredScorer
+from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
+from gardenpath.eval.word_scorer import OnWords
+from gardenpath.store.keys import fingerprint
+from gardenpath.store.score_through import first_call_of, score_through
+from gardenpath.store.surprisal_store import Stored
 
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run
@@ -19,40 +24,84 @@ if TYPE_CHECKING:
 # Trees with their shares of the probability of all that the search found.
 Ranked = list[tuple[float, Tree]]
 
-
-def parses_of(run: Run, sentences: Sequence[Words], *, k: int) -> list[Ranked]:
-    """The ``k`` best trees of each sentence; none for one that no hypothesis survived."""
-    results, split = searched(run, sentences)
-    return ranked(run, sentences, results, split, k=k)
+# To be raised whenever the stored form of parses changes.
+_FORMAT = 1
 
 
-def searched(
-    run: Run, sentences: Sequence[Words], *, on_words: Callable[[int], None] = lambda _: None
-) -> tuple[list[SentenceResult], EncodedSplit]:
-    """Search sentences and keep what their trees can be read from."""
+@dataclass(frozen=True)
+class Parsed:
+    """The best trees of a sentence; none if no hypothesis survived.
+
+    ``best_shares`` is, after each word and at the end, the share of the best hypothesis in the
+    probability of all survivors.
+    """
+
+    trees: Ranked
+    best_shares: tuple[float, ...]
+
+
+def parsed(
+    run: Run,
+    sentences: Sequence[Words],
+    *,
+    k: int,
+    on_words: OnWords = lambda _: None,
+    chunk: int = 256,
+) -> list[Parsed]:
+    """The ``k`` best trees of each sentence; what is computed is kept in the run's store."""
     if not run.is_syntactic:
         raise RunError(
             f"{run.path}: model={run.settings.model.name} has no trees; parse with a syntactic "
             "model such as rnng or plm"
         )
-    scorer = run.scorer(on_words=on_words)
-    assert isinstance(scorer, StructuredScorer)
-    return scorer.search(sentences, keeps_history=True)
+    found = score_through(
+        run.store,
+        fingerprint("parses", _FORMAT, model=run.model_key, k=k),
+        sentences,
+        _Parsing(run, k, on_words),
+        chunk=chunk,
+        progress=first_call_of(on_words),
+    )
+    return [_from_stored(found[tuple(words)]) for words in sentences]
 
 
-def ranked(
-    run: Run,
-    sentences: Sequence[Words],
-    results: Sequence[SentenceResult],
-    split: EncodedSplit,
-    *,
-    k: int,
-) -> list[Ranked]:
-    """The ``k`` best trees of each result of a search."""
-    return [
-        k_best(
-            result, words, labels=run.vocabulary.labels, strategy=run.strategy, k=k,
-            starts_word=split.begins_word(number),
-        )
-        for number, (result, words) in enumerate(zip(results, sentences, strict=True))
-    ]  # fmt: skip
+class _Parsing:
+    """Searches sentences; the model is loaded when it is first needed."""
+
+    def __init__(self, run: Run, k: int, on_words: OnWords) -> None:
+        self._run = run
+        self._k = k
+        self._on_words = on_words
+        self._scorer: StructuredScorer | None = None
+
+    def __call__(self, sentences: Sequence[Words]) -> list[Stored]:
+        if self._scorer is None:
+            scorer = self._run.scorer(on_words=self._on_words)
+            assert isinstance(scorer, StructuredScorer)
+            self._scorer = scorer
+        results, split = self._scorer.search(sentences, keeps_history=True)
+        found = []
+        for number, (words, result) in enumerate(zip(sentences, results, strict=True)):
+            trees = k_best(
+                result, words, labels=self._run.vocabulary.labels, strategy=self._run.strategy,
+                k=self._k, starts_word=split.begins_word(number),
+            )  # fmt: skip
+            remedy = result.failure.remedy if result.failure is not None else None
+            shares = [float(share) for share in best_shares_of(result, split, number)]
+            log_probs = word_log_probs_of(result, split, number).tolist()
+            found.append(_as_stored(log_probs, remedy, Parsed(trees, tuple(shares))))
+        return found
+
+
+def _as_stored(log_probs: Sequence[float], remedy: str | None, one: Parsed) -> Stored:
+    """Shares in the first list, trees in the second."""
+    shares = [(share, "") for share in one.best_shares]
+    trees = [(share, format_tree(tree)) for share, tree in one.trees]
+    return Stored(log_probs, remedy=remedy, parses=(shares, trees))
+
+
+def _from_stored(stored: Stored) -> Parsed:
+    assert stored.parses is not None
+    shares, trees = stored.parses
+    ranked = [(share, parse_tree(text)) for share, text in trees]
+    return Parsed(ranked, tuple(share for share, _ in shares))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from gardenpath.settings.train_settings import TrainSettings
 from gardenpath.store.files import sha256_of
 from gardenpath.store.keys import fingerprint
 from gardenpath.store.run_folder import RunFolder, find_runs
-from gardenpath.store.score_through import score_through
+from gardenpath.store.score_through import first_call_of, score_through
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
 
 if TYPE_CHECKING:
@@ -223,7 +222,7 @@ class Run:
             self.store, self.model_key, sentences, Computing(self, wanted, on_words), chunk=chunk,
             wants_parses=wanted,
             # A search reports its words itself, one sentence after the other.
-            progress=_first_call_of(on_words) if self.is_syntactic else on_words,
+            progress=first_call_of(on_words) if self.is_syntactic else on_words,
         )  # fmt: skip
 
     def surprisal(self, text: Given, *, end: bool = True) -> pd.DataFrame:
@@ -243,10 +242,10 @@ class Run:
 
         A list of sentences gives a list of such lists.
         """
-        from gardenpath.runs.parsing import parses_of
+        from gardenpath.runs.parsing import parsed
 
         sentences = sentences_of_given(text, self.settings.data.cleaning)
-        found = parses_of(self, [one.words for one in sentences], k=k)
+        found = [one.trees for one in parsed(self, [one.words for one in sentences], k=k)]
         return found[0] if is_single(text) else found
 
     def perplexity(
@@ -314,12 +313,6 @@ def find(
         )
     store = _store(cache)
     return Runs(Run(folder.path, device=device, search=search, store=store) for folder in folders)
-
-
-def _first_call_of(on_words: OnWords) -> OnWords:
-    """Forward the first call only, which is about what was found in the store."""
-    calls = itertools.count()
-    return lambda words: None if next(calls) else on_words(words)
 
 
 def _store(cache: str | Path | None) -> SurprisalStore | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gardenpath.console import log_to, show_progress
-from gardenpath.data.preparation import PreparedCorpus
+from gardenpath.data.preparation import PreparedCorpus, write_words
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.families import FAMILIES
@@ -18,8 +18,8 @@ from gardenpath.runs.split_scores import score_split
 from gardenpath.settings.check import plain
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train_settings import TrainSettings
-from gardenpath.store.run_claim import Claim, claim
-from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE, RunFolder
+from gardenpath.store.run_claim import ClaimedRun, claim
+from gardenpath.store.run_folder import RunFolder
 
 # Loss, perplexity and so on, by split.
 Metrics = dict[str, dict[str, float]]
@@ -70,18 +70,13 @@ def _train(settings: TrainSettings) -> Metrics:
 
 
 def _begin(
-    claimed: Claim, settings: TrainSettings, corpus: PreparedCorpus, vocabulary: Vocabulary
+    claimed: ClaimedRun, settings: TrainSettings, corpus: PreparedCorpus, vocabulary: Vocabulary
 ) -> None:
-    def write_words(folder: Path) -> None:
-        vocabulary.save(folder / VOCABULARY_FILE)
-        if corpus.subwords is not None:
-            corpus.subwords.save(folder / SUBWORDS_FILE)
-
-    claimed.begin(plain(settings), write_words)
+    claimed.begin(plain(settings), lambda folder: write_words(folder, vocabulary, corpus.subwords))
 
 
 def _estimate(
-    settings: TrainSettings, family: EstimatedFamily, corpus: PreparedCorpus, claimed: Claim
+    settings: TrainSettings, family: EstimatedFamily, corpus: PreparedCorpus, claimed: ClaimedRun
 ) -> None:
     """Estimate an n-gram model."""
     model, vocabulary = family.estimate(settings.model, corpus)
@@ -90,7 +85,7 @@ def _estimate(
 
 
 def _train_network(
-    settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus, claimed: Claim
+    settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus, claimed: ClaimedRun
 ) -> None:
     """Train a neural model."""
     from gardenpath.models.training.data_module import CorpusDataModule

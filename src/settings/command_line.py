@@ -218,9 +218,8 @@ def _single(override: Override, value: Any) -> Override:
     if not override.is_sweep_override():
         return override
     sign = "+" if override.is_add() else ""
-    text: str = Override._get_value_element_as_str(value)
-    line = f"{sign}{override.key_or_group!s}={text}"
-    return OverridesParser.create().parse_overrides([line])[0]
+    parts = (sign, override.key_or_group, "=", str(Override._get_value_element_as_str(value)))
+    return OverridesParser.create().parse_overrides(["".join(parts)])[0]
 
 
 def _with_value(content: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
@@ -241,7 +240,7 @@ def _nearest_key(key: str, keys: Sequence[str]) -> str:
 
 def _flatten(config: DictConfig, prefix: str = "") -> Iterator[str]:
     for key in config:
-        name = f"{prefix}{key}"
+        name = prefix + str(key)
         if name.startswith("_"):
             continue
         yield name

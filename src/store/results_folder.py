@@ -53,10 +53,10 @@ def results_folder(
     """Yield a new folder to write results to; it replaces ``path`` when the block ends.
 
     ``about`` says how the results were made (command, settings, runs with their fingerprints) in
-    what JSON can express; as it is at the end of the block, it goes into ``manifest.json`` with the versions of the software and the checksums of all files.
-    If the block fails, the results before it stay. A folder that holds anything else than results
-    is refused before the block runs, and so is one that another process is writing to for more
-    than ``wait`` seconds.
+    what JSON can express. As it is at the end of the block, it goes into ``manifest.json`` with the
+    versions of the software and the checksums of all files. If the block fails, the results before
+    it stay. A folder that holds anything else than results is refused before the block runs, and
+    so is one that another process is writing to for more than ``wait`` seconds.
     """
     target = path.resolve()  # the new folder is made where the results really are
     lock = target.with_name(f".{target.name}.lock")

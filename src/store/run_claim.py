@@ -55,7 +55,7 @@ from gardenpath.store.run_folder import (
 from gardenpath.store.versions import versions
 
 # What a model's numbers may depend on.
-PACKAGES = ("torch", "pytorch-lightning", "numpy", "sentencepiece")
+_PACKAGES = ("torch", "pytorch-lightning", "numpy", "sentencepiece")
 
 # The files whose checksums the manifest of a finished run keeps.
 _VERIFIED = (
@@ -68,7 +68,7 @@ _FREE_TO_CHANGE = ("resume", "overwrite", "run_dir", "paths", "logger", "trainer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class ClaimedRun:
     """The right to write a run folder, which its holder has while :func:`claim` runs."""
 
     folder: RunFolder
@@ -123,7 +123,7 @@ class Claim:
                 kind=RUN_KIND,
                 format=RUN_FORMAT,
                 fingerprint=folder.fingerprint(),
-                packages=PACKAGES,
+                packages=_PACKAGES,
                 names=[name for name in _VERIFIED if (folder.path / name).is_file()],
             )
             files = {**manifest.files, RESULT_FILE: record_of(temporary)}
@@ -133,7 +133,7 @@ class Claim:
 @contextmanager
 def claim(
     folder: RunFolder, config: Mapping[str, Any], *, resume: bool = False, overwrite: bool = False
-) -> Iterator[Claim]:
+) -> Iterator[ClaimedRun]:
     """Hold a run folder, if a run with this configuration may be written there.
 
     Nothing of another run is lost or mixed in, and nothing of anybody else is touched: a
@@ -150,7 +150,7 @@ def claim(
             # Again, because another training may have ended between the question and the lock.
             _require_free(folder, config, resume=resume, overwrite=overwrite)
             remove_leftovers(path)
-            yield Claim(folder=folder, resume=resume, overwrite=overwrite)
+            yield ClaimedRun(folder=folder, resume=resume, overwrite=overwrite)
         finally:
             _remove_empty(folder, created)
 
@@ -204,7 +204,7 @@ def _remove_empty(folder: RunFolder, created: list[Path]) -> None:
 
 def _write_start(folder: Path, config: Mapping[str, Any]) -> None:
     text = yaml.safe_dump(upgraded(config), allow_unicode=True, sort_keys=False)
-    write_text(folder / VERSIONS_FILE, versions(*PACKAGES) + "\n")
+    write_text(folder / VERSIONS_FILE, versions(*_PACKAGES) + "\n")
     write_text(folder / CONFIG_FILE, text)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     write_json(folder / MARKER_FILE, {"kind": RUN_KIND, "format": RUN_FORMAT, "created": created})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from gardenpath.store.surprisal_store import Stored, SurprisalStore, Words
@@ -34,7 +35,12 @@ def score_through(
     """
     asked = list(dict.fromkeys(map(tuple, sentences)))
     found = {} if store is None else store.get(model_key, asked)
-    missing = sorted(words for words in asked if _is_missing(words, found, wants_parses))
+    parsed = _parsed(asked, wants_parses)
+    missing = sorted(
+        words
+        for words in asked
+        if words not in found or (words in parsed and found[words].parses is None)
+    )
     progress(sum(map(len, asked)) - sum(map(len, missing)))
     for begin in range(0, len(missing), chunk):
         members = missing[begin : begin + chunk]
@@ -47,10 +53,17 @@ def score_through(
     return {words: found[words] for words in asked}
 
 
-def _is_missing(
-    words: Words, found: dict[Words, Stored], wants_parses: bool | Collection[Words]
-) -> bool:
-    if words not in found:
-        return True
-    wanted = wants_parses if isinstance(wants_parses, bool) else words in wants_parses
-    return wanted and found[words].parses is None
+def _parsed(asked: Sequence[Words], wants_parses: bool | Collection[Words]) -> set[Words]:
+    """The sentences that need parses."""
+    if isinstance(wants_parses, bool):
+        return set(asked) if wants_parses else set()
+    return set(map(tuple, wants_parses))
+
+
+def first_call_of(progress: Callable[[int], None]) -> Callable[[int], None]:
+    """Return a function that forwards its first call only, which is about what was stored.
+
+    For models that report their own progress while they compute.
+    """
+    calls = itertools.count()
+    return lambda words: None if next(calls) else progress(words)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from gardenpath.store.disks import is_network
 from gardenpath.store.files import whole_file
 from gardenpath.store.keys import canonical, digest
 from gardenpath.store.locks import locked
+from gardenpath.units import bits
 
 STORE_VERSION = 1
 
@@ -107,8 +107,7 @@ class Stored:
     @property
     def surprisal_bits(self) -> tuple[float, ...]:
         """Surprisal in bits of the words and, last, of the end."""
-        # Not -x: a certain word has a surprisal of 0.0, not of -0.0.
-        return tuple((0.0 - value) / math.log(2) for value in self.log_probs)
+        return tuple(bits(value) for value in self.log_probs)
 
 
 class SurprisalStore:

@@ -17,17 +17,20 @@ from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import RunError
 from gardenpath.eval.parsing.bracketing import Bracketing, Conventions, bracketing
 from gardenpath.eval.parsing.diagnostics import (
-    best_parse_mass,
     convergence,
     convergence_table,
+    mass_rows,
     mean_best_share,
 )
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.surprisal.inputs import GivenText, read_given
-from gardenpath.runs.parsing import Ranked, ranked, searched
+from gardenpath.runs.parsing import Ranked, parsed
+from gardenpath.runs.results import how_made
 from gardenpath.runs.run import Run
+from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings, ParseTask
 from gardenpath.store.files import write_text
+from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import BRACKETING, write_table
 from gardenpath.tasks.asked import asked_runs
 
@@ -42,18 +45,19 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
             f"{settings.run}: no run of a syntactic model at or below this folder; train one with "
             "'python train.py model=rnng' (or plm), or set run="
         )
-    folder = Path(settings.output) / "parses"
     table = Table(title="Labelled bracketing")
     for name in _COLUMNS:
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
     given = read_given(Path(task.input)) if task.input is not None else None
-    rows = []
-    for one, place in zip(runs, _places(runs), strict=True):
-        row = _parsed(one, given, folder / place, task)
-        rows.append(row)
-        table.add_row(*[_cell(value) for value in row.values()])
+    folder = Path(settings.output) / "parses"
+    with results_folder(folder, about=how_made(settings=plain(settings))) as temporary:
+        rows = []
+        for one, place in zip(runs, _places(runs), strict=True):
+            row = _parsed(one, given, temporary / place, task)
+            rows.append(row)
+            table.add_row(*[_cell(value) for value in row.values()])
+        write_table(temporary / BRACKETING.file, BRACKETING.frame(rows))
     console.print(table)
-    write_table(folder / BRACKETING.file, BRACKETING.frame(rows))
     console.print(f"Trees: {folder}")
 
 
@@ -84,10 +88,10 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
     sentences = _sentences(run, given, task)
     words = [one.words for one in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
-        results, split = searched(run, words, on_words=on_words)
-    parses = ranked(run, words, results, split, k=task.k_best)
+        found = parsed(run, words, k=task.k_best, on_words=on_words)
+    parses = [one.trees for one in found]
     write_text(place.with_name(f"{place.name}.trees"), _as_text(parses))
-    mass = best_parse_mass(results, split, words)
+    mass = mass_rows(words, [one.best_shares for one in found])
     path = place.with_name(f"{place.name}_best_parse.csv")
     write_table(path, [asdict(row) for row in mass])
     if task.convergence:

@@ -16,8 +16,8 @@ import numpy as np
 
 from gardenpath.data.arrays import Bools, Ints
 from gardenpath.data.sentence import Sentence
-from gardenpath.data.trees.actions import Kind
-from gardenpath.data.trees.tree import Open, Word
+from gardenpath.data.trees.actions import Kind, kind_of
+from gardenpath.data.trees.tree import Open
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ def collect(sentences: Iterable[Sentence], words: Inventory, labels: Inventory) 
                 if isinstance(event, Open):
                     actions.append(Kind.OPEN + labels.number(event.label))
                 else:
-                    actions.append(Kind.SHIFT if isinstance(event, Word) else Kind.REDUCE)
+                    actions.append(kind_of(event))
         action_offsets.append(len(actions))
         sources.append(str(sentence.source))
     return RawSplit(

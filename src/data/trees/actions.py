@@ -13,6 +13,7 @@ could still be put on top of it. Which action is legal when is decided in :mod:`
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,17 +54,17 @@ class Column(enum.IntEnum):
     FIRST_OPEN = 3
 
 
+_KIND_OF: Mapping[type[Action], Kind] = {
+    Word: Kind.SHIFT,
+    Close: Kind.REDUCE,
+    Finish: Kind.FINISH,
+    Open: Kind.OPEN,
+}
+
+
 def kind_of(action: Action) -> Kind:
     """Return the kind of an action."""
-    match action:
-        case Word():
-            return Kind.SHIFT
-        case Close():
-            return Kind.REDUCE
-        case Finish():
-            return Kind.FINISH
-        case Open():
-            return Kind.OPEN
+    return _KIND_OF[type(action)]
 
 
 def top_down(tree: Tree) -> list[Action]:

@@ -136,16 +136,14 @@ def best_shares_of(result: SentenceResult, split: EncodedSplit, number: int) -> 
     return found
 
 
-def best_parse_mass(
-    results: Sequence[SentenceResult], split: EncodedSplit, sentences: Sequence[Sequence[str]]
+def mass_rows(
+    sentences: Sequence[Sequence[str]], best_shares: Sequence[Sequence[float]]
 ) -> list[MassRow]:
-    """One row for each word and each end of a sentence."""
+    """One row for each word and each end of a sentence, from :func:`best_shares_of` each."""
     return [
-        MassRow(sentence=number + 1, word_id=place, word=word, best_share=float(share))
-        for number, (result, words) in enumerate(zip(results, sentences, strict=True))
-        for place, (word, share) in enumerate(
-            zip([*words, None], best_shares_of(result, split, number), strict=True), start=1
-        )
+        MassRow(sentence=number, word_id=place, word=word, best_share=float(share))
+        for number, (words, shares) in enumerate(zip(sentences, best_shares, strict=True), start=1)
+        for place, (word, share) in enumerate(zip([*words, None], shares, strict=True), start=1)
     ]
 
 

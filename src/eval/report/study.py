@@ -54,8 +54,9 @@ class Shown:
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def told(self) -> tuple[list[str], list[str]]:
-        """The sentences that tell of something, and the others."""
-        found = self.found or [True] * len(self.sentences)
+        """The sentences that tell of something, and the others; a single one is always told."""
+        is_all = not self.found or len(self.sentences) == 1
+        found = [True] * len(self.sentences) if is_all else self.found
         pairs = list(zip(self.sentences, found, strict=True))
         return [said for said, is_found in pairs if is_found], [
             said for said, is_found in pairs if not is_found

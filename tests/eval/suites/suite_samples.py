@@ -111,6 +111,7 @@ def suites(draw: st.DrawFn, *, most_variants: int = 2) -> Suite:
         spaced=draw(st.booleans()),
         critical=draw(chosen),
         differing=draw(chosen),
+        chance=draw(st.none() | st.floats(0, 1)),
         description=draw(TEXTS),
         reference=draw(TEXTS),
         meta={key: value for key, value in draw(META).items() if (key, value) != ("author", "")},

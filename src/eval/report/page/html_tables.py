@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -18,32 +19,15 @@ ROWS_FOR_FILTER = 8
 # Texts of more letters may take several lines.
 LONG_TEXT = 40
 
-NUMBER = "number"
+_NUMBER = "number"
 
 
-@dataclass(frozen=True, slots=True)
-class TableHead:
-    """The head of a column; ``style`` is its class in the page."""
-
-    heading: str
-    style: str
-
-
-@dataclass(frozen=True, slots=True)
-class TableCell:
-    """A cell: its text, the number that it is sorted by (if it has one), its class."""
+class TableCell(NamedTuple):
+    """A cell: its text, its class in the page, and the number that it is sorted by, if any."""
 
     text: str
-    key: str | None = None
     style: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """A row with its class."""
-
-    cells: Sequence[TableCell]
-    style: str
+    key: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,28 +49,29 @@ class ReportTable:
         return frame[[name for name in frame.columns if not (frame[name] == "").all()]]
 
     @property
-    def columns(self) -> list[TableHead]:
+    def columns(self) -> list[TableCell]:
         """The heads of the columns."""
-        frame = self._shown
-        styles = [NUMBER if _is_numeric(frame[name]) else "" for name in frame.columns]
-        names = map(spaced, frame.columns)
-        return [TableHead(name, style) for name, style in zip(names, styles, strict=True)]
+        shown = self._shown
+        return [
+            TableCell(spaced(name), _NUMBER if _is_numeric(shown[name]) else "") for name in shown
+        ]
 
     @cached_property
-    def rows(self) -> list[TableRow]:
-        """The rows."""
-        frame = self._shown
-        numeric = [_is_numeric(frame[column]) for column in frame.columns]
-        rows = []
-        for values in frame.itertuples(index=False, name=None):
-            cells = [
-                _number_cell(value, str(column)) if is_number else _text_cell(value, place)
-                for place, (column, value, is_number) in enumerate(
-                    zip(frame.columns, values, numeric, strict=True)
-                )
-            ]
-            rows.append(TableRow(cells, "strong" if str(values[0]) in self.strong else ""))
-        return rows
+    def rows(self) -> list[tuple[str, list[TableCell]]]:
+        """The rows: the class of each, and its cells."""
+        numeric = [_is_numeric(self._shown[name]) for name in self._shown]
+        return [
+            (
+                "strong" if str(values[0]) in self.strong else "",
+                [
+                    _number_cell(value, str(name)) if is_number else _text_cell(value, place)
+                    for place, (name, value, is_number) in enumerate(
+                        zip(self._shown, values, numeric, strict=True)
+                    )
+                ],
+            )
+            for values in self._shown.itertuples(index=False, name=None)
+        ]
 
     @property
     def has_filter(self) -> bool:
@@ -99,12 +84,12 @@ def _is_numeric(values: pd.Series) -> bool:
 
 
 def _number_cell(value: object, column: str) -> TableCell:
-    return TableCell(cell_text(value, column), _sort_key(value), NUMBER)
+    return TableCell(cell_text(value, column), _NUMBER, _sort_key(value))
 
 
 def _text_cell(value: object, place: int) -> TableCell:
     text = cell_text(value) if isinstance(value, bool | float | None) else str(value)
-    return TableCell(text, style="wide" if place and len(text) > LONG_TEXT else "")
+    return TableCell(text, "wide" if place and len(text) > LONG_TEXT else "")
 
 
 def _is_missing(value: object) -> bool:

@@ -16,13 +16,13 @@ from markupsafe import Markup
 
 from gardenpath.text import plural, unbroken
 
-TEMPLATES = Path(__file__).with_name("templates")
+PAGE_TEMPLATES = Path(__file__).with_name("templates")
 
 
 @cache
 def _environment() -> Environment:
     found = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(PAGE_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import fonts
-from gardenpath.eval.report.figures.all_figures import FigureSection, pictures
+from gardenpath.eval.report.figures.all_figures import Picture, pictures
 from gardenpath.eval.report.figures.inline_figures import InlineFigures
 from gardenpath.eval.report.page.explorer import ExplorerLimits, explorer_data
 from gardenpath.eval.report.page.html_tables import ReportTable
@@ -42,55 +41,25 @@ CHAPTERS = {
 SCRIPTS = ("tables.js", "trees.js", "chart.js", "explorer.js")
 
 
-@dataclass(frozen=True, slots=True)
-class Chapter:
-    """A chapter of the page."""
-
-    name: str
-    title: str
-    content: Markup
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageFigure:
-    """A figure as the page shows it; ``subject`` is the number of the analysis it belongs to."""
-
-    section: FigureSection
-    subject: int | None
-    title: str
-    caption: str
-    svg: Markup
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageAnalysis:
-    """An analysis as the page shows it: sentences that tell of something, and the others."""
-
-    number: int
-    title: str
-    count: str
-    found: Sequence[str]
-    others: Sequence[str]
-    skipped: Sequence[str]
-    tables: Sequence[ReportTable]
-
-
 def page(study: Study, svgs: Mapping[str, str], limits: ExplorerLimits) -> str:
     """The report; ``svgs`` are the figures by name."""
     inline = InlineFigures()
-    figures = list(_figures(study, svgs, inline))
+    figures = [
+        (picture, inline.figure(svgs[picture.name], label=picture.title))
+        for picture in pictures(study)
+        if picture.name in svgs
+    ]
     content = _content(study, figures, limits)
     drawn = {name: render(f"{name}.html", **content).strip() for name in CHAPTERS}
-    chapters = [Chapter(name, CHAPTERS[name], html) for name, html in drawn.items() if html]
     data = data_block("explorer-data", explorer_data(study, limits))
-    texts = [study.title, study.description, *(chapter.content for chapter in chapters), data]
+    texts = "".join([study.title, study.description, *drawn.values(), data])
     return render(
         "page.html",
         study=study,
-        chapters=chapters,
+        chapters=[(name, CHAPTERS[name], html) for name, html in drawn.items() if html],
         outlines=inline.outlines(),
         data=data,
-        style=Markup(_font_face("".join(texts)) + _asset("report.css") + inline.css()),
+        style=Markup(_font_face(texts) + _asset("report.css") + inline.css()),
         script=Markup("\n".join(_asset(name) for name in SCRIPTS)),
     )
 
@@ -108,19 +77,9 @@ def _font_face(content: str) -> str:
     return f"@font-face{{{source}}}\n"
 
 
-def _figures(study: Study, svgs: Mapping[str, str], inline: InlineFigures) -> Iterator[PageFigure]:
-    for picture in pictures(study):
-        if picture.name in svgs:
-            yield PageFigure(
-                section=picture.section,
-                subject=picture.subject,
-                title=picture.title,
-                caption=picture.caption,
-                svg=inline.figure(svgs[picture.name], label=picture.title),
-            )
-
-
-def _content(study: Study, figures: Sequence[PageFigure], limits: ExplorerLimits) -> dict[str, Any]:
+def _content(
+    study: Study, figures: Sequence[tuple[Picture, Markup]], limits: ExplorerLimits
+) -> dict[str, Any]:
     """What the templates of the chapters show."""
     has_items = bool(len(study.items))
     per_suite = study.surprisals.groupby("suite")["item"].nunique()
@@ -131,7 +90,7 @@ def _content(study: Study, figures: Sequence[PageFigure], limits: ExplorerLimits
         "findings": [*_findings(study), *study.notes],
         "facts": {name: value for name, value in study.facts.items() if value},
         "scored_items": int(per_suite.max()) if len(per_suite) else 0,
-        "analyses": [_analysis(one, number) for number, one in enumerate(study.analyses)],
+        "analyses": [(one, _analysis_tables(one, n)) for n, one in enumerate(study.analyses)],
         "run_tables": _filled([runs_table(study)]),
         "accuracy_tables": _filled(accuracy_tables(study) if has_items else ()),
         "summary_tables": _filled([summary_table(study)] if has_items else ()),
@@ -146,22 +105,10 @@ def _filled(tables: Iterable[ReportTable | None]) -> list[ReportTable]:
     return [table for table in tables if table is not None and len(table.frame)]
 
 
-def _analysis(analysis: Shown, number: int) -> PageAnalysis:
-    found, others = analysis.told()
-    if len(analysis.sentences) == 1:
-        # A single answer is shown, whatever it is.
-        found, others = [*found, *others], []
-    return PageAnalysis(
-        number=number,
-        title=analysis.title,
-        count=analysis.count,
-        found=found,
-        others=others,
-        skipped=analysis.skipped,
-        tables=_filled(
-            ReportTable(name=f"analysis-{number}-{place}", title=title, frame=frame)
-            for place, (title, frame) in enumerate(analysis.tables.items())
-        ),
+def _analysis_tables(analysis: Shown, number: int) -> list[ReportTable]:
+    return _filled(
+        ReportTable(name=f"analysis-{number}-{place}", title=title, frame=frame)
+        for place, (title, frame) in enumerate(analysis.tables.items())
     )
 
 

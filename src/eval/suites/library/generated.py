@@ -30,15 +30,6 @@ from gardenpath.eval.suites.library.templates import (
 
 TEMPLATES = Path(__file__).parents[1] / "materials" / "templates"
 
-# What the suites with fillers and gaps measure, in bits; larger is more effect of the filler.
-WH_EFFECTS: Mapping[str, str] = {
-    "gap": "(tail;%that_gap%) - (tail;%what_gap%)",
-    "nogap": "(object;%what_nogap%) - (object;%that_nogap%)",
-    "interaction": (
-        "(tail;%that_gap%) - (tail;%what_gap%) + (object;%what_nogap%) - (object;%that_nogap%)"
-    ),
-}
-
 _LEXICA = "lexica"
 _SETTINGS = frozenset(
     {

@@ -12,9 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from rich.table import Table
-from rich.text import Text
-
 from gardenpath.eval.suites.design.suite import Item, Suite
 
 
@@ -65,19 +62,3 @@ def _pairs(suite: Suite, item: Item) -> Iterator[tuple[str, str, str]]:
             if len(left) == len(right):
                 pairs = zip(left, right, strict=True)
                 yield from ((region, a, b) for a, b in pairs if a != b)
-
-
-def pair_table(pairs: tuple[WordPair, ...], *, most: int = 20) -> Table:
-    """The pairs with the most unequal frequencies, for the terminal."""
-    title = f"Paired words, {min(most, len(pairs))} most unequal of {len(pairs)}"
-    table = Table(title=title, title_justify="left")
-    for heading in ("region", "word", "word"):
-        table.add_column(heading)
-    for heading in ("count", "count", "ratio", "items"):
-        table.add_column(heading, justify="right")
-    for pair in pairs[:most]:
-        ratio = "unseen" if math.isinf(pair.ratio) else f"{pair.ratio:.1f}"
-        counts = (f"{pair.first_count:,}", f"{pair.second_count:,}")
-        cells = (pair.region, pair.first, pair.second, *counts, ratio, str(pair.items))
-        table.add_row(*map(Text, cells))
-    return table

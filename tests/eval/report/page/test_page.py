@@ -21,7 +21,7 @@ from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.inline_figures import InlineFigures
 from gardenpath.eval.report.page.explorer import INFINITE, ExplorerLimits, explorer_data
 from gardenpath.eval.report.page.html_tables import ReportTable, cell_text
-from gardenpath.eval.report.page.markup import TEMPLATES, data_block, render
+from gardenpath.eval.report.page.markup import PAGE_TEMPLATES, data_block, render
 from gardenpath.eval.report.page.page import CHAPTERS, page
 from gardenpath.eval.report.page.summaries import perplexity_table, summary_table
 from gardenpath.eval.report.study import Shown, Study
@@ -145,7 +145,7 @@ def test_texts_of_templates_read_back(word: str) -> None:
 
 
 def test_every_template_is_used() -> None:
-    names = {path.stem for path in TEMPLATES.glob("*.html")}
+    names = {path.stem for path in PAGE_TEMPLATES.glob("*.html")}
     assert names == {*CHAPTERS, "page", "parts"}
 
 

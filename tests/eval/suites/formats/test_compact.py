@@ -76,6 +76,14 @@ def test_what_else_is_said_about_a_suite(tmp_path: Path) -> None:
     assert replace(suite, meta={}) == small_suite()
 
 
+def test_a_suite_may_give_its_chance(tmp_path: Path) -> None:
+    for text, expected in (("1/3", 1 / 3), ("0.25", 0.25), ("0", 0.0)):
+        suite = load(tmp_path, SAMPLE.replace("kind:", f"chance: {text}\nkind:"))
+        assert suite == replace(small_suite(), chance=expected)
+        assert load(tmp_path, dump_compact(suite)) == suite
+    assert "chance" not in dump_compact(small_suite())
+
+
 def test_yes_and_no_are_words(tmp_path: Path) -> None:
     text = SAMPLE.replace("regions: [context, classifier, noun, end]", "regions: [no]").replace(
         "critical: [noun]\ndiffering: [classifier]\n", ""
@@ -108,6 +116,8 @@ def test_numbers_in_predictions_become_names(tmp_path: Path) -> None:
         ("modifier: none", "modifyer: none", 5, "no entry 'modifyer' (did you mean 'modifier'?)"),
         ("spaced: false", "spaced: maybe", 6, "spaced: 'maybe' is not known (valid: true, false)"),
         ("spaced: false", "metric: summ", 6, "did you mean 'sum'?"),
+        ("spaced: false", "chance: 4/3", 6, "chance: 4/3 is not a number in [0, 1]"),
+        ("spaced: false", "chance: [a]", 6, "chance must be text"),
         ("spaced: false", "meta: Writer", 6, "meta must be lines of the form 'key: value'"),
         ("spaced: false", "meta: {spaced: false}", 6, "'spaced' is said by the suite itself"),
         ("spaced: false", "meta: {year: 2001-01-02}", 6, "meta: year must be text, numbers or"),

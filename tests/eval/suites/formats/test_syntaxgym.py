@@ -108,6 +108,13 @@ def test_what_is_written_is_read(suite: Suite) -> None:
         assert load(Path(folder), dump_syntaxgym(usable)) == usable
 
 
+def test_a_suite_may_give_its_chance(tmp_path: Path) -> None:
+    suite = replace(small_suite(), chance=1 / 3)
+    written = json.loads(dump_syntaxgym(suite))
+    assert written["meta"]["chance"] == 1 / 3 and load(tmp_path, written) == suite
+    assert "chance" not in json.loads(dump_syntaxgym(small_suite()))["meta"]
+
+
 def test_both_forms_load_to_the_same_suite(tmp_path: Path) -> None:
     suite = small_suite()
     (tmp_path / "suite.yaml").write_text(dump_compact(suite), encoding="utf-8")
@@ -199,6 +206,7 @@ def changed(path: list[Any], value: Any) -> dict[str, Any]:
         ([], "is not a suite"),
         ({"meta": {}}, "is not a suite: KeyError"),
         (changed(["meta", "metric"], "median"), "the metric 'median' is not known"),
+        (changed(["meta", "chance"], 1.5), r"1\.5 is not a number in \[0, 1\]"),
         (changed(["region_meta", "5"], "more"), "number the regions from 1"),
         (changed(["items"], []), "at least one item"),
         (changed(["items", 0, "conditions", 0, "regions"], []), r"item 7, that: regions \[\]"),

@@ -21,11 +21,11 @@ import pytest
 
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Suite, Variant
-from gardenpath.eval.suites.library.generated import GENERATORS, TEMPLATES, WH_EFFECTS, Catalogue
+from gardenpath.eval.suites.library.generated import GENERATORS, TEMPLATES, Catalogue
 from gardenpath.eval.suites.library.lint import lint
 from gardenpath.eval.suites.library.templates import TemplateError
+from gardenpath.eval.suites.scoring.effects import LICENSING, WH_GAP, WH_NO_GAP, suite_effects
 
 PRONOUNS = ("himself", "herself", "themselves")
 SIZES = {
@@ -239,8 +239,9 @@ def test_embedding_is_as_labelled(name: str) -> None:
 @pytest.mark.parametrize("name", GAPS)
 def test_effects_speak_of_the_regions_and_conditions(name: str) -> None:
     made = suite(name)
-    for text in WH_EFFECTS.values():
-        formula = Formula.parse(text)
+    effects = suite_effects(made)
+    assert set(effects) >= {WH_GAP, WH_NO_GAP, LICENSING}
+    for formula in effects.values():
         assert not formula.is_claim
         assert {term.region for term in formula.terms} <= set(made.regions)
         assert {term.condition for term in formula.terms} <= set(made.conditions)
@@ -321,10 +322,16 @@ def test_a_design_stands_for_several_suites(tmp_path: Path) -> None:
     assert {words[-1] for words in made["test/then"]().sentences} == {"then"}
 
 
+def test_a_design_may_give_its_chance(tmp_path: Path) -> None:
+    made = catalogue(tmp_path, DESIGN.replace("seed: 1", "seed: 1\nchance: 1/3"))
+    assert made["test/now"]().chance == 1 / 3
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("seed: 1", "sead: 1", "unknown settings: sead"),
+        ("seed: 1", "seed: 1\nchance: high", r"chance: high is not a number in \[0, 1\]"),
         ("items: 2", "items: 3", "allow for 2 different items"),
         ("items: 2", "items: two", "not a whole number"),
         ("no {n} | $end", "no {n} $end", "has 1 regions, not 2"),

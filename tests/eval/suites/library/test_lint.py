@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from io import StringIO
 
 import pytest
 from hypothesis import given
-from rich.console import Console
 
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, SuiteError, Variant
 from gardenpath.eval.suites.library.lint import Complaint, check, lint, lint_against, target_regions
-from gardenpath.eval.suites.library.word_pairs import pair_table
 from tests.eval.suites.suite_samples import small_suite, suites
 
 
@@ -178,14 +175,3 @@ def test_regions_of_unequal_length_have_no_pairs() -> None:
     suite = changed(1, ("大", "本"))
     pairs = lint_against(suite, knows=lambda _: True, count=len).pairs
     assert [(pair.first, pair.items) for pair in pairs] == [("只" if "只" < "本" else "本", 1)]
-
-
-def test_the_table() -> None:
-    counts = {"只": 0, "本": 1200, "张": 300}
-    suite = changed(1, ("张",), condition=0)
-    pairs = lint_against(suite, knows=lambda _: True, count=counts.__getitem__).pairs
-    out = StringIO()
-    Console(file=out, width=100).print(pair_table(pairs, most=1))
-    assert "1 most unequal of 2" in out.getvalue()
-    assert "1,200" in out.getvalue() and "unseen" in out.getvalue()
-    assert "300" not in out.getvalue()

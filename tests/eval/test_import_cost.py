@@ -1,0 +1,27 @@
+"""What is only listed or described needs none of the slow libraries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+SLOW = ("torch", "scipy", "matplotlib")
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("gardenpath.tasks.list_suites", (*SLOW, "pandas", "numpy")),
+        ("gardenpath.eval.display", (*SLOW, "pandas", "numpy")),
+        ("gardenpath.eval.report.study", SLOW),
+        ("gardenpath.eval.report.write", SLOW),
+        ("gardenpath.eval.report.study_builder", ("torch", "matplotlib")),
+        ("gardenpath.eval.published.rescoring", SLOW),
+    ],
+)
+def test_slow_libraries_are_not_imported(module: str, unwanted: tuple[str, ...]) -> None:
+    code = f"import sys; import {module}; print(*(n for n in {unwanted!r} if n in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
