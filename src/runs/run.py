@@ -78,7 +78,7 @@ class Run:
         config = self.folder.config()
         config.pop("format")
         try:
-            settings: TrainSettings = typed("train", config)
+            settings: TrainSettings = typed("train", config, is_for_here=False)
         except ConfigError as error:
             listed = "; ".join(error.mistakes)
             raise RunError(f"{self.folder.config_path}: {listed}; train again") from error

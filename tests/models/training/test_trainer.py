@@ -168,9 +168,10 @@ def test_defaults() -> None:
 
 
 def test_a_missing_gpu_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
-    (mistake,) = TrainerSettings(accelerator="gpu").mistakes()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    (mistake,) = TrainerSettings(accelerator="gpu").unavailable()
     assert "no GPU" in mistake
-    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
-    assert TrainerSettings(accelerator="gpu").mistakes() == []
-    assert TrainerSettings().mistakes() == []
+    assert TrainerSettings().unavailable() == []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert TrainerSettings(accelerator="gpu").unavailable() == []
