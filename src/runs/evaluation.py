@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from gardenpath.console import track_runs, words_progress
@@ -12,7 +13,7 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.report.study import Curve
 from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.word_scorer import Scorer
 from gardenpath.runs.given_surprisals import measured_table
@@ -42,13 +43,12 @@ def suites(*patterns: str) -> list[Suite]:
     from gardenpath.settings.suite_sets import suites_of_set
 
     chosen = [name for pattern in patterns for name in suites_of_set(pattern)]
-    return load_suites(chosen or suite_names())
+    return load_suites(chosen if patterns else suite_names())
 
 
-def read_suite(path: str) -> Suite:
+def read_suite(path: str | Path) -> Suite:
     """The suite in a file: YAML, SyntaxGym's JSON or CSV, minimal pairs."""
-    (suite,) = load_suites([str(path)])
-    return suite
+    return load_suite_file(Path(path))
 
 
 def evaluate(
