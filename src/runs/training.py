@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gardenpath.console import log_to, show_progress
+from gardenpath.console import console, log_to, show_progress
 from gardenpath.data.preparation import PreparedCorpus, write_words
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.vocabulary import Vocabulary
@@ -52,6 +52,8 @@ def _train(settings: TrainSettings) -> Metrics:
     config = plain(settings)
     with claim(folder, config, resume=settings.resume, overwrite=settings.overwrite) as claimed:
         if claimed.is_done:
+            text = f"{folder.path} is finished already"
+            console.print(text, highlight=False, soft_wrap=True)
             return folder.result()
         preparation = settings.data.preparation()
         corpus = preparation.prepare(Path(settings.paths.cache), progress=show_progress)

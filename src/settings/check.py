@@ -1,9 +1,10 @@
 """Typed settings from plain mappings: every mistake at once, each with the nearest valid name.
 
 Settings are frozen dataclasses. :func:`read` builds one from nested mappings and checks names,
-types, ranges and combinations on the way; :func:`plain` is its inverse. A record may have two
-methods that return mistakes: ``mistakes()`` for wrong combinations, and ``unavailable()`` for what
-this machine lacks.
+types, ranges and combinations on the way; :func:`plain` is its inverse. A record may have methods
+that return mistakes: ``mistakes()`` for wrong combinations, ``unavailable()`` for what this machine
+lacks, and a class method ``absent(content)`` for what other settings require, which is reported
+whatever else is wrong.
 """
 
 from __future__ import annotations
@@ -124,6 +125,8 @@ class _Reading:
                 self.mistakes.append(f"{self._shown(where)} is missing{_remedy(record, name)}")
             elif not _is_unset(given):
                 values[name] = self.value(given, hints[name], where)
+        if absent := getattr(record, "absent", None):
+            self.mistakes += absent(content)
         if len(self.mistakes) > before:
             return _WRONG
         return self._combined(record(**values), place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from gardenpath.data.sentence import Split
 from gardenpath.errors import ConfigError
@@ -213,10 +213,13 @@ class EvaluateSettings:
             raise ConfigError(_suite_is_missing())
         return self.suite
 
-    def mistakes(self) -> list[str]:
-        """What is wrong with the combination of settings."""
-        is_needed = isinstance(self.task, SuiteTask | RescoreTask)
-        return _suite_is_missing() if is_needed and self.suite is None else []
+    @classmethod
+    def absent(cls, content: Mapping[str, Any]) -> list[str]:
+        """What the task requires."""
+        task = content.get("task")
+        name = task.get("name") if isinstance(task, Mapping) else None
+        is_needed = name in ("suite", "rescore") and content.get("suite") is None
+        return _suite_is_missing() if is_needed else []
 
     def unavailable(self) -> list[str]:
         """What this machine lacks for these settings."""

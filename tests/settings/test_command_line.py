@@ -276,7 +276,8 @@ def test_an_evaluation_reports_all_mistakes_at_once() -> None:
         "paths.cache=[1]",
         script="evaluate",
     )
-    parts = ("surprisals is missing", "task.ties=x", "action_beam=0", "marginal=x", "paths.cache")
+    parts = ("surprisals is missing", "task.ties=x", "action_beam=0", "marginal=x", "paths.cache",
+             "suite is missing")  # fmt: skip
     assert len(found) == len(parts)
     for part in parts:
         assert len([mistake for mistake in found if part in mistake]) == 1
@@ -301,3 +302,11 @@ def test_wrong_id_ranges_are_listed_with_all_other_mistakes() -> None:
     found = _mistakes("data=ptb", "data.reader.train=2-x", "seed=-1")
     assert len(found) == 2
     assert any("'2-x' is not a list of numbers" in mistake for mistake in found)
+
+
+@pytest.mark.parametrize("task", ["suite", "rescore"])
+def test_a_missing_suite_is_listed_with_all_other_mistakes(task: str) -> None:
+    arguments = (f"task={task}", "task.ties=tails", "search.word_beam=0")
+    given = ("surprisals=folder",) if task == "rescore" else ()
+    found = _mistakes(*arguments, *given, script="evaluate")
+    assert len(found) == 3 and any("suite is missing" in mistake for mistake in found)
