@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import ConfigError
-from gardenpath.settings.compose import check_command_line
+from gardenpath.settings.command_line import check_command_line
 from tests.documents import DOCUMENTS, ROOT, Command, anchors, commands, links
 
 # Names in commands that a reader replaces by one of several choices, and a choice.

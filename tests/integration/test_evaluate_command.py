@@ -13,7 +13,7 @@ from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.settings.compose import load_settings
 from tests import small_runs
 from tests.integration.commands import call, start, toy
-from tests.tasks import toy_runs
+from tests import toy_runs
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from gardenpath.eval.perplexity.comparison import EXACT
 from tests.integration.commands import call
-from tests.tasks import toy_runs
+from tests import toy_runs
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
 from tests.integration.commands import ROOT, call
-from tests.tasks import toy_runs
+from tests import toy_runs
 
 
 @pytest.fixture(scope="module")
