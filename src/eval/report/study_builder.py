@@ -33,7 +33,7 @@ Settings = Mapping[str, Any]
 CHANCE = {"reflexives": 1 / 3}
 
 # What the numbers of a report rest on, beside Python.
-PACKAGES = ("mixedlm", "numpy", "scipy", "pandas", "matplotlib")
+PACKAGES = ("numpy", "scipy", "pandas", "matplotlib")
 MODEL_PACKAGES = ("torch", "pytorch-lightning")
 
 _SHOWN_SENTENCES = 6

@@ -130,5 +130,5 @@ def test_a_study_says_what_was_run(
     )  # fmt: skip
     assert study.title == "Toy english: 1 model trained on toy_english"
     assert ("search" in study.facts) == is_searched
-    assert study.facts["models"] == model and "mixedlm" in study.facts["versions"]
+    assert study.facts["models"] == model and "scipy" in study.facts["versions"]
     assert study.modifiers(["subject_rc", "none"]) == ["none", "subject_rc"]
