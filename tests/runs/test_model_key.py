@@ -195,7 +195,9 @@ def test_the_key_changes_with_the_version_of_the_search(
 
 @pytest.mark.parametrize("model", ["rnng", "plm"])
 @pytest.mark.parametrize(
-    "usual", [WordSync(action_beam=10, word_beam=3), Particle(particles=12)], ids=["beam", "particle"]
+    "usual",
+    [WordSync(action_beam=10, word_beam=3), Particle(particles=12)],
+    ids=["beam", "particle"],
 )
 def test_settings_of_work_only_do_not_change_results(
     folder: Path, model: str, usual: SearchSettings

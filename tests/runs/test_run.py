@@ -246,9 +246,7 @@ def test_parses_are_kept_for_the_sentences_that_are_asked_for(folder: Path, tmp_
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("chunk", [1, 100])
-def test_every_word_is_reported_once(
-    folder: Path, tmp_path: Path, model: str, chunk: int
-) -> None:
+def test_every_word_is_reported_once(folder: Path, tmp_path: Path, model: str, chunk: int) -> None:
     run = run_of(folder, model, store=tmp_path / "kept.sqlite")
     words: list[int] = []
     run.scored([OLD], on_words=words.append, chunk=chunk)

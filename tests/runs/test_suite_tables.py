@@ -135,7 +135,9 @@ def test_local_and_global_surprisal_of_sentences() -> None:
     tables = suite_tables([own], [_measured(_values(own))], ties="expectation", tie_seed=0)
     found = tables.sentences.set_index(["item", "condition"])["global_bits_per_word"]
     assert found.loc[1].to_dict() == pytest.approx({"match": 1.0, "mismatch": 9 / 5})
-    assert len(tables.sentences) == 4 and np.isfinite(tables.sentences["global_bits_per_word"]).all()
+    assert (
+        len(tables.sentences) == 4 and np.isfinite(tables.sentences["global_bits_per_word"]).all()
+    )
 
 
 def test_word_pairs_have_a_row_for_each_vocabulary(folder: Path) -> None:
