@@ -15,6 +15,7 @@ from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
 from gardenpath.eval.statistics.mixed.model_formula import ModelFormula
 from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.settings.check import read
 
 # Libraries for numbers are imported where numbers are computed, not where questions are read.
 if TYPE_CHECKING:
