@@ -275,7 +275,7 @@ def test_random_effects_that_cannot_be_told_go(formula: str, rows: int, expected
         ({"title": "t", "test": "within_item", "response": "y"}, "need a condition"),
         ({"formula": "y ~ x"}, "title is missing"),
         ({"title": "t", "formula": "y ~ x", "splt": []}, "did you mean 'split'"),
-        ({"title": "t", "formula": "y ~ x", "where": ["a"]}, "where must be a mapping"),
+        ({"title": "t", "formula": "y ~ x", "where": ["a"]}, "must be a group of settings"),
         ({"title": "t", "formula": "y ~ x", "derive": {"a": {"from": "b"}}}, "derive.a needs"),
         ({"title": "t", "formula": "y ~ x", "codings": {"a": {"kind": "helmert"}}}, "codings.a"),
         ({"title": "t", "formula": "y ~ x", "sentences": {"x": {"yes": ""}}}, "sentences.x has"),
