@@ -14,6 +14,9 @@ DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG
 
 _FENCE = re.compile(r"^[ ]*```[^\n`]*\n(.*?)^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_TITLED = re.compile(
+    r"^```\w+ title=\"([^\"]+)\"\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)  # fmt: skip
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _SEPARATORS = {"|", "||", "&&", ";", "&", ">", ">>"}
 _SCRIPTS = {
@@ -48,6 +51,11 @@ def anchors(text: str) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", text), re.MULTILINE)
     plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
     return {heading.strip().replace(" ", "-") for heading in plain}
+
+
+def titled_files(text: str) -> dict[str, str]:
+    """The files that a document shows: blocks of code with a path as their title."""
+    return dict(_TITLED.findall(text))
 
 
 def commands(document: str, text: str) -> Iterator[Command]:
