@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from gardenpath.console import track_runs, words_progress
@@ -11,15 +13,16 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.report.study import Curve
 from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.word_scorer import Scorer
+from gardenpath.runs.given_surprisals import measured_table
 from gardenpath.runs.measured import (
     Measured,
     exact_grammars,
     measured_run,
     measured_scorer,
-    measured_table,
+    scorer_name,
 )
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
@@ -40,13 +43,12 @@ def suites(*patterns: str) -> list[Suite]:
     from gardenpath.settings.suite_sets import suites_of_set
 
     chosen = [name for pattern in patterns for name in suites_of_set(pattern)]
-    return load_suites(chosen or suite_names())
+    return load_suites(chosen if patterns else suite_names())
 
 
-def read_suite(path: str) -> Suite:
+def read_suite(path: str | Path) -> Suite:
     """The suite in a file: YAML, SyntaxGym's JSON or CSV, minimal pairs."""
-    (suite,) = load_suites([str(path)])
-    return suite
+    return load_suite_file(Path(path))
 
 
 def evaluate(
@@ -68,13 +70,14 @@ def evaluate(
     many items of each suite partial parses of syntactic models are kept for the report.
     """
     models = _as_list(subjects)
-    asked = suitable([suites] if isinstance(suites, Suite) else suites, models)
+    asked = suitable(_as_suites(suites), models)
     knowers = {
         suite.language: [_knows(one) for one in models if _fits(one, suite.language)]
         for suite in asked
     }
     asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
     models = [one for one in models if any(_fits(one, suite.language) for suite in asked)]
+    _require_different(models)
     measured = _measured(models, asked, parsed_items)
     names = tuple(one.name for one in measured)
     runs = [one for one in models if isinstance(one, Run)]
@@ -107,7 +110,7 @@ def score(
     (and ``model``, ``run`` or ``seed`` for several models), or a mapping from models to mappings
     from sentences to surprisals in bits. Every sentence of the suites must be there, word by word.
     """
-    asked = [suites] if isinstance(suites, Suite) else list(suites)
+    asked = _as_suites(suites)
     measured = measured_table(surprisals, sentences_in(asked, None))
     return Results(
         title=title,
@@ -137,6 +140,25 @@ def _as_list(subjects: Subject | Iterable[Subject]) -> list[Subject]:
     if not found:
         raise GardenpathError("no models are given")
     return found
+
+
+def _as_suites(suites: Suite | Sequence[Suite]) -> list[Suite]:
+    found = [suites] if isinstance(suites, Suite) else list(suites)
+    if not found:
+        raise GardenpathError("no suites are given")
+    if not all(isinstance(one, Suite) for one in found):
+        raise TypeError("give suites, as gp.suites('reflexives') and gp.read_suite(file) return")
+    return found
+
+
+def _require_different(models: Sequence[Subject]) -> None:
+    """Refuse models with one name: their results could not be told apart."""
+    names = Counter(one.name.run if isinstance(one, Run) else scorer_name(one) for one in models)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise GardenpathError(
+            f"{twice[0]}: {names[twice[0]]} models have this name; give each once, with an "
+            "attribute name of its own"
+        )
 
 
 def _language(subject: Subject) -> str | None:

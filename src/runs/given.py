@@ -54,6 +54,6 @@ def _sentence(one: OneGiven, number: int) -> Sentence:
 
 def _words(one: Iterable[str]) -> Iterable[str]:
     for word in one:
-        if not isinstance(word, str) or not word:
+        if not isinstance(word, str) or word.split() != [word]:
             raise GardenpathError(f"{word!r} is not a word; give strings, lists of words, or trees")
         yield word

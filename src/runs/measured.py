@@ -1,18 +1,17 @@
 """Surprisals of one model on the sentences of test suites, whatever the model is.
 
-The model may be a run of our own, anybody's model behind the Protocol :class:`Scorer`, the exact
-grammar of a toy corpus, or a table of surprisals.
+The model may be a run of our own, anybody's model behind the Protocol :class:`Scorer`, or the exact
+grammar of a toy corpus. Tables of surprisals are read in :mod:`gardenpath.runs.given_surprisals`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gardenpath.data.arrays import Words
+from gardenpath.data.arrays import Floats, Words
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.errors import GardenpathError
@@ -22,8 +21,8 @@ from gardenpath.eval.word_scorer import OnWords, Scorer
 from gardenpath.runs.run import Run
 from gardenpath.units import bits
 
-if TYPE_CHECKING:
-    import pandas as pd
+# By how many bits a surprisal may lie below zero: models in half precision are as inexact.
+_ROUNDING = 0.01
 
 Parses = Sequence[Sequence[tuple[float, str]]]
 
@@ -74,23 +73,49 @@ def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
 
     Its attributes ``name``, ``language`` and ``knows`` are used if it has them.
     """
+    name = scorer_name(scorer)
     log_probs = scorer.word_log_probs(sentences)
-    name = str(getattr(scorer, "name", type(scorer).__name__))
-    values = {}
-    for words, scores in zip(sentences, log_probs, strict=True):
-        if len(scores) not in (len(words), len(words) + 1):
-            raise GardenpathError(
-                f"{name}: {len(scores)} log probabilities for the {len(words)} words of "
-                f"{' '.join(words)!r}; word_log_probs gives one for each word and, last, one for "
-                "the end"
-            )
-        values[words] = bits(np.asarray(scores, dtype=np.float64)[: len(words)]).tolist()
+    if len(log_probs) != len(sentences):
+        raise GardenpathError(
+            f"{name}: word_log_probs gave scores of {len(log_probs)} sentences for "
+            f"{len(sentences)}; it gives one array for each"
+        )
+    values = {
+        words: _surprisals(name, words, np.asarray(scores, dtype=np.float64))
+        for words, scores in zip(sentences, log_probs, strict=True)
+    }
     return Measured(
         name=RunName(run=name, model=name),
         language=getattr(scorer, "language", None),
         surprisal_bits=values,
         knows=getattr(scorer, "knows", lambda _: True),
     )
+
+
+def scorer_name(scorer: Scorer) -> str:
+    """The name of anybody's model: its attribute ``name``, or the name of its class."""
+    return str(getattr(scorer, "name", type(scorer).__name__))
+
+
+def _surprisals(name: str, words: Words, log_probs: Floats) -> list[float]:
+    if log_probs.shape not in ((len(words),), (len(words) + 1,)):
+        raise GardenpathError(
+            f"{name}: {log_probs.size} log probabilities for the {len(words)} words of "
+            f"{' '.join(words)!r}; word_log_probs gives one for each word and, last, one for "
+            "the end"
+        )
+    found: list[float] = bits(log_probs[: len(words)]).tolist()
+    require_possible(name, words, found)
+    return found
+
+
+def require_possible(name: str, words: Words, surprisal_bits: Sequence[float]) -> None:
+    """Refuse negative surprisals: they are log probabilities with the wrong sign."""
+    if any(value < -_ROUNDING for value in surprisal_bits):
+        raise GardenpathError(
+            f"{name}: negative surprisals for {' '.join(words)!r}; surprisal is -log2 p, and a log "
+            "probability is at most zero"
+        )
 
 
 def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]]) -> list[Measured]:
@@ -117,85 +142,3 @@ def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]])
             unigram_log_prob=run.unigram_log_prob,
         )
     return list(found.values())
-
-
-def measured_table(table: Any, sentences: Sequence[Words]) -> list[Measured]:
-    """Surprisals from a table, one model for each value of its column ``model`` (or ``run``).
-
-    The table has the columns ``sentence_id``, ``word`` and ``surprisal_bits``, words in their
-    order, as :meth:`Run.surprisal` gives them; rows ``</s>`` are left out. Or it is a mapping from
-    models to mappings from sentences, as strings or tuples of words, to surprisals in bits. Every
-    sentence of the suites must be there.
-    """
-    by_model = _from_mapping(table) if isinstance(table, Mapping) else _from_frame(table)
-    found = []
-    for name, (run, values) in by_model.items():
-        lacking = [words for words in sentences if words not in values]
-        if lacking:
-            raise GardenpathError(
-                f"{name}: no surprisals for {len(lacking)} of {len(sentences)} sentences, such as "
-                f"{' '.join(lacking[0])!r}; score the sentences of the suites word by word"
-            )
-        known = {words: values[words] for words in sentences}
-        found.append(Measured(name=run, language=None, surprisal_bits=known))
-    return found
-
-
-_ByModel = dict[str, tuple[RunName, dict[Words, list[float]]]]
-
-
-def _from_mapping(table: Mapping[str, Mapping[Any, Sequence[float]]]) -> _ByModel:
-    found: _ByModel = {}
-    for model, scored in table.items():
-        values: dict[Words, list[float]] = {}
-        for sentence, surprisals in scored.items():
-            words = tuple(sentence.split()) if isinstance(sentence, str) else tuple(sentence)
-            _require_one_per_word(model, words, surprisals)
-            values[words] = [float(value) for value in surprisals[: len(words)]]
-        found[model] = (RunName(run=model, model=model), values)
-    return found
-
-
-def _require_one_per_word(model: str, words: Words, surprisals: Sequence[float]) -> None:
-    if len(surprisals) not in (len(words), len(words) + 1):
-        raise GardenpathError(
-            f"{model}: {len(surprisals)} surprisals for the {len(words)} words of "
-            f"{' '.join(words)!r}; give one for each word"
-        )
-
-
-def _from_frame(table: pd.DataFrame) -> _ByModel:
-    needed = ("sentence_id", "word", "surprisal_bits")
-    if missing := [column for column in needed if column not in table.columns]:
-        raise GardenpathError(
-            f"the table of surprisals has no column {', '.join(missing)}; it needs "
-            f"{', '.join(needed)}, and model or run for several models"
-        )
-    who = [column for column in ("run", "model", "seed") if column in table.columns]
-    found: _ByModel = {}
-    groups = table.groupby(who, sort=False, dropna=False) if who else [((), table)]
-    for key, rows in groups:
-        named = dict(zip(who, key if isinstance(key, tuple) else (key,), strict=True))
-        name = _name_from(named)
-        found[name.run] = (name, _sentences_from(rows))
-    return found
-
-
-def _name_from(named: Mapping[str, Any]) -> RunName:
-    model = str(named.get("model", named.get("run", "model")))
-    seed: Any = named.get("seed")
-    has_seed = seed is not None and seed == seed  # a missing seed may be NaN
-    run = str(named.get("run", f"{model}/seed{seed}" if has_seed else model))
-    return RunName(run=run, model=model, seed=int(seed) if has_seed else None)
-
-
-def _sentences_from(rows: pd.DataFrame) -> dict[Words, list[float]]:
-    from gardenpath.data.words.vocabulary import END
-
-    rows = rows[rows["word"] != END]
-    if "word_id" in rows.columns:
-        rows = rows.sort_values(["sentence_id", "word_id"], kind="stable")
-    return {
-        tuple(map(str, group["word"])): [float(value) for value in group["surprisal_bits"]]
-        for _, group in rows.groupby("sentence_id", sort=False)
-    }

@@ -78,7 +78,7 @@ class Run:
         config = self.folder.config()
         config.pop("format")
         try:
-            settings: TrainSettings = typed("train", config)
+            settings: TrainSettings = typed("train", config, is_for_here=False)
         except ConfigError as error:
             listed = "; ".join(error.mistakes)
             raise RunError(f"{self.folder.config_path}: {listed}; train again") from error
@@ -286,15 +286,14 @@ def load(
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
 ) -> Run:
-    """Load the run in a folder.
+    """Load the run in a folder; one that is not a run, or not finished, is refused.
 
     ``cache`` is a file in which log probabilities are kept, so that nothing is computed twice.
     """
-    folder = RunFolder(Path(path))
-    if not folder.is_finished:
-        folder.config()  # a folder that is not a run is refused for that
-        folder.result()
-    return Run(folder.path, device=device, search=search, store=_store(cache))
+    run = Run(path, device=device, search=search, store=_store(cache))
+    _ = run.settings
+    _ = run.metrics
+    return run
 
 
 def find(

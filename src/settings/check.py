@@ -1,7 +1,9 @@
 """Typed settings from plain mappings: every mistake at once, each with the nearest valid name.
 
 Settings are frozen dataclasses. :func:`read` builds one from nested mappings and checks names,
-types, ranges and combinations on the way; :func:`plain` is its inverse.
+types, ranges and combinations on the way; :func:`plain` is its inverse. A record may have two
+methods that return mistakes: ``mistakes()`` for wrong combinations, and ``unavailable()`` for what
+this machine lacks.
 """
 
 from __future__ import annotations
@@ -49,13 +51,15 @@ def read(
     *,
     place: str = "",
     short: Mapping[str, str] | None = None,
+    is_for_here: bool = True,
 ) -> Record:
     """Build a record from nested mappings; a :class:`ConfigError` lists all mistakes.
 
     ``place`` is how the names of the settings begin. ``short`` maps the beginnings of names to
-    what users write in their place.
+    what users write in their place. Without ``is_for_here`` the settings are those of a run that
+    may have been made on another machine: what this one lacks is no mistake.
     """
-    reading = _Reading(short or {})
+    reading = _Reading(short or {}, is_for_here=is_for_here)
     result = reading.record(record, content, place)
     if reading.mistakes:
         raise ConfigError(list(dict.fromkeys(reading.mistakes)))
@@ -96,8 +100,9 @@ def defaults(record: type) -> dict[str, Any]:
 class _Reading:
     """Reads one tree of settings and collects the mistakes in it."""
 
-    def __init__(self, short: Mapping[str, str]) -> None:
+    def __init__(self, short: Mapping[str, str], *, is_for_here: bool) -> None:
         self._short = short
+        self._checks = ("mistakes", "unavailable") if is_for_here else ("mistakes",)
         self.mistakes: list[str] = []
 
     def record(self, record: type, content: Any, place: str) -> Any:
@@ -124,9 +129,10 @@ class _Reading:
         return self._combined(record(**values), place)
 
     def _combined(self, result: Any, place: str) -> Any:
-        check = getattr(result, "mistakes", None)
         prefix = f"{self._shown(place)}: " if place else ""
-        self.mistakes += [f"{prefix}{mistake}" for mistake in (check() if check else ())]
+        for name in self._checks:
+            check = getattr(result, name, None)
+            self.mistakes += [f"{prefix}{mistake}" for mistake in (check() if check else ())]
         return result
 
     def value(self, value: Any, annotation: Any, place: str) -> Any:

@@ -158,11 +158,14 @@ def plain_config(config: DictConfig) -> dict[str, Any]:
     }
 
 
-def typed(script: Script, content: Mapping[str, Any]) -> Root:
-    """Typed settings; a :class:`ConfigError` lists all mistakes."""
+def typed(script: Script, content: Mapping[str, Any], *, is_for_here: bool = True) -> Root:
+    """Typed settings; a :class:`ConfigError` lists all mistakes.
+
+    ``is_for_here`` is whether they are to be used on this machine, see :func:`read`.
+    """
     root = root_of(script)
     shown = {long: short for short, long in root.SHORT.items()}
-    return read(root, content, short=shown)
+    return read(root, content, short=shown, is_for_here=is_for_here)
 
 
 def load_settings(script: Script, overrides: Sequence[str] = ()) -> Root:

@@ -214,13 +214,14 @@ class EvaluateSettings:
         return self.suite
 
     def mistakes(self) -> list[str]:
-        """What is wrong with the combination of settings, on this machine."""
-        found = []
-        if self.suite is None and isinstance(self.task, SuiteTask | RescoreTask):
-            found += _suite_is_missing()
-        if problem := device_problem(self.device):
-            found.append(f"device={self.device}: {problem}")
-        return found
+        """What is wrong with the combination of settings."""
+        is_needed = isinstance(self.task, SuiteTask | RescoreTask)
+        return _suite_is_missing() if is_needed and self.suite is None else []
+
+    def unavailable(self) -> list[str]:
+        """What this machine lacks for these settings."""
+        problem = device_problem(self.device)
+        return [f"device={self.device}: {problem}"] if problem else []
 
 
 def _suite_is_missing() -> list[str]:

@@ -15,4 +15,5 @@ def suites_of_set(name: str) -> Sequence[str]:
     if "/" in name or not path.is_file():
         return [name]
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return list(content["suites"])
+    # The set ``file`` is empty: it stands for files that a user names.
+    return list(content["suites"]) or [name]

@@ -11,9 +11,8 @@ import pytest
 import train
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.settings.compose import load_settings
-from tests import small_runs
+from tests import small_runs, toy_runs
 from tests.integration.commands import call, start, toy
-from tests.tasks import toy_runs
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from gardenpath.eval.perplexity.comparison import EXACT
+from tests import toy_runs
 from tests.integration.commands import call
-from tests.tasks import toy_runs
 
 
 @pytest.fixture(scope="module")

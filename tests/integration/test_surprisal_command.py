@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
+from tests import toy_runs
 from tests.integration.commands import ROOT, call
-from tests.tasks import toy_runs
 
 
 @pytest.fixture(scope="module")

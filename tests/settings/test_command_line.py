@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
+from omegaconf import DictConfig
 
 from gardenpath.errors import ConfigError
 from gardenpath.settings import command_line
 from gardenpath.settings.command_line import CommandLine, check_command_line
-from gardenpath.settings.compose import Script, Source
+from gardenpath.settings.compose import Script, Source, composed
 
 
 def _mistakes(*arguments: str, script: Script = "train") -> list[str]:
@@ -161,11 +163,13 @@ def test_a_mistake_in_a_swept_value_is_named() -> None:
 
 
 def _compositions(monkeypatch: pytest.MonkeyPatch, line: CommandLine) -> int:
-    calls = []
-    original = command_line.composed
-    monkeypatch.setattr(
-        command_line, "composed", lambda *a, **k: calls.append(1) or original(*a, **k)
-    )
+    calls: list[Source] = []
+
+    def counted(source: Source, overrides: Sequence[str]) -> DictConfig:
+        calls.append(source)
+        return composed(source, overrides)
+
+    monkeypatch.setattr(command_line, "composed", counted)
     line.check()
     return len(calls)
 
@@ -286,7 +290,8 @@ def test_a_model_of_trees_on_text_is_a_mistake(tmp_path: Path) -> None:
 
 
 def test_a_missing_gpu_is_reported_with_other_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     found = _mistakes("trainer=gpu", "seed=-1")
     assert any("there is no GPU" in mistake for mistake in found)
     assert any("seed=-1" in mistake for mistake in found)

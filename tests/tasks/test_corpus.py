@@ -10,7 +10,7 @@ import pytest
 from gardenpath.errors import InputError
 from gardenpath.settings.compose import make_reader
 from gardenpath.tasks import corpus
-from tests.tasks.toy_runs import TEST_SENTENCES, run_of, settings
+from tests.toy_runs import TEST_SENTENCES, run_of, settings
 
 
 @pytest.fixture

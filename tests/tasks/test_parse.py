@@ -13,7 +13,7 @@ from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.errors import RunError
 from gardenpath.settings.compose import make_preparation
 from gardenpath.tasks import parse
-from tests.tasks.toy_runs import copied, run_of, settings
+from tests.toy_runs import copied, run_of, settings
 
 
 def _trees(path: Path) -> list[str]:

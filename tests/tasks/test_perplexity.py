@@ -13,7 +13,7 @@ from gardenpath.eval.perplexity.comparison import EXACT, PerplexityRow
 from gardenpath.models.scores import Totals
 from gardenpath.tasks import perplexity
 from gardenpath.tasks.perplexity import as_perplexity, perplexity_rows
-from tests.tasks.toy_runs import TEST_SENTENCES, run_of, settings
+from tests.toy_runs import TEST_SENTENCES, run_of, settings
 
 
 @pytest.fixture(scope="module")

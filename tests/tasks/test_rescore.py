@@ -14,7 +14,7 @@ from gardenpath.settings.compose import load_settings
 from gardenpath.tasks import list_suites as suites
 from gardenpath.tasks import rescore, surprisal
 from gardenpath.tasks import score_suites as suite
-from tests.tasks.toy_runs import run_of, settings
+from tests.toy_runs import run_of, settings
 
 OWN = ("suite=toy_english", "suite.suites=[islands/toy]", "task.report=false")
 

@@ -20,7 +20,7 @@ from gardenpath.runs import suite_scores
 from gardenpath.runs.suite_scores import exact_runs, score_run, selected, tables
 from gardenpath.settings.compose import Settings
 from gardenpath.tasks import score_suites as suite
-from tests.tasks.toy_runs import run_of, settings
+from tests.toy_runs import run_of, settings
 
 QUICK = ("task.report=false", "suite.items=2", "task.parsed_items=1")
 

@@ -21,7 +21,7 @@ from gardenpath.models.saved_model import load_vocabulary
 from gardenpath.runs.run import Scorer, make_scorer
 from gardenpath.settings.compose import Settings
 from gardenpath.tasks import surprisal
-from tests.tasks.toy_runs import copied, run_of, settings
+from tests.toy_runs import copied, run_of, settings
 
 SENTENCES = (
     "the boys knew .",

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.tensor_batch import TensorBatch
-from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.encoded import EncodedSplit, depth_after
 from gardenpath.data.trees.actions import Kind, Strategy
 from gardenpath.data.trees.legality import LEGAL, MOST_OPEN, NO_ACTION_YET
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
@@ -97,7 +97,7 @@ def innermost_open(actions: Ints) -> Ints:
 
     It is the last NT so far that led to the same depth.
     """
-    depth = _depth_after(actions)
+    depth = depth_after(actions)
     place = np.arange(len(actions))
     order = np.lexsort((place, depth))
     opened = np.where(actions >= Kind.OPEN, place, -1)[order]
@@ -111,16 +111,9 @@ def innermost_open(actions: Ints) -> Ints:
     return result
 
 
-def _depth_after(actions: Ints) -> Ints:
-    """How many constituents are open after each action; sentences end with none."""
-    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
-    depth: Ints = np.cumsum(change)
-    return depth
-
-
 def _legal_after(actions: Ints) -> Ints:
     """The bits of the kinds that may come after each top-down action."""
-    opened = np.minimum(_depth_after(actions), MOST_OPEN)
+    opened = np.minimum(depth_after(actions), MOST_OPEN)
     bits: Ints = LEGAL[BRACKET_STRATEGY][np.minimum(actions, Kind.OPEN), opened]
     return bits
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gardenpath.data.arrays import Bools, Ints
-from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.encoded import EncodedSplit, depth_after
 from gardenpath.data.trees.actions import Kind, Strategy
 from gardenpath.data.trees.legality import LEGAL, MOST_OPEN, NO_ACTION_YET
 
@@ -92,10 +92,8 @@ def _to_in_order(actions: Ints, offsets: Ints) -> tuple[Ints, Ints]:
     A constituent ends where the running count of NT minus REDUCE falls below its own; so one sort
     by (sentence, place behind which an action goes) puts everything into order at once.
     """
-    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
-    depth_after = np.cumsum(change)
     is_open = actions >= Kind.OPEN
-    closes = _matching_close(is_open, actions == Kind.REDUCE, depth_after)
+    closes = _matching_close(is_open, actions == Kind.REDUCE, depth_after(actions))
     opens = np.flatnonzero(is_open)
     first = opens + 1  # where the first child begins
     place = np.arange(len(actions))
@@ -116,12 +114,12 @@ def _to_in_order(actions: Ints, offsets: Ints) -> tuple[Ints, Ints]:
     return everything[order], offsets + np.arange(count + 1)
 
 
-def _matching_close(is_open: Bools, is_close: Bools, depth_after: Ints) -> Ints:
+def _matching_close(is_open: Bools, is_close: Bools, depth: Ints) -> Ints:
     """For each NT the place of its REDUCE: the next place at which the depth falls below it."""
     opens, closes = np.flatnonzero(is_open), np.flatnonzero(is_close)
     # Sorted by depth, and by place within a depth, NTs and REDUCEs alternate in pairs.
-    open_order = np.lexsort((opens, depth_after[opens]))
-    close_order = np.lexsort((closes, depth_after[closes] + 1))
+    open_order = np.lexsort((opens, depth[opens]))
+    close_order = np.lexsort((closes, depth[closes] + 1))
     result = np.full(len(is_open), -1)
     result[opens[open_order]] = closes[close_order]
     return result

@@ -101,6 +101,13 @@ def last_pieces(begins_word: Bools) -> Ints:
     return np.append(next_starts - 1, len(begins_word))
 
 
+def depth_after(actions: Ints) -> Ints:
+    """Count the constituents open after each top-down action; every sentence ends with none."""
+    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
+    depth: Ints = np.cumsum(change)
+    return depth
+
+
 def encode_words(raw: RawSplit, *, elsewhere: Ints, first: Ints, label_ids: Ints) -> EncodedSplit:
     """Renumber a split: word n becomes ``first[n]`` where it begins a sentence."""
     tokens = np.where(raw.is_first, first[raw.words], elsewhere[raw.words])

@@ -69,13 +69,13 @@ class TrainerSettings:
     progress: bool = True
     """Whether a progress bar is shown on a terminal."""
 
-    def mistakes(self) -> list[str]:
-        """What is wrong with a combination of settings, on this machine."""
+    def unavailable(self) -> list[str]:
+        """What this machine lacks for these settings."""
         if self.accelerator != "gpu":
             return []
         import torch
 
-        if not torch.accelerator.is_available():
+        if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
             return ["accelerator=gpu, but there is no GPU; use trainer=cpu or trainer=auto"]
         return []
 
@@ -99,8 +99,8 @@ class WandbSettings:
     offline: bool = False
     """Whether to write to a local folder, without network or account."""
 
-    def mistakes(self) -> list[str]:
-        """Whether the package is there."""
+    def unavailable(self) -> list[str]:
+        """Whether the package is installed."""
         if importlib.util.find_spec("wandb") is None:
             return ["logger=wandb needs the package wandb: pip install 'gardenpath[wandb]'"]
         return []

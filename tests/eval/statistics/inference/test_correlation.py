@@ -17,7 +17,7 @@ from gardenpath.eval.statistics.inference.correlation import (
     licensing_by_frequency,
     pearson,
 )
-from gardenpath.eval.statistics.mixed.coding import StatisticsError
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 PAIRS = st.lists(st.tuples(st.floats(-10, 10), st.floats(-10, 10)), min_size=5, max_size=20)
 

@@ -17,7 +17,7 @@ from gardenpath.eval.statistics.inference.intervals import (
     t_test,
     within_item_intervals,
 )
-from gardenpath.eval.statistics.mixed.coding import StatisticsError
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 # The example of Loftus and Masson (1994): words recalled by ten subjects after 1, 2 and 5 seconds.
 RECALL = [

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binomtest
 
 from gardenpath.errors import ConfigError, InputError
-from gardenpath.eval.statistics.mixed.mixed_fit import Failure, MixedFit
+from gardenpath.eval.statistics.mixed.mixed_fit import FitFailure, MixedFit
 from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
 from gardenpath.eval.statistics.mixed.random_terms import identifiable
 from gardenpath.eval.statistics.questions import mixed_answer
@@ -112,7 +112,7 @@ def test_without_anything_to_exchange_nothing_is_claimed() -> None:
 @pytest.mark.parametrize("failure", ["divergence", "no convergence"])
 @pytest.mark.parametrize("name", ["supervision", "modifier_complexity"])
 def test_a_model_that_failed_is_never_quoted(
-    monkeypatch: pytest.MonkeyPatch, name: str, failure: Failure
+    monkeypatch: pytest.MonkeyPatch, name: str, failure: FitFailure
 ) -> None:
     def failing(*args: Any, **settings: Any) -> MixedFit:
         return dataclasses.replace(fit_mixed(*args, **settings), failure=failure)
