@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gardenpath.settings.compose import Script
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("**/*.md"))
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + PAGES
@@ -19,7 +21,7 @@ _TITLED = re.compile(
 )  # fmt: skip
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _SEPARATORS = {"|", "||", "&&", ";", "&", ">", ">>"}
-_SCRIPTS = {
+_SCRIPTS: dict[str, Script] = {
     "python train.py": "train",
     "python evaluate.py": "evaluate",
     "gardenpath-train": "train",
@@ -32,8 +34,7 @@ class Command:
     """A command line of one of the two scripts, as a document has it."""
 
     document: str
-    script: str
-    """``train`` or ``evaluate``"""
+    script: Script
     arguments: tuple[str, ...]
 
     def __str__(self) -> str:
