@@ -239,5 +239,5 @@ def device_problem(name: str) -> str:
     except RuntimeError:
         return "not a device; valid: auto, cpu, cuda, cuda:1 and so on"
     if device.type == "cuda" and not torch.cuda.is_available():
-        return "there is no GPU; set device=auto or device=cpu"
+        return "no GPU is available; set device=auto or device=cpu"
     return ""

@@ -61,7 +61,7 @@ def test_right_command_lines_pass(arguments: list[str]) -> None:
         ("model.name=null", "model.name is missing"),
         ("model.optimiser.algorithm=adam", "did you mean 'adamw'?"),
         ("model.optimiser.learning_rate=fast", "must be a number"),
-        ("model.optimiser.warmup_steps=5", "schedule=plateau cannot warm up"),
+        ("model.optimiser.warmup_steps=5", "schedule=plateau does not support warmup"),
         ("model.batches.max_tokens=-1", "must be at least 1"),
         ("model.network.tied=maybe", "must be true or false"),
         ("trainer.precision=33", "trainer.precision=33: valid: auto, 32, 64"),
@@ -257,7 +257,7 @@ def test_settings_of_another_search_are_unknown() -> None:
 def test_a_missing_gpu_is_a_mistake_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     (found,) = _mistakes("device=cuda:1", script="evaluate")
-    assert found == "device=cuda:1: there is no GPU; set device=auto or device=cpu"
+    assert found == "device=cuda:1: no GPU is available; set device=auto or device=cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     check_command_line("evaluate", ["device=cuda:1"])
 
@@ -288,7 +288,7 @@ def test_a_model_of_trees_on_text_is_a_mistake(tmp_path: Path) -> None:
 def test_a_missing_gpu_is_reported_with_other_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     found = _mistakes("trainer=gpu", "seed=-1")
-    assert any("there is no GPU" in mistake for mistake in found)
+    assert any("no GPU is available" in mistake for mistake in found)
     assert any("seed=-1" in mistake for mistake in found)
 
 
