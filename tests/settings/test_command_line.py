@@ -150,7 +150,7 @@ def test_a_sweep_reports_a_setting_that_only_one_of_its_models_has() -> None:
 
 def test_a_sweep_reports_a_corpus_that_only_one_of_its_models_can_read() -> None:
     (found,) = _mistakes("-m", "model=lstm,rnng", "data=toy_english,text")
-    assert "model=rnng learns from trees, and data=text has none" in found
+    assert "model=rnng learns from trees, but data=text has none" in found
 
 
 def test_a_mistake_in_a_swept_value_is_named() -> None:
@@ -194,7 +194,7 @@ def test_a_sweep_costs_by_groups_and_not_by_jobs(monkeypatch: pytest.MonkeyPatch
         ("suite=mandrin", "did you mean 'mandarin'?"),
         ("suite=file", "suite: name files, as in 'suite.suites=[mine.yaml]'"),
         ("search=word_snyc", "did you mean 'word_sync'?"),
-        ("task=suite", "suite is missing: try suite=mandarin, and task=suites"),
+        ("task=suite", "suite is missing: try suite=mandarin, or list all suites with task=suites"),
         ("task=surprisal", "input is missing: a file of sentences, or - for standard input"),
         ("input=x.txt", "input is not a setting; "),
         ("model=rnng", "model= belongs to train.py; evaluate.py takes logger, paths, search"),
@@ -281,7 +281,7 @@ def test_an_evaluation_reports_all_mistakes_at_once() -> None:
 def test_a_model_of_trees_on_text_is_a_mistake(tmp_path: Path) -> None:
     """Before anything is loaded: the corpus is not even there."""
     (found,) = _mistakes("data=text", f"data.root={tmp_path / 'absent'}", "model=rnng")
-    assert "model=rnng learns from trees, and data=text has none" in found
+    assert "model=rnng learns from trees, but data=text has none" in found
     assert "treebank" in found
 
 
