@@ -98,7 +98,7 @@ def test_help_lists_the_choices_of_this_script_and_explains_settings(
     listed = [line.split()[0] for line in choices.splitlines()[1:] if line[2:3].strip()]
     assert listed == sorted(groups_of(_source(script)))
     if script == "train.py":
-        assert "model.size=small" in done.stdout and "Named size: tiny is 128 wide" in done.stdout
+        assert "model.size=small" in done.stdout and "Named size: tiny has width 128" in done.stdout
         assert "trainer.max_epochs=50" in done.stdout and "Most epochs." in done.stdout
     else:
         assert "search.word_beam=10" in done.stdout
@@ -107,7 +107,7 @@ def test_help_lists_the_choices_of_this_script_and_explains_settings(
 
 def test_help_is_about_the_choices_on_the_command_line(tmp_path: Path) -> None:
     done = start("evaluate.py", "task=surprisal", "--help", folder=tmp_path)
-    assert "input=???" in done.stdout and "- is standard input" in done.stdout
+    assert "input=???" in done.stdout and "- reads standard input" in done.stdout
     done = start("train.py", "model=ngram", "-h", folder=tmp_path)
     assert "model.network.order=5" in done.stdout and "model.optimiser" not in done.stdout
 
