@@ -79,7 +79,7 @@ def main(script: Script, job: Job) -> None:
         parser = get_args_parser()
         _require_known_flags(parser, arguments)
         flags = parser.parse_args(arguments)
-        line = _command_line(script, flags)
+        line = command_line(script, flags)
         if flags.help:
             _print_help(line)
             return
@@ -106,13 +106,13 @@ def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> No
         raise ConfigError(mistakes)
 
 
-def _command_line(script: Script, flags: Namespace) -> CommandLine:
-    overrides = list(flags.overrides)
-    names = [one.partition("=")[0] for one in overrides]
-    if script == "evaluate" and "suite" in names and "task" not in names:
-        overrides.append("task=suite")
+def command_line(script: Script, flags: Namespace) -> CommandLine:
+    """Return the settings that parsed flags leave; contradictory flags are an error."""
+    given = [flags.run, flags.multirun, flags.cfg, flags.info, flags.shell_completion]
+    if sum(map(bool, given)) > 1:
+        raise ConfigError(["use one of --run, --multirun, --cfg, --info, --shell-completion"])
     source = Source(script, flags.config_name, flags.config_dir)
-    return CommandLine(source, overrides, is_sweep=flags.multirun)
+    return CommandLine(source, list(flags.overrides), is_sweep=flags.multirun)
 
 
 def _needs_hydra(flags: Namespace) -> bool:

@@ -48,7 +48,7 @@ def mistakes(command: Command, folder: Path) -> list[str]:
     if flags.config_dir is not None:
         _write_files(ROOT / command.document, folder)
         flags.config_dir = str(folder / flags.config_dir)
-    line = cli._command_line(command.script, flags)
+    line = cli.command_line(command.script, flags)
     if flags.help:  # is given without required settings, too
         help_text(line, program=command.script, width=100)
         return line.mistakes

@@ -6,6 +6,8 @@ grammar of a toy corpus. Tables of surprisals are read in :mod:`gardenpath.runs.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -110,8 +112,13 @@ def _surprisals(name: str, words: Words, log_probs: Floats) -> list[float]:
 
 
 def require_possible(name: str, words: Words, surprisal_bits: Sequence[float]) -> None:
-    """Refuse negative surprisals: they are log probabilities with the wrong sign."""
-    if any(value < -_ROUNDING for value in surprisal_bits):
+    """Refuse surprisals that are log probabilities with the wrong sign.
+
+    A single word may have a negative surprisal if a beam search found more of the probability of
+    the longer prefix. Their sum, the negative log probability of a prefix, is never negative.
+    """
+    sums = itertools.accumulate(value for value in surprisal_bits if not math.isnan(value))
+    if any(total < -_ROUNDING * number for number, total in enumerate(sums, start=1)):
         raise GardenpathError(
             f"{name}: negative surprisals for {' '.join(words)!r}; surprisal is -log2 p, and a log "
             "probability is at most zero"

@@ -52,6 +52,12 @@ class CommandLine:
     is_sweep: bool = False
     mistakes: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Without task=, suite= selects task=suite."""
+        names = [one.partition("=")[0] for one in self.arguments]
+        if self.source.script == "evaluate" and "suite" in names and "task" not in names:
+            self.arguments = [*self.arguments, "task=suite"]
+
     @functools.cached_property
     def overrides(self) -> list[Override]:
         """The overrides that can be checked further; mistakes are recorded."""

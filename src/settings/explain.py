@@ -37,5 +37,6 @@ def _own(record: type) -> dict[str, str]:
 def _text(node: ast.stmt) -> str:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         value = node.value.value
-        return " ".join(value.split()) if isinstance(value, str) else ""
+        # In a terminal, the marks around literals would only distract.
+        return " ".join(value.replace("``", "").split()) if isinstance(value, str) else ""
     return ""

@@ -119,6 +119,7 @@ def test_help_is_about_the_choices_on_the_command_line(tmp_path: Path) -> None:
         (("--seed=3",), "--seed=3: write seed=3"),
         (("--model", "lstm", "--max-epochs", "2"), "--max-epochs: write max_epochs=2"),
         (("model=lstm,rnng",), "add -m"),
+        (("-m", "seed=1,2", "--cfg", "job"), "use one of --run, --multirun, --cfg"),
     ],
 )
 def test_habits_of_other_programs_are_understood(
