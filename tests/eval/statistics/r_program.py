@@ -38,7 +38,7 @@ def require_r() -> str:
 
 def run_script(path: Path) -> pd.DataFrame:
     """The table that a script prints; empty cells are missing, words are texts."""
-    done = subprocess.run([require_r(), str(path)], capture_output=True, text=True, check=False)
+    done = subprocess.run([require_r(), str(path)], capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return pd.read_csv(io.StringIO(done.stdout), keep_default_na=False, na_values=[""])
 

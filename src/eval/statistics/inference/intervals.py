@@ -18,7 +18,7 @@ from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.choices import WithinMethod
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 
-BOOTSTRAP_SAMPLES = 2000
+RESAMPLES = 2000
 LEVEL = 0.95
 
 # So many resampled values are held at a time.
@@ -53,7 +53,7 @@ def bootstrap_mean(
     values: ArrayLike,
     *,
     items: Sequence[Any] | NDArray[Any] | None = None,
-    samples: int = BOOTSTRAP_SAMPLES,
+    samples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
 ) -> Interval:

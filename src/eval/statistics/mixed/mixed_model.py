@@ -30,9 +30,9 @@ from gardenpath.eval.statistics.mixed.mixed_fit import (
     RandomEffect,
 )
 from gardenpath.eval.statistics.mixed.optimum import Optimum, hessian, is_settled, search
+from gardenpath.eval.statistics.mixed.predictor_units import in_usual_units
 from gardenpath.eval.statistics.mixed.profiled import ProfiledLikelihood
 from gardenpath.eval.statistics.mixed.separation import separated_effects
-from gardenpath.eval.statistics.mixed.units import in_usual_units
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 # A residual this small, beside the responses, is rounding.

@@ -19,6 +19,12 @@ script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
 if (length(script) == 1) setwd(dirname(gsub("~+~", " ", script, fixed = TRUE)))
 """
 
+UNICODE = """\
+# The texts of this script are in UTF-8, also where that is not the default.
+for (locale in c("C.UTF-8", "en_US.UTF-8"))
+  if (!l10n_info()[["UTF-8"]]) suppressWarnings(Sys.setlocale("LC_CTYPE", locale))
+"""
+
 LME4 = """\
 if (!requireNamespace("lme4", quietly = TRUE))
   stop("this script needs the package lme4: install.packages(\\"lme4\\")")

@@ -36,12 +36,14 @@ def r_script(result: AnalysisResult) -> str:
         f"# Its data: {analysis.name}.csv. Run it by: Rscript {analysis.name}.R",
         "# It prints its estimates as a table (CSV).\n",
     ]
-    blocks = ["\n".join(heading), *_functions(result), r.BESIDE, _reading(result)]
+    blocks = [*_functions(result), r.BESIDE, _reading(result)]
     if analysis.test == "mixed":
         blocks += [_fit(analysis, part) for part in result.fits]
     else:
         blocks += [_part(names) + _means(analysis) for names in result.parts]
-    return "\n".join([*blocks, r.PRINT])
+    if not all(block.isascii() for block in blocks):
+        blocks.insert(0, r.UNICODE)
+    return "\n".join(["\n".join(heading), *blocks, r.PRINT])
 
 
 def _functions(result: AnalysisResult) -> list[str]:
@@ -110,6 +112,7 @@ def _fit(analysis: Analysis, part: FittedPart) -> str:
         lines.append(_model(part))
     else:
         lines.append("# No model: its estimates have no finite value here.\n")
+        lines.append('add(labels, "fit", "converged", 0)\n')
     return _part(part.part) + "".join(lines)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -284,6 +286,17 @@ def test_random_effects_that_cannot_be_told_go(formula: str, rows: int, expected
 def test_mistakes_in_settings_are_named(settings: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         make_analysis(settings, name="a")
+
+
+def test_questions_are_read_without_libraries_for_numbers() -> None:
+    code = (
+        "import sys; from pathlib import Path; "
+        "from gardenpath.eval.statistics.questions.analysis import load_analyses; "
+        f"load_analyses(Path({str(FOLDER)!r})); "
+        "print(*sorted({'numpy', 'pandas', 'scipy', 'torch'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
 
 
 def test_files_that_are_no_analysis(tmp_path: Path) -> None:

@@ -150,7 +150,11 @@ def test_other_mixed_models(tmp_path: Path, tables: dict[str, pd.DataFrame], nam
     _check_models(result, printed)
 
 
-def test_names_and_labels_that_r_would_misread(tmp_path: Path) -> None:
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_names_and_labels_that_r_would_misread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locale: str
+) -> None:
+    monkeypatch.setenv("LC_ALL", locale)
     table = study_effects().rename(columns={"value_bits": "next", "seed": "the `seed`"})
     table["in"] = (table["effect"] == "wh_effect_gap").astype(float)
     table["corpus"] = np.where(table["model"] == "lstm", 'a "b" \\n', "语料库")
