@@ -1,6 +1,6 @@
-"""Surprisals of one model on the sentences of test suites, whatever the model is.
+"""Surprisals of one model on the sentences of test suites.
 
-The model may be a run of our own, anybody's model behind the Protocol :class:`Scorer`, the exact
+The model may be a run, any other model that implements the protocol :class:`Scorer`, the exact
 grammar of a toy corpus, or a table of surprisals.
 """
 
@@ -30,10 +30,10 @@ Parses = Sequence[Sequence[tuple[float, str]]]
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Surprisal in bits of each word of sentences, NaN where it is undefined.
+    """Surprisal in bits of each word of sentences; NaN if undefined.
 
-    ``language`` is None for a model that may be tested in any. ``remedies`` says of sentences that
-    no hypothesis survived which setting to change.
+    ``language`` is None for a model that may be tested in any language. ``remedies`` maps each
+    sentence without a surviving hypothesis to the setting to change.
     """
 
     name: RunName
@@ -45,7 +45,7 @@ class Measured:
     remedies: Mapping[Words, str] = field(default_factory=dict)
 
     def fits(self, language: str) -> bool:
-        """Whether the model is tested on suites in a language."""
+        """Whether the model can be tested on suites in a language."""
         return self.language in (None, language)
 
 
@@ -56,7 +56,7 @@ def measured_run(
     parsed: Iterable[Words] = (),
     on_words: OnWords = lambda _: None,
 ) -> Measured:
-    """The surprisals of a run, with partial parses of ``parsed`` sentences."""
+    """Return the surprisals of a run, with partial parses of ``parsed`` sentences."""
     scored = run.scored(sentences, parsed=parsed, on_words=on_words)
     return Measured(
         name=run.name,
@@ -70,9 +70,9 @@ def measured_run(
 
 
 def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
-    """The surprisals of anybody's model.
+    """Return the surprisals of any other model.
 
-    Its attributes ``name``, ``language`` and ``knows`` are used if it has them.
+    Its attributes ``name``, ``language`` and ``knows`` are used if present.
     """
     log_probs = scorer.word_log_probs(sentences)
     name = str(getattr(scorer, "name", type(scorer).__name__))
@@ -81,7 +81,7 @@ def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
         if len(scores) not in (len(words), len(words) + 1):
             raise GardenpathError(
                 f"{name}: {len(scores)} log probabilities for the {len(words)} words of "
-                f"{' '.join(words)!r}; word_log_probs gives one for each word and, last, one for "
+                f"{' '.join(words)!r}; word_log_probs must return one per word and, last, one for "
                 "the end"
             )
         values[words] = bits(np.asarray(scores, dtype=np.float64)[: len(words)]).tolist()
@@ -94,9 +94,9 @@ def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
 
 
 def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]]) -> list[Measured]:
-    """The grammars behind toy corpora, each once, as if they were models.
+    """Return the surprisals of the grammars of toy corpora, each once, as if they were models.
 
-    ``sentences`` gives those of a language.
+    ``sentences`` returns the sentences in a language.
     """
     found: dict[str, Measured] = {}
     for run in runs:
@@ -108,7 +108,7 @@ def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]])
         found[data.name] = Measured(
             name=RunName(run=f"exact/{data.name}", model=EXACT, corpus=data.name),
             language=data.language,
-            # What follows an impossible word is as impossible.
+            # After an impossible word, all following words are impossible.
             surprisal_bits={
                 words: np.nan_to_num(bits(scores[:-1]), nan=np.inf, posinf=np.inf).tolist()
                 for words, scores in zip(asked, log_probs, strict=True)
@@ -120,12 +120,12 @@ def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]])
 
 
 def measured_table(table: Any, sentences: Sequence[Words]) -> list[Measured]:
-    """Surprisals from a table, one model for each value of its column ``model`` (or ``run``).
+    """Return surprisals from a table, with one model for each value of ``model`` (or ``run``).
 
-    The table has the columns ``sentence_id``, ``word`` and ``surprisal_bits``, words in their
-    order, as :meth:`Run.surprisal` gives them; rows ``</s>`` are left out. Or it is a mapping from
-    models to mappings from sentences, as strings or tuples of words, to surprisals in bits. Every
-    sentence of the suites must be there.
+    The table has the columns ``sentence_id``, ``word`` and ``surprisal_bits``, with words in order,
+    as returned by :meth:`Run.surprisal`; rows ``</s>`` are ignored. Alternatively, it is a mapping
+    from models to mappings from sentences, as strings or tuples of words, to surprisals in bits.
+    Every sentence of the suites must be present.
     """
     by_model = _from_mapping(table) if isinstance(table, Mapping) else _from_frame(table)
     found = []
