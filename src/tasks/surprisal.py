@@ -1,4 +1,4 @@
-"""task=surprisal: a table of the surprisal of every word, from every run."""
+"""task=surprisal: write a table of the surprisal of every word, from every run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
 
 
 def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Sentence]]:
-    """For each run the input, cleaned as its corpus was."""
+    """Return, for each run, the input cleaned like its corpus."""
     given = read_given(Path(task.input))
     cleanings = [run.settings.data.cleaning for run in runs]
     by_cleaning = {cleaning: given.cleaned(cleaning) for cleaning in dict.fromkeys(cleanings)}
