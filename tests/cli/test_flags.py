@@ -102,7 +102,7 @@ def test_help_lists_the_choices_of_this_script_and_explains_settings(
         assert "trainer.max_epochs=50" in done.stdout and "Most epochs." in done.stdout
     else:
         assert "search.word_beam=10" in done.stdout
-        assert "Hypotheses kept at each word." in done.stdout
+        assert "hypotheses kept after each word." in done.stdout
 
 
 def test_help_is_about_the_choices_on_the_command_line(tmp_path: Path) -> None:
