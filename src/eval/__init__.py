@@ -1,1 +1,1 @@
-"""From models to answers: surprisal and what is read off it."""
+"""Evaluation of language models: surprisal, test suites, parsing, statistics and reports."""

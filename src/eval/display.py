@@ -1,9 +1,9 @@
-"""How model families are shown: their names in sentences, their order, colours and marks.
+"""Display of model families: their names in text, their order, colours and markers.
 
-Colours are those of Okabe and Ito, which readers with any kind of colour vision can tell apart, and
-families differ in mark as well as in colour. Sequential models and their structured counterparts
-are pairs: lstm and rnng are blue, transformer and plm orange and red. A family that is not listed
-here is shown by its own name, after the listed ones, with a colour that depends on its name alone.
+Colours are the colour-blind safe palette of Okabe and Ito, and families differ in marker as well as
+in colour. Each sequential model shares a hue with its syntactic counterpart: lstm and rnng are
+blue, transformer and plm are orange and red. A family that is not listed here is shown under its
+own name, after the listed ones, in a colour that depends only on its name.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ ModelStyle = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class FamilyDisplay:
-    """A family as sentences name it and figures draw it; ``aliases`` are other spellings."""
+    """Name of a family in text and its style in figures; ``aliases`` are other spellings."""
 
     name: str
     style: ModelStyle
     aliases: tuple[str, ...] = ()
 
 
-# In the order of tables and figures, from plain to structured.
+# In the order of tables and figures, from simple to syntactic models.
 FAMILY_DISPLAYS = {
     "unigram": FamilyDisplay("unigram", (GREY, "v")),
     "ngram": FamilyDisplay("n-gram", (GREEN, "^")),
@@ -53,22 +53,22 @@ _SPARE_STYLES: tuple[ModelStyle, ...] = (
 
 
 def family_of(model: str) -> str:
-    """Return the family that a model's name begins with, else the name: ``LSTM (3)`` is an lstm."""
+    """Return the family that a model's name starts with (``LSTM (3)``: lstm), else the name."""
     name = model.lower().replace("-", "").replace(" ", "_")
     found = [spelling for spelling in _FAMILIES if name.startswith(spelling)]
     return _FAMILIES[max(found, key=len)] if found else model
 
 
 def family_rank(model: str) -> int:
-    """Return the place of a model's family in the order above; unknown families come last."""
+    """Return the rank of a model's family in ``FAMILY_DISPLAYS``; unknown families come last."""
     return [*FAMILY_DISPLAYS, family_of(model)].index(family_of(model))
 
 
 def family_style(model: str, taken: Collection[ModelStyle] = ()) -> ModelStyle:
-    """Return the colour and mark of a model: that of its family, unless another model has it.
+    """Return the colour and marker of a model: those of its family unless they are ``taken``.
 
-    Other models get a spare style that is not ``taken``; their name decides with which one the
-    choice begins.
+    Otherwise, return the first spare style that is not ``taken``, starting from one that depends
+    on the model's name.
     """
     family = family_of(model)
     if family in FAMILY_DISPLAYS and FAMILY_DISPLAYS[family].style not in taken:

@@ -1,4 +1,4 @@
-"""A model as evaluation sees it: something that gives a probability to each word."""
+"""The interface between models and evaluation: a scorer assigns a probability to each word."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Protocol
 
 from gardenpath.data.arrays import Floats
 
-# Called with the number of words that have been scored, to show progress.
+# Called with the number of words scored since the last call, to show progress.
 OnWords = Callable[[int], None]
 
 
 class Scorer(Protocol):
-    """Any model of any family, also one from outside of this package."""
+    """A model of any family; it may come from outside this package."""
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """Return, for each sentence, the log probability (nats) of each word and, last, its end."""
+        """Return, for each sentence, the log probability (nats) of each word, then its end."""

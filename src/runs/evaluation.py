@@ -1,4 +1,4 @@
-"""Models on test suites: from runs, anybody's models or tables of surprisal to results."""
+"""Evaluate runs, other models or tables of surprisals on test suites."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from gardenpath.runs.run import Run
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pairs
 from gardenpath.settings.check import plain
 
-# A run of ours, or anybody's model.
+# A run, or any other model.
 Subject = Run | Scorer
 
 
 def suites(*patterns: str) -> list[Suite]:
-    """Test suites by name, by pattern (``mandarin/*``) or from files; all of them without any.
+    """Return test suites by name, by pattern (``mandarin/*``) or from files; by default, all.
 
-    A set of suites that ``suite=`` takes on the command line, such as ``reflexives``, has the same
-    name here.
+    The sets of suites that ``suite=`` accepts on the command line, such as ``reflexives``, have the
+    same names here.
     """
     from gardenpath.eval.suites.library.collection import suite_names
     from gardenpath.settings.suite_sets import suites_of_set
@@ -47,7 +47,7 @@ def suites(*patterns: str) -> list[Suite]:
 
 
 def read_suite(path: str | Path) -> Suite:
-    """The suite in a file: YAML, SyntaxGym's JSON or CSV, minimal pairs."""
+    """Read the suite in a file: YAML, SyntaxGym's JSON or CSV, or minimal pairs."""
     return load_suite_file(Path(path))
 
 
@@ -65,9 +65,10 @@ def evaluate(
     """Score models on test suites in their languages.
 
     ``subjects`` are runs, or objects with a method ``word_log_probs`` (:class:`Scorer`). With
-    ``in_vocabulary`` only items count whose words all models know, and the exact grammars of toy
-    corpora are scored too. ``items`` limits the items of each suite. ``parsed_items`` is for how
-    many items of each suite partial parses of syntactic models are kept for the report.
+    ``in_vocabulary``, only items whose words are in the vocabularies of all models are scored, and
+    the exact grammars of toy corpora are scored too. ``items`` limits the number of items of each
+    suite. ``parsed_items`` is the number of items of each suite for which the report shows partial
+    parses of syntactic models.
     """
     models = _as_list(subjects)
     asked = suitable(_as_suites(suites), models)
@@ -104,11 +105,12 @@ def score(
     ties: TieRule = "expectation",
     tie_seed: int = 0,
 ) -> Results:
-    """Score surprisals that were computed elsewhere; no model is run.
+    """Score surprisals that were computed elsewhere, without running a model.
 
     ``surprisals`` is a DataFrame with the columns ``sentence_id``, ``word`` and ``surprisal_bits``
     (and ``model``, ``run`` or ``seed`` for several models), or a mapping from models to mappings
-    from sentences to surprisals in bits. Every sentence of the suites must be there, word by word.
+    from sentences to surprisals in bits. It must contain every sentence of the suites, word by
+    word.
     """
     asked = _as_suites(suites)
     measured = measured_table(surprisals, sentences_in(asked, None))
@@ -121,13 +123,13 @@ def score(
 
 
 def suitable(suites: Sequence[Suite], models: Sequence[Subject]) -> list[Suite]:
-    """The suites in the languages of the models; one at least."""
+    """Return the suites in the languages of the models; raise an error if there are none."""
     found = [suite for suite in suites if any(_fits(one, suite.language) for one in models)]
     if not found:
         languages = sorted({suite.language for suite in suites})
         known = sorted({str(_language(one)) for one in models})
         raise GardenpathError(
-            f"the suites are in {', '.join(languages)}, but all models in {', '.join(known)}; "
+            f"the suites are in {', '.join(languages)}, but all models are in {', '.join(known)}; "
             "train one with 'python train.py data=…', or choose another suite="
         )
     return found
@@ -138,7 +140,7 @@ def _as_list(subjects: Subject | Iterable[Subject]) -> list[Subject]:
         return [cast(Subject, subjects)]
     found = list(subjects)
     if not found:
-        raise GardenpathError("no models are given")
+        raise GardenpathError("no models given")
     return found
 
 
@@ -190,7 +192,7 @@ def _measured(
 
 
 def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
-    """The sentences whose partial parses the report shows."""
+    """Return the sentences whose partial parses the report shows."""
     return {
         variant.words
         for suite in suites
@@ -200,5 +202,5 @@ def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
 
 
 def _curve(run: Run) -> Curve | None:
-    """The metrics of each epoch of a run, if it has any."""
+    """Return the metrics of each epoch of a run, if available."""
     return Curve.read(run.folder.metrics_path, run.name)

@@ -1,11 +1,13 @@
-"""Surprisals of one model on the sentences of test suites, whatever the model is.
+"""Surprisals of one model on the sentences of test suites.
 
-The model may be a run of our own, anybody's model behind the Protocol :class:`Scorer`, or the exact
-grammar of a toy corpus. Tables of surprisals are read in :mod:`gardenpath.runs.given_surprisals`.
+The model may be a run, any other model that implements the protocol :class:`Scorer`, or the exact
+grammar of a toy corpus. :mod:`given_surprisals` reads tables of surprisals.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -29,10 +31,10 @@ Parses = Sequence[Sequence[tuple[float, str]]]
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Surprisal in bits of each word of sentences, NaN where it is undefined.
+    """Surprisal in bits of each word of sentences; NaN if undefined.
 
-    ``language`` is None for a model that may be tested in any. ``remedies`` says of sentences that
-    no hypothesis survived which setting to change.
+    ``language`` is None for a model that may be tested in any language. ``remedies`` maps each
+    sentence without a surviving hypothesis to the setting to change.
     """
 
     name: RunName
@@ -44,7 +46,7 @@ class Measured:
     remedies: Mapping[Words, str] = field(default_factory=dict)
 
     def fits(self, language: str) -> bool:
-        """Whether the model is tested on suites in a language."""
+        """Whether the model can be tested on suites in a language."""
         return self.language in (None, language)
 
 
@@ -55,7 +57,7 @@ def measured_run(
     parsed: Iterable[Words] = (),
     on_words: OnWords = lambda _: None,
 ) -> Measured:
-    """The surprisals of a run, with partial parses of ``parsed`` sentences."""
+    """Return the surprisals of a run, with partial parses of ``parsed`` sentences."""
     scored = run.scored(sentences, parsed=parsed, on_words=on_words)
     return Measured(
         name=run.name,
@@ -69,16 +71,16 @@ def measured_run(
 
 
 def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
-    """The surprisals of anybody's model.
+    """Return the surprisals of any other model.
 
-    Its attributes ``name``, ``language`` and ``knows`` are used if it has them.
+    Its attributes ``name``, ``language`` and ``knows`` are used if present.
     """
     name = scorer_name(scorer)
     log_probs = scorer.word_log_probs(sentences)
     if len(log_probs) != len(sentences):
         raise GardenpathError(
-            f"{name}: word_log_probs gave scores of {len(log_probs)} sentences for "
-            f"{len(sentences)}; it gives one array for each"
+            f"{name}: word_log_probs returned scores of {len(log_probs)} sentences for "
+            f"{len(sentences)}; it must return one array for each"
         )
     values = {
         words: _surprisals(name, words, np.asarray(scores, dtype=np.float64))
@@ -93,7 +95,7 @@ def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
 
 
 def scorer_name(scorer: Scorer) -> str:
-    """The name of anybody's model: its attribute ``name``, or the name of its class."""
+    """Return the name of a model: its attribute ``name``, or the name of its class."""
     return str(getattr(scorer, "name", type(scorer).__name__))
 
 
@@ -101,7 +103,7 @@ def _surprisals(name: str, words: Words, log_probs: Floats) -> list[float]:
     if log_probs.shape not in ((len(words),), (len(words) + 1,)):
         raise GardenpathError(
             f"{name}: {log_probs.size} log probabilities for the {len(words)} words of "
-            f"{' '.join(words)!r}; word_log_probs gives one for each word and, last, one for "
+            f"{' '.join(words)!r}; word_log_probs must return one per word and, last, one for "
             "the end"
         )
     found: list[float] = bits(log_probs[: len(words)]).tolist()
@@ -110,8 +112,13 @@ def _surprisals(name: str, words: Words, log_probs: Floats) -> list[float]:
 
 
 def require_possible(name: str, words: Words, surprisal_bits: Sequence[float]) -> None:
-    """Refuse negative surprisals: they are log probabilities with the wrong sign."""
-    if any(value < -_ROUNDING for value in surprisal_bits):
+    """Refuse surprisals that are log probabilities with the wrong sign.
+
+    A single word may have a negative surprisal if a beam search found more of the probability of
+    the longer prefix. Their sum, the negative log probability of a prefix, is never negative.
+    """
+    sums = itertools.accumulate(value for value in surprisal_bits if not math.isnan(value))
+    if any(total < -_ROUNDING * number for number, total in enumerate(sums, start=1)):
         raise GardenpathError(
             f"{name}: negative surprisals for {' '.join(words)!r}; surprisal is -log2 p, and a log "
             "probability is at most zero"
@@ -119,9 +126,9 @@ def require_possible(name: str, words: Words, surprisal_bits: Sequence[float]) -
 
 
 def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]]) -> list[Measured]:
-    """The grammars behind toy corpora, each once, as if they were models.
+    """Return the surprisals of the grammars of toy corpora, each once, as if they were models.
 
-    ``sentences`` gives those of a language.
+    ``sentences`` returns the sentences in a language.
     """
     found: dict[str, Measured] = {}
     for run in runs:
@@ -133,7 +140,7 @@ def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]])
         found[data.name] = Measured(
             name=RunName(run=f"exact/{data.name}", model=EXACT, corpus=data.name),
             language=data.language,
-            # What follows an impossible word is as impossible.
+            # After an impossible word, all following words are impossible.
             surprisal_bits={
                 words: np.nan_to_num(bits(scores[:-1]), nan=np.inf, posinf=np.inf).tolist()
                 for words, scores in zip(asked, log_probs, strict=True)

@@ -1,4 +1,4 @@
-"""Training a model on a corpus: from typed settings to a complete run folder."""
+"""Train a model on a corpus: from typed settings to a complete run folder."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def train(*settings: TrainSettings | str) -> Metrics:
     """Prepare the corpus, train the model, write its run folder, and return its metrics.
 
     The settings are those of the command line, ``train("model=rnng", "data=ptb_sample")``, or one
-    :class:`TrainSettings`. With ``resume=true`` an interrupted run is continued, and a finished
-    one is left as it is.
+    :class:`TrainSettings`. With ``resume=true``, an interrupted run is resumed, and a finished run
+    is left unchanged.
     """
     return _train(_typed(settings))
 

@@ -42,7 +42,7 @@ def test_a_pipe_into_a_table(folder: Path, tmp_path: Path) -> None:
     ("arguments", "problem", "remedy"),
     [
         ([], "input is missing", "a file of sentences, or - for standard input"),
-        (["input={folder}/empty.txt"], "empty.txt: holds no sentences", "one sentence per line"),
+        (["input={folder}/empty.txt"], "empty.txt: contains no sentences", "one sentence per line"),
         (["input={folder}/absent.txt"], "absent.txt", ""),
         (["input={folder}/empty.txt", "task.file={folder}/a.csv"], "a.csv", "choose one of .tsv"),
     ],

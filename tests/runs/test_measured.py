@@ -83,7 +83,7 @@ class _Wrong:
 @pytest.mark.parametrize(
     ("log_probs", "problem"),
     [
-        ([], "_Wrong: word_log_probs gave scores of 0 sentences for 1"),
+        ([], "_Wrong: word_log_probs returned scores of 0 sentences for 1"),
         ([[-1.0], [-1.0]], "gave scores of 2 sentences for 1"),
         ([[-1.0] * 3], "3 log probabilities for the 4 words of 'the boys knew .'"),
         ([[-1.0] * 6], "6 log probabilities for the 4 words of 'the boys knew .'"),

@@ -105,7 +105,7 @@ def test_a_suite_from_a_file_with_unknown_words_shown(
     own = ("suite=file", f"suite.suites=[{path}]", "task.report=false")
     evaluate(folder, tmp_path, *own, model="ngram")
     shown = " ".join(capsys.readouterr().out.split())
-    assert "1 critical words are out of some model's vocabulary: wugs" in shown
+    assert "1 critical words are out-of-vocabulary for some model: wugs" in shown
     assert "suite.in_vocabulary=true" in shown and EXACT not in shown
     items = pd.read_csv(tmp_path / "agreement" / "items.csv", keep_default_na=False)
     assert items[["item", "unknown_words"]].values.tolist() == [[1, ""], [2, "wugs"]]

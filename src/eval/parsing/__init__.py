@@ -1,1 +1,1 @@
-"""Parses found by search, diagnostics of the search, and labelled bracketing."""
+"""Parses from search, diagnostics of the search, and labelled bracketing."""

@@ -1,9 +1,9 @@
 """Labelled bracketing: precision, recall and F1 of parses against gold trees.
 
-The conventions are those of EVALB (Sekine and Collins), which nearly all figures in the literature
-follow: a constituent is its label and the words it spans; parts of speech are no constituents,
-punctuation is deleted before spans are counted, the root's label does not count, and equal
-constituents over the same words (unary chains) are matched one to one.
+The conventions are those of EVALB (Sekine and Collins), which nearly all published results follow:
+a constituent is a label and the words it spans; part-of-speech nodes are not constituents;
+punctuation is deleted before spans are computed; the root label is ignored; and equal constituents
+over the same words (unary chains) are matched one to one.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from gardenpath.data.trees.transforms import drop_traces, strip_label
 from gardenpath.data.trees.tree import Open, Tree, Word
 from gardenpath.errors import GardenpathError
 
-# Label, first word, word behind the last; words that are deleted do not count.
+# Label, first word, end (exclusive); deleted words are not counted.
 Bracket = tuple[str, int, int]
 
 
 class WordsDifferError(GardenpathError):
-    """A parse and its gold tree are not trees of the same words."""
+    """A parse and its gold tree have different words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Punctuation:
-    """What is deleted: by the part of speech where words have one, and otherwise by the word."""
+    """Deleted punctuation: by part-of-speech tag if words have one, otherwise by word."""
 
     words: frozenset[str]
     tags: frozenset[str]
 
 
-# English: what the Penn Treebank tags with these five. The apostrophe stands for a possessive far
-# more often than for a quotation mark, and brackets and currency signs are words to EVALB.
-# Chinese: what the Chinese Treebank tags PU.
+# English: words with these five tags in the Penn Treebank. The apostrophe is not listed because it
+# is far more often a possessive than a quotation mark; EVALB treats brackets and currency signs as
+# words. Chinese: words with the tag PU in the Chinese Treebank.
 PUNCTUATION = {
     "en": Punctuation(
         words=frozenset('.?!,:;-–—…`“”‘"') | {"--", "---", "...", "``", "''"},
@@ -53,11 +53,12 @@ PUNCTUATION = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conventions:
-    """What counts as the same constituent.
+    """Rules for counting and matching constituents.
 
-    ``punctuation``: the language whose punctuation is deleted, or ``counted``. ``drop_pos``:
-    brackets around exactly one word are parts of speech and no constituents; traces go with them.
-    ``equivalences``: groups of labels that count as one. ``ignored_labels``: of no constituents.
+    ``punctuation``: the language whose punctuation is deleted, or ``counted`` to keep punctuation.
+    ``drop_pos``: brackets around exactly one word are part-of-speech nodes, which are not
+    constituents; traces are removed as well. ``equivalences``: groups of labels that are treated as
+    equal. ``ignored_labels``: labels of nodes that are not counted as constituents.
     """
 
     punctuation: Literal["en", "zh", "counted"] = "en"
@@ -67,16 +68,16 @@ class Conventions:
     ignored_labels: tuple[str, ...] = ("TOP", "ROOT", "S1")
 
     def name(self, label: str) -> str:
-        """The label as it is compared."""
+        """Return the normalised label that is used for matching."""
         label = strip_label(label) if self.strip_function_tags else label
         return next((group[0] for group in self.equivalences if label in group), label)
 
 
 @dataclass(frozen=True, slots=True)
 class BracketCounts:
-    """Constituents of gold trees, of parses, and of both.
+    """Numbers of matched, gold and parsed constituents.
 
-    Where there is nothing to find, nothing is missing: a ratio of nothing to nothing is one.
+    Precision, recall and F1 are one if neither the gold tree nor the parse has constituents.
     """
 
     matched: int = 0
@@ -90,31 +91,31 @@ class BracketCounts:
 
     @property
     def precision(self) -> float:
-        """The share of the parses' constituents that are right."""
+        """Proportion of the parsed constituents that are correct."""
         return self.matched / self.parsed if self.parsed else float(not self.gold)
 
     @property
     def recall(self) -> float:
-        """The share of the gold constituents that were found."""
+        """Proportion of the gold constituents that were found."""
         return self.matched / self.gold if self.gold else float(not self.parsed)
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of both."""
+        """Harmonic mean of precision and recall."""
         total = self.gold + self.parsed
         return 2 * self.matched / total if total else 1.0
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing is missing and nothing too much."""
+        """Whether the parse has exactly the gold constituents."""
         return self.matched == self.gold == self.parsed
 
 
 @dataclass(frozen=True)
 class Bracketing:
-    """Counts of each sentence; ``failed`` are the numbers, from zero, of those with no parse.
+    """Counts of each sentence; ``failed`` contains the indices of sentences without a parse.
 
-    A sentence with no parse counts: its constituents were not found.
+    Sentences without a parse are included: none of their gold constituents was found.
     """
 
     sentences: tuple[BracketCounts, ...]
@@ -122,18 +123,18 @@ class Bracketing:
 
     @cached_property
     def total(self) -> BracketCounts:
-        """All sentences together: its F1 is the one that is usually reported."""
+        """Counts summed over all sentences; their F1 is the one usually reported."""
         return sum(self.sentences, BracketCounts())
 
     @property
     def mean_f1(self) -> float:
-        """The mean over sentences, which gives short ones more weight; NaN where there are none."""
+        """Mean F1 over sentences, which gives short ones more weight; NaN without sentences."""
         count = len(self.sentences)
         return sum(counts.f1 for counts in self.sentences) / count if count else float("nan")
 
     @property
     def exact_match(self) -> float:
-        """The share of sentences parsed without a mistake; NaN where there are none."""
+        """Proportion of sentences parsed without an error; NaN without sentences."""
         failed = set(self.failed)
         exact = [c.is_exact and n not in failed for n, c in enumerate(self.sentences)]
         return sum(exact) / len(exact) if exact else float("nan")
@@ -142,7 +143,7 @@ class Bracketing:
 def bracketing(
     gold: Sequence[Tree], parsed: Sequence[Tree | None], conventions: Conventions | None = None
 ) -> Bracketing:
-    """Compare the parses of a corpus, in order; ``None`` stands for a search that failed."""
+    """Compare the parses of a corpus, in order; ``None`` denotes a failed search."""
     if len(gold) != len(parsed):
         raise GardenpathError(f"{len(parsed)} parses for {len(gold)} gold trees")
     conventions = conventions or Conventions()
@@ -158,7 +159,7 @@ def bracketing(
 def compare_trees(
     gold: Tree, parsed: Tree | None, conventions: Conventions, *, name: str = "a sentence"
 ) -> BracketCounts:
-    """Compare one parse; ``name`` is what an error calls the sentence."""
+    """Compare one parse with its gold tree; ``name`` identifies the sentence in errors."""
     right = _without_traces(gold, conventions)
     found = None if parsed is None else _without_traces(parsed, conventions)
     if parsed is not None:
@@ -171,10 +172,10 @@ def compare_trees(
 
 
 def brackets(tree: Tree, conventions: Conventions, *, gold: Tree | None = None) -> Counter[Bracket]:
-    """The constituents of a tree, each as often as it is there.
+    """Return the constituents of a tree with their counts.
 
-    Which words are punctuation is read off the gold tree, if it is given: a wrong part of speech
-    in a parse does not move the words of the other constituents.
+    If ``gold`` is given, it determines which words are punctuation, so a wrong part-of-speech tag
+    in a parse does not shift the spans of other constituents.
     """
     kept = [0, *accumulate(not is_deleted for is_deleted in _deleted(gold or tree, conventions))]
     found: Counter[Bracket] = Counter()
@@ -196,9 +197,9 @@ class _Node:
 
 
 def _nodes(tree: Tree) -> Iterator[_Node]:
-    """All nodes with the words they span, children before parents."""
+    """Yield all nodes with their spans, children before parents."""
     position = 0
-    # Label, first word, and whether a constituent is among the children.
+    # Label, first word, and whether any child is a constituent.
     stack: list[tuple[str, int, bool]] = []
     for event in tree.events():
         if isinstance(event, Word):
@@ -213,7 +214,7 @@ def _nodes(tree: Tree) -> Iterator[_Node]:
 
 
 def _deleted(tree: Tree, conventions: Conventions) -> list[bool]:
-    """Which words are punctuation."""
+    """Return, for each word, whether it is deleted as punctuation."""
     words = tree.words()
     if conventions.punctuation == "counted":
         return [False] * len(words)

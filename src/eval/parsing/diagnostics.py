@@ -1,7 +1,8 @@
-"""Whether a search looked far enough.
+"""Diagnostics of a search: is the beam wide enough?
 
-Two signs: surprisals that hardly move when the beams grow, and how much of the probability is in
-the best parse. The first says what the beam costs; the second how much rests on a single analysis.
+Two measures are available: the change of surprisals when the beams are widened, which estimates the
+error of the beam, and the posterior probability of the best parse, which shows how much a
+surprisal depends on a single analysis.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.units import bits
 
-# For each sentence, the log probability (nats) of each word and, last, of its end.
+# For each sentence, the log probability (nats) of each word, then its end.
 Score = Callable[[WordSync], Sequence[Floats]]
 
 FACTORS = (1, 2, 4)
@@ -27,12 +28,13 @@ FACTORS = (1, 2, 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvergenceRow:
-    """Surprisals at one size of the beams, and how far they are from those one size below.
+    """Surprisals at one beam width, and their change from the previous, smaller width.
 
-    ``events`` are words and ends of sentences; ``failed`` those of them that no hypothesis reached,
-    which take no part in the rest. Changes are absolute, over the events that both sizes reached;
-    ``NaN`` where there are none, ``None`` in the first row. The greatest is at ``sentence`` and
-    ``word``, numbered from one; the end of a sentence has the number behind its last word.
+    ``events`` counts words and sentence ends; ``failed`` counts events that no hypothesis reached,
+    which are excluded from all other values. Changes are absolute differences over the events that
+    were reached at both widths: ``NaN`` if there are none, ``None`` in the first row. The largest
+    change is at ``sentence`` and ``word``, counted from one; the end of a sentence is numbered
+    after its last word.
     """
 
     factor: int
@@ -50,9 +52,10 @@ class ConvergenceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MassRow:
-    """The share of the best hypothesis after a word; ``None`` stands for the end of a sentence.
+    """Posterior probability of the best hypothesis after a word (``None``: end of the sentence).
 
-    Numbers are from one. The share is ``NaN`` where no hypothesis survived.
+    ``sentence`` and ``word_id`` count from one. ``best_share`` is ``NaN`` if no hypothesis
+    survived.
     """
 
     sentence: int
@@ -62,7 +65,7 @@ class MassRow:
 
 
 def widened(settings: WordSync, factor: int) -> WordSync:
-    """The same search with beams so many times as wide; fast-track stays."""
+    """Return the settings with both beam widths multiplied by ``factor``; fast-track is kept."""
     return replace(
         settings,
         action_beam=settings.action_beam * factor,
@@ -73,7 +76,7 @@ def widened(settings: WordSync, factor: int) -> WordSync:
 def convergence(
     score: Score, settings: WordSync, *, factors: Sequence[int] = FACTORS
 ) -> list[ConvergenceRow]:
-    """Score at each size of the beams, in order; each row is compared with the one before."""
+    """Score at each beam width, in order; each row is compared with the previous one."""
     rows: list[ConvergenceRow] = []
     before: list[Floats] | None = None
     for factor in factors:
@@ -127,8 +130,10 @@ def _compared(
 
 
 def best_shares_of(result: SentenceResult, split: EncodedSplit, number: int) -> Floats:
-    """``(words + 1,)``: the share of the best hypothesis after each word's last piece and, last,
-    at the end of the sentence; NaN from a failure on.
+    """Return ``(words + 1,)`` posterior probabilities of the best hypothesis.
+
+    The values are those after the last piece of each word and at the end of the sentence; they are
+    NaN from a failure onwards.
     """
     shares = np.full(len(split.sentence(number)) + 1, np.nan)
     shares[: len(result.best_share)] = result.best_share
@@ -139,7 +144,7 @@ def best_shares_of(result: SentenceResult, split: EncodedSplit, number: int) -> 
 def mass_rows(
     sentences: Sequence[Sequence[str]], best_shares: Sequence[Sequence[float]]
 ) -> list[MassRow]:
-    """One row for each word and each end of a sentence, from :func:`best_shares_of` each."""
+    """Return one row per word and sentence end, from :func:`best_shares_of` each sentence."""
     return [
         MassRow(sentence=number, word_id=place, word=word, best_share=float(share))
         for number, (words, shares) in enumerate(zip(sentences, best_shares, strict=True), start=1)
@@ -148,8 +153,8 @@ def mass_rows(
 
 
 def convergence_table(rows: Sequence[ConvergenceRow], *, title: str = "Beam convergence") -> Table:
-    """The rows for the terminal."""
-    table = Table(title=title, caption="changes in bits, each against the row above")
+    """Return the rows as a table for the terminal."""
+    table = Table(title=title, caption="changes in bits, relative to the row above")
     for name in ("beam", "action", "word", "fast-track", "bits/word", "max change"):
         table.add_column(name, justify="right")
     table.add_column("at")
@@ -171,7 +176,7 @@ def convergence_table(rows: Sequence[ConvergenceRow], *, title: str = "Beam conv
 
 
 def mean_best_share(rows: Sequence[MassRow]) -> float:
-    """The mean over words and ends that were reached; NaN where there are none."""
+    """Return the mean over the words and sentence ends that were reached; NaN if none were."""
     shares = [row.best_share for row in rows if not math.isnan(row.best_share)]
     return sum(shares) / len(shares) if shares else math.nan
 

@@ -1,12 +1,12 @@
-"""Parses and partial parses, read off the beams that a search kept.
+"""Parses and partial parses, reconstructed from the beams of a search.
 
-A search remembers for each survivor of a beam which structural columns it took before the token
-and which survivor of the beam before it goes on from. Played forward, beam by beam, every survivor
-is a stack of open constituents, and what survivors have in common is built once.
+For each survivor of a beam, a search records the structural columns taken before the token and the
+survivor of the previous beam that it extends. Replaying these records beam by beam gives a stack of
+open constituents for every survivor; common parts of survivors are built once.
 
-Where tokens are pieces of words, a word stands where its first piece is; the other pieces leave
-nothing behind, nor do constituents that hold nothing else. Derivations that come to the same tree
-then are one parse, and so are equal particles: their shares add up.
+If tokens are pieces of words, a word is placed at its first piece. The other pieces are omitted, as
+are constituents that contain only such pieces. Derivations that then yield the same tree count as
+one parse, and so do equal particles: their probabilities are summed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Starts = Sequence[bool] | Bools
 
 
 class _Nothing:
-    """What a piece leaves that does not begin a word; an in-order label may still go below it."""
+    """Placeholder for a piece that does not start a word; in-order labels may attach to it."""
 
 
 _NOTHING = _Nothing()
@@ -41,9 +41,9 @@ _Child = Tree | str | _Nothing
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partial:
-    """A parse under way: the innermost open constituent, its children so far, what is around it.
+    """A partial parse: the innermost open constituent, its children so far and its ancestors.
 
-    The outermost has no label: it holds what belongs to no constituent yet.
+    The outermost level has no label: it contains children that belong to no constituent yet.
     """
 
     label: str = ""
@@ -51,11 +51,11 @@ class Partial:
     outer: Partial | None = None
 
     def add(self, child: _Child) -> Partial:
-        """With one more child."""
+        """Return the partial parse with one more child."""
         return Partial(self.label, (*self.children, child), self.outer)
 
     def open(self, label: str, strategy: Strategy) -> Partial:
-        """With another constituent open; in-order, it begins with the child that is there."""
+        """Open another constituent; with in-order, its first child is the last child so far."""
         if strategy == "top_down":
             return Partial(label, (), self)
         if not self.children:
@@ -64,23 +64,23 @@ class Partial:
         return Partial(label, self.children[-1:], below)
 
     def close(self) -> Partial:
-        """With the innermost constituent complete."""
+        """Close the innermost constituent."""
         if self.outer is None:
-            raise ValueError("a constituent closes that was never opened")
+            raise ValueError("cannot close a constituent: none is open")
         children = tuple(child for child in self.children if not isinstance(child, _Nothing))
         return self.outer.add(Tree(self.label, children) if children else _NOTHING)
 
     def tree(self) -> Tree:
-        """The tree, where everything is closed."""
+        """Return the tree if all constituents are closed."""
         if self.outer is not None or len(self.children) != 1:
-            raise ValueError("the derivation does not make exactly one tree")
+            raise ValueError("the derivation does not yield exactly one tree")
         (tree,) = self.children
         if not isinstance(tree, Tree):
-            raise ValueError("the derivation does not make exactly one tree")
+            raise ValueError("the derivation does not yield exactly one tree")
         return tree
 
     def __str__(self) -> str:
-        """In brackets, open constituents left open: ``(S (NP the hungry cat) (VP meows``."""
+        """Return brackets, with open constituents left open: ``(S (NP the cat) (VP meows``."""
         levels = []
         level: Partial | None = self
         while level is not None:
@@ -107,17 +107,17 @@ def k_best(
     k: int,
     starts_word: Starts | None = None,
 ) -> list[tuple[float, Tree]]:
-    """The best parses of a sentence, best first, each with its share among the survivors.
+    """Return the best parses of a sentence, best first, each with its posterior probability.
 
-    ``labels`` are those of the vocabulary. ``starts_word`` says which tokens begin a word; all do
-    where it is not given. Where the search failed there are none.
+    ``labels`` are the labels of the vocabulary. ``starts_word`` marks the tokens that start a word
+    (default: all). The list is empty if the search failed.
     """
     if result.failure is not None:
         return []
     beams = _beams(result, _leaves(words, starts_word), labels, strategy)
     parses = _with_shares(_steps(result)[-1], beams[-1])
     if REDUCE_ENDS_AT[strategy] is not None:
-        # The end of the derivation is the closing of the root.
+        # The last action of the derivation closes the root.
         parses = [(share, parse.close()) for share, parse in parses]
     return _best(((share, parse.tree()) for share, parse in parses), k)
 
@@ -131,9 +131,9 @@ def partial_parses(
     k: int,
     starts_word: Starts | None = None,
 ) -> list[list[tuple[float, str]]]:
-    """For each word, the best partial parses after it, in brackets, with their shares.
+    """Return, for each word, the best partial parses after it with their posterior probabilities.
 
-    Where the search failed, the words from there on have none.
+    Partial parses are in brackets. Words from the failure of a search onwards have none.
     """
     leaves = _leaves(words, starts_word)
     beams = _beams(result, leaves, labels, strategy)
@@ -150,7 +150,7 @@ def partial_parses(
 
 
 def _leaves(words: Sequence[str], starts_word: Starts | None) -> list[str | _Nothing]:
-    """What each token brings into the tree."""
+    """Return the leaf that each token adds to the tree."""
     starts = [True] * len(words) if starts_word is None else [bool(s) for s in starts_word]
     if sum(starts) != len(words) or not all(starts[:1]):
         raise ValueError(f"{len(words)} words, but tokens for {sum(starts)}")
@@ -159,7 +159,7 @@ def _leaves(words: Sequence[str], starts_word: Starts | None) -> list[str | _Not
 
 
 def _steps(result: SentenceResult) -> list[Step]:
-    """The beams of a sentence from the first token on; the last is that of the end."""
+    """Return the beams of a sentence from the first token to the end of the sentence."""
     steps = []
     step = result.last
     while step is not None:
@@ -176,16 +176,16 @@ def _beams(
     labels: Sequence[str],
     strategy: Strategy,
 ) -> list[list[Partial]]:
-    """All living survivors after each token and, last, before the end of the sentence."""
+    """Return all survivors after each token and before the end of the sentence."""
     steps = _steps(result)
     expected = len(leaves) + 1 if result.failure is None else result.failure.token
     if len(steps) != expected:
-        raise ValueError(f"{len(leaves)} tokens do not belong to a search of {len(steps) - 1}")
+        raise ValueError(f"{len(leaves)} tokens do not match a search over {len(steps) - 1}")
     before, beams = [Partial()], []
     for step, leaf in zip(steps, [*leaves, None][: len(steps)], strict=True):
-        # Equal particles come from one and the same parse and remain one.
+        # Equal particles share one parse.
         known: dict[tuple[int, tuple[int, ...]], Partial] = {}
-        after = []  # by place: the living stand in front
+        after = []  # by slot: live hypotheses come first
         for place in np.flatnonzero(np.isfinite(step.score)):
             origin = before[int(step.origin[place])]
             trail = tuple(int(c) for c in step.trail[place] if c != NO_ACTION)
@@ -205,7 +205,7 @@ def _played(
     labels: Sequence[str],
     strategy: Strategy,
 ) -> Partial:
-    """A parse after structural columns and the token behind them, if there is one."""
+    """Apply structural columns to a parse and add the token that follows, if any."""
     for column in trail:
         if column == Column.CLOSE:
             parse = parse.close()
@@ -215,7 +215,7 @@ def _played(
 
 
 def _with_shares(step: Step, parses: Sequence[Partial]) -> list[tuple[float, Partial]]:
-    """Parses with their shares, equal particles together."""
+    """Return parses with their posterior probabilities; equal particles are merged."""
     by_identity: dict[int, Partial] = {}
     shares: dict[int, float] = defaultdict(float)
     for share, parse in zip(step.shares().tolist(), parses, strict=False):
@@ -225,9 +225,9 @@ def _with_shares(step: Step, parses: Sequence[Partial]) -> list[tuple[float, Par
 
 
 def _best(parses: Iterable[tuple[float, Parsed]], k: int) -> list[tuple[float, Parsed]]:
-    """The best of all that differ; equals keep the order of the beam."""
+    """Return the ``k`` best distinct parses; ties keep the order of the beam."""
     if k < 1:
-        raise ValueError(f"at least one parse must be asked for, not {k}")
+        raise ValueError(f"k must be at least 1, not {k}")
     shares: dict[Parsed, float] = defaultdict(float)
     for share, parse in parses:
         shares[parse] += share

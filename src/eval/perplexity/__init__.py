@@ -1,1 +1,1 @@
-"""Perplexity and comparisons of models."""
+"""Perplexity of models and its comparison."""

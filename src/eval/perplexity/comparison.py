@@ -1,4 +1,4 @@
-"""Perplexities of several models on one corpus, beside the exact answer where it is known."""
+"""Perplexities of several models on one corpus, with the exact value if it is known."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXACT = "exact grammar"
-# Mark models of trees: of words with their gold trees, or summed over the trees that search finds.
+# Suffixes for syntactic models: words with their gold trees, or summed over the trees of a search.
 JOINT, MARGINAL = " (joint)", " (marginal)"
 
-# In lines of their own, words of headings stand side by side on 80 columns without being cut.
+# Headings are broken into lines so that the table fits 80 columns without truncation.
 _COLUMNS = (
     "seed",
     "sentences",
@@ -31,7 +31,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class PerplexityRow:
-    """One model on one corpus. Excess is over the exact grammar, in bits per word."""
+    """One model on one corpus; the excess is relative to the exact grammar, in bits per word."""
 
     corpus: str
     model: str
@@ -49,10 +49,10 @@ def compare(
     models: Iterable[tuple[str, int | None, Perplexity]],
     exact: Mapping[int, Perplexity] | None,
 ) -> list[PerplexityRow]:
-    """Rows of one corpus: models in the order given, the exact grammar last.
+    """Return the rows of one corpus: models in the given order, then the exact grammar.
 
-    ``exact`` is that of the first so many sentences, for all numbers of sentences that models were
-    measured on; a model is compared with the exact answer to the same sentences.
+    ``exact`` maps a number of sentences to the exact perplexity of that many sentences from the
+    start of the corpus; each model is compared with the exact value for the same sentences.
     """
     measured = list(models)
     if exact:
@@ -74,7 +74,7 @@ def compare(
 
 
 def _excess(result: Perplexity, exact: Mapping[int, Perplexity]) -> float | None:
-    """Where sentences failed, there is no exact answer to just the others."""
+    """Return the excess over the exact value; None if sentences failed or no value is known."""
     same = None if result.failed else exact.get(result.sentences)
     return None if same is None else result.bits_per_word - same.bits_per_word
 
@@ -85,7 +85,7 @@ def perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
 
 
 def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") -> Table:
-    """The rows of one corpus as a table for the terminal."""
+    """Return the rows of one corpus as a table for the terminal."""
     table = Table(title=title, caption=caption or None)
     table.add_column("model", no_wrap=True)
     for name in _COLUMNS:

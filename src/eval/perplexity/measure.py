@@ -1,4 +1,4 @@
-"""Perplexity of any model that gives a probability to each word."""
+"""Perplexity of any model that assigns a probability to each word."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from gardenpath.units import bits, perplexity_of
 
 @dataclass(frozen=True, slots=True)
 class Perplexity:
-    """How well a model predicts a set of sentences.
+    """Negative log-likelihood of a set of sentences, and the perplexities derived from it.
 
     ``end_nats`` is None for models that have no separate event for the end of a sentence.
-    ``failed`` sentences, which a search found no probability for, are in none of the other numbers.
+    ``failed`` counts sentences for which a search found no probability; all other values exclude
+    them.
     """
 
     sentences: int
@@ -28,36 +29,36 @@ class Perplexity:
 
     @property
     def nats(self) -> float:
-        """Everything that was predicted."""
+        """Total negative log-likelihood of words and sentence ends, in nats."""
         return self.word_nats + (self.end_nats or 0.0)
 
     @property
     def with_end(self) -> float:
-        """Per word, the end of each sentence counting as one; NaN where nothing was scored."""
+        """Perplexity per word, counting each sentence end as a word; NaN if nothing was scored."""
         return perplexity_of(self.nats / (self.words + self.sentences)) if self.words else math.nan
 
     @property
     def without_end(self) -> float | None:
-        """Per word, ends of sentences left out of sum and count."""
+        """Perplexity per word without sentence ends; None if they are not separate events."""
         if self.end_nats is None:
             return None
         return perplexity_of(self.word_nats / self.words) if self.words else math.nan
 
     @property
     def bits_per_sentence(self) -> float:
-        """Mean surprisal of a whole sentence, its end included."""
+        """Mean surprisal of a whole sentence, including its end."""
         return bits(-self.nats / self.sentences) if self.sentences else math.nan
 
     @property
     def bits_per_word(self) -> float:
-        """Mean surprisal of a word, the end of each sentence counting as one."""
+        """Mean surprisal of a word, counting each sentence end as a word."""
         if not self.words:
             return math.nan
         return bits(-self.nats / (self.words + self.sentences))
 
 
 def measure(scorer: Scorer, sentences: Sequence[Sequence[str]]) -> Perplexity:
-    """Score sentences and sum up."""
+    """Score sentences and sum their negative log-likelihoods."""
     scored = [
         (words, log_probs)
         for words, log_probs in zip(sentences, scorer.word_log_probs(sentences), strict=True)

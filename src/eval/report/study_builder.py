@@ -17,7 +17,7 @@ from gardenpath.store.tables import EFFECTS
 from gardenpath.text import enumeration, heading, plural
 
 # The packages that the numbers of a report depend on, beside Python; and those of trained models.
-REPORT_PACKAGES = ("mixedlm", "numpy", "scipy", "pandas", "matplotlib")
+REPORT_PACKAGES = ("numpy", "scipy", "pandas", "matplotlib")
 MODEL_PACKAGES = ("torch", "pytorch-lightning")
 
 

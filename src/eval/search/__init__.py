@@ -1,1 +1,1 @@
-"""Searching for the parses of a prefix: surprisal from models of trees."""
+"""Search over the parses of a prefix: surprisal from syntactic language models."""

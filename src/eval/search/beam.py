@@ -1,4 +1,4 @@
-"""Hypotheses as a grid of tensors: one row per group, one column per place in its beam."""
+"""Hypotheses as a grid of tensors: one row per group, one column per slot of its beam."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from torch.nn import functional
 
 from gardenpath.eval.search.protocol import ROOT_NODE
 
-# Fills the places of a trail behind its end.
+# Padding after the last action of a trail.
 NO_ACTION = -1
 
 
 @dataclass(frozen=True)
 class Beam:
-    """``(groups, width)`` hypotheses; a score of ``-inf`` marks an empty place.
+    """``(groups, width)`` hypotheses; a score of ``-inf`` marks an empty slot.
 
-    ``score``: log joint probability of words and tree so far. ``node``: where the model stands.
-    ``depth``: open constituents. ``opened``: constituents opened since the last word. ``origin``:
-    place in the beam of the last word. ``trail``: ``(groups, width, steps)`` columns taken since
-    then.
+    ``score``: log joint probability of words and tree so far. ``node``: the model's node.
+    ``depth``: number of open constituents. ``opened``: number of constituents opened since the last
+    word. ``origin``: slot in the beam of the last word. ``trail``: ``(groups, width, steps)``
+    columns taken since the last word.
     """
 
     score: Tensor
@@ -33,11 +33,11 @@ class Beam:
 
     @property
     def is_alive(self) -> Tensor:
-        """Which places hold a hypothesis."""
+        """``(groups, width)``: whether a slot contains a hypothesis."""
         return self.score > -torch.inf
 
     def pick(self, places: Tensor, score: Tensor) -> Beam:
-        """The hypotheses at ``(groups, width)`` places, with new scores."""
+        """Return the hypotheses in the given ``(groups, width)`` slots, with new scores."""
         return Beam(
             score=score,
             node=self.node.gather(1, places),
@@ -48,17 +48,17 @@ class Beam:
         )
 
     def rows(self, groups: Tensor) -> Beam:
-        """Some of the groups, in the order given; a group may be taken more than once."""
+        """Return the given groups in the given order; a group may occur more than once."""
         return replace(
             self, **{f.name: getattr(self, f.name).index_select(0, groups) for f in fields(self)}
         )
 
     def front(self, width: int) -> Beam:
-        """The first places of each group."""
+        """Return the first ``width`` slots of each group."""
         return replace(self, **{f.name: getattr(self, f.name)[:, :width] for f in fields(self)})
 
     def padded(self, steps: int) -> Beam:
-        """The same with trails of a greater length."""
+        """Return the same beam with trails padded to ``steps``."""
         missing = steps - self.trail.shape[2]
         trail = functional.pad(self.trail, (0, missing), value=NO_ACTION) if missing else self.trail
         return replace(self, trail=trail)
@@ -70,7 +70,7 @@ def _gather_trails(trail: Tensor, places: Tensor) -> Tensor:
 
 
 def beside(left: Beam, right: Beam) -> Beam:
-    """Two beams of the same groups, one after the other."""
+    """Concatenate the slots of two beams of the same groups."""
     steps = max(left.trail.shape[2], right.trail.shape[2])
     left, right = left.padded(steps), right.padded(steps)
     return Beam(
@@ -79,14 +79,14 @@ def beside(left: Beam, right: Beam) -> Beam:
 
 
 def below(upper: Beam, lower: Beam) -> Beam:
-    """Two beams of the same width, the groups of the second after those of the first."""
+    """Concatenate the groups of two beams of the same width."""
     return Beam(
         *(torch.cat([getattr(upper, f.name), getattr(lower, f.name)]) for f in fields(Beam))
     )
 
 
 def root_beam(groups: int, width: int, *, device: torch.device, dtype: torch.dtype) -> Beam:
-    """Groups at the beginning of a sentence: one hypothesis each, with probability one."""
+    """Return groups at the start of a sentence: one hypothesis each, with probability one."""
     score = torch.full((groups, width), -torch.inf, dtype=dtype, device=device)
     score[:, 0] = 0.0
     zeros = torch.zeros((groups, width), dtype=torch.long, device=device)
@@ -94,7 +94,7 @@ def root_beam(groups: int, width: int, *, device: torch.device, dtype: torch.dty
 
 
 def after_word(score: Tensor, node: Tensor, depth: Tensor) -> Beam:
-    """A beam that has just read a word: nothing has been done since."""
+    """Return a beam that has just read a word, with empty trails."""
     groups, width = score.shape
     zeros = torch.zeros_like(node)
     return Beam(
@@ -108,7 +108,7 @@ def after_word(score: Tensor, node: Tensor, depth: Tensor) -> Beam:
 
 
 def best(beam: Beam, width: int) -> Beam:
-    """The best hypotheses of each group, best first."""
+    """Return the ``width`` best hypotheses of each group, best first."""
     if beam.score.shape[1] < width:
         beam = _widened(beam, width)
     score, places = beam.score.topk(width, dim=1)

@@ -1,14 +1,16 @@
-"""From one word to the next: the action beam.
+"""Expansion of hypotheses from one word to the next with an action beam.
 
-Open hypotheses advance action by action. All successors of a group compete for the places of its
-action beam; those that generate the word, or end the sentence where all words are there, leave it
-for the word beam. *Fast-track* lets the best of them through that found no place.
+Open hypotheses advance action by action. All successors of a group compete for the slots of its
+action beam. Successors that generate the word (or end the sentence after its last word) leave the
+action beam and enter the word beam. *Fast-track* also admits the best of those that fell off the
+action beam.
 
-Log probabilities only fall. So once the word beam is full, an open hypothesis below its last can
-never enter: it is dropped (``bounded``). The probability of the word itself, the dearest product
-of all, is bounded by what is cheap to know: where even the bound does not reach the word beam, it
-is not computed (``lazy_words``). Neither changes what survives: whatever is above the last place of
-the word beam is ranked by what is above it, and nothing of that is ever dropped.
+Log probabilities can only decrease as a derivation grows. Once the word beam is full, an open
+hypothesis that scores below its last slot can therefore never enter and is dropped (``bounded``).
+The probability of the word itself is the most expensive operation, so a cheap upper bound is
+computed first; if even the bound does not reach the word beam, the probability is not computed
+(``lazy_words``). Neither changes the survivors: the rank of a hypothesis above the last slot of the
+word beam depends only on hypotheses that are also above it, and none of these is ever dropped.
 """
 
 from __future__ import annotations
@@ -25,24 +27,24 @@ from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.work import CountedModel, Work
 
-# With fixed shapes, how many actions are taken between two looks at whether anything is left.
+# With fixed shapes, the number of actions between two checks for remaining hypotheses.
 _STEPS_BETWEEN_LOOKS = 6
 
-# More than rounding can make of a log probability, less than matters.
+# Larger than any rounding error of a log probability, too small to affect results.
 _ROUNDING = 1e-3
 
 
-# The tokens that the groups have read so far; a search that draws at random draws by them.
+# The tokens that each group has read so far; they seed the random numbers of particle filtering.
 Prefixes = Sequence[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was found for the next word of each group.
+    """Result of an expansion to the next word of each group.
 
-    ``beam``: the survivors, best first, standing before the word. ``log_prob``: ``(groups,)`` log
-    probability of the prefix with the word. ``too_many_open``, ``too_many_opened``: whether a
-    limit kept hypotheses out.
+    ``beam``: the survivors, best first, before they read the word. ``log_prob``: ``(groups,)`` log
+    probability of the prefix including the word. ``too_many_open``, ``too_many_opened``: whether a
+    limit excluded hypotheses.
     """
 
     beam: Beam
@@ -53,9 +55,9 @@ class Found:
 
 @dataclass(frozen=True)
 class _Leading:
-    """The best structural successors of each group, as many as the action beam holds, best first.
+    """The best structural successors of each group, best first, up to the action beam width.
 
-    ``parent``: their place in the beam; ``column``: what they do there.
+    ``parent``: slot of the hypothesis they extend; ``column``: the action that extends it.
     """
 
     score: Tensor
@@ -71,7 +73,7 @@ class BeamExpansion:
     ) -> None:
         self._model = model
         self._settings = settings
-        # Packed: the network sees living hypotheses only, which needs a look at how many there are.
+        # Packed: the network is run on live hypotheses only, which requires counting them.
         self._is_packed = is_packed
         self._counted = CountedModel(model, work, is_shared=is_packed and settings.share_prefixes)
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
@@ -80,17 +82,17 @@ class BeamExpansion:
 
     @property
     def width(self) -> int:
-        """How many hypotheses survive a word."""
+        """Maximum number of hypotheses that survive a word."""
         return self._settings.word_beam
 
     def group_bytes(self, length: int) -> int:
-        """Roughly the memory of a group that reads a sentence of so many tokens."""
+        """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
         return self._model.group_bytes(
             action_beam=self._settings.action_beam, word_beam=self.width, length=length
         )
 
     def run(self, beam: Beam, words: Tensor, is_end: Tensor, prefixes: Prefixes) -> Found:
-        """One round: ``words`` and ``is_end`` say for each group what comes next."""
+        """Expand each group to its next word, or to the end of the sentence where ``is_end``."""
         settings = self._settings
         completed = _empty_like(beam, settings.word_beam)
         admitted_log_prob = torch.full_like(beam.score[:, 0], -torch.inf)
@@ -126,11 +128,11 @@ class BeamExpansion:
         return bool(beam.is_alive.any())
 
     def _successors(self, beam: Beam, is_end: Tensor) -> Tensor:
-        """``(groups, width, columns)`` scores of all that may come next."""
+        """Return the ``(groups, width, columns)`` scores of all successors."""
         rows = self._rows(beam.is_alive)
         log_probs = self._model.log_probs(beam.node.flatten()[rows])
         result = beam.score.unsqueeze(2) + self._spread(log_probs, rows, beam.score.shape)
-        # With fixed shapes the model also answers for empty places, and what it says is void.
+        # With fixed shapes the model also scores empty slots; these scores are meaningless.
         result = result.masked_fill(~beam.is_alive.unsqueeze(2), -torch.inf)
         if not self._model.opens_at_end:
             never = is_end.view(-1, 1, 1) & self._model.is_open
@@ -138,7 +140,7 @@ class BeamExpansion:
         return result
 
     def _over_limits(self, beam: Beam, successors: Tensor) -> tuple[Tensor, Tensor]:
-        """Which successors are there, but over the limits on open and on opened constituents."""
+        """Return masks of successors that exceed the limits on open and on opened constituents."""
         opens = self._model.is_open & (successors > -torch.inf)
         deep = (beam.depth >= self._settings.max_open).unsqueeze(2)
         many = (beam.opened >= self._settings.max_consecutive).unsqueeze(2)
@@ -160,7 +162,7 @@ class BeamExpansion:
         words: Tensor,
         is_end: Tensor,
     ) -> Tensor:
-        """``(groups, width)`` scores of hypotheses that generate the word, or end."""
+        """Return the ``(groups, width)`` scores of hypotheses that generate the word or end."""
         bound = successors[..., Column.WORD].masked_fill(is_end.unsqueeze(1), -torch.inf)
         flat_words = words.unsqueeze(1).expand_as(bound).flatten()
         settings = self._settings
@@ -171,7 +173,7 @@ class BeamExpansion:
         return torch.where(is_end.unsqueeze(1), successors[..., Column.END], word)
 
     def _word_scores(self, beam: Beam, bound: Tensor, wanted: Tensor, words: Tensor) -> Tensor:
-        """Scores with the word, ``-inf`` where not wanted."""
+        """Return scores that include the word, ``-inf`` where not ``wanted``."""
         rows = self._rows(wanted)
         log_prob = self._counted.word_log_prob(beam.node.flatten()[rows], words[rows])
         score = bound + self._spread(log_prob.unsqueeze(1), rows, bound.shape).squeeze(2)
@@ -180,12 +182,12 @@ class BeamExpansion:
     def _lazy_words(
         self, beam: Beam, bound: Tensor, leading: _Leading, completed: Beam, words: Tensor
     ) -> Tensor:
-        """The same, computed only where it can matter; the most promising come first.
+        """Return scores as ``_word_scores``, but compute only those that can affect the result.
 
-        A hypothesis must reach the word beam, and it must either find a place in the action beam,
-        against the other actions alone, or be among the best that find none (fast-track). As many
-        as the word beam holds are computed first, and those of them that are sure of a place raise
-        its bar for the rest.
+        A hypothesis must reach the word beam, and it must either fit into the action beam, in
+        competition with structural actions alone, or be among the best that do not (fast-track).
+        The most promising hypotheses, up to the word beam width, are scored first; those that are
+        certain to enter the word beam raise its threshold for the rest.
         """
         width = self._settings.word_beam
         bar = completed.score[:, -1:]
@@ -193,7 +195,7 @@ class BeamExpansion:
         rows = self._rows(near)
         cheap = self._model.word_bound(beam.node.flatten()[rows], words[rows])
         cheap = bound + self._spread(cheap.unsqueeze(1), rows, bound.shape).squeeze(2)
-        # A bound that is exact but for rounding must not exclude what stands at the bar itself.
+        # A bound that is exact up to rounding must not exclude a score equal to the threshold.
         cheap = (cheap + _ROUNDING).masked_fill(~near, -torch.inf)
         best_places = cheap.topk(min(width, cheap.shape[1]), dim=1).indices
         first = torch.zeros_like(near).scatter(1, best_places, True) & near & (cheap >= bar)
@@ -208,7 +210,7 @@ class BeamExpansion:
         return torch.maximum(score, self._word_scores(beam, bound, rest, words))
 
     def _last_place(self, *competitors: Tensor) -> Tensor:
-        """``(groups, 1)``: what the last in the action beam would have, ``-inf`` if not full."""
+        """Return ``(groups, 1)`` scores of the last slot of the action beam, ``-inf`` if empty."""
         scores = torch.cat(competitors, dim=1)
         width = self._settings.action_beam
         if scores.shape[1] < width:
@@ -216,7 +218,7 @@ class BeamExpansion:
         return scores.topk(width, dim=1).values[:, -1:]
 
     def _fast_track_bar(self, outside: Tensor) -> Tensor:
-        """``(groups, 1)``: what is needed to be among the best that find no place."""
+        """Return ``(groups, 1)`` scores needed to be admitted by fast-track."""
         count = self._settings.fast_track
         if count == 0:
             return torch.full_like(outside[:, :1], torch.inf)
@@ -225,9 +227,9 @@ class BeamExpansion:
         return outside.topk(count, dim=1).values[:, -1:]
 
     def _compete(self, beam: Beam, leading: _Leading, done: Tensor) -> tuple[Beam, Tensor]:
-        """The action beam of the next step, still at the parents, and who leaves it.
+        """Return the action beam of the next step, still at its parents, and the admitted scores.
 
-        The last column of its trails says which action is to be taken.
+        The last column of its trails is the action to take.
         """
         settings = self._settings
         last_place = self._last_place(leading.score, done)
@@ -241,7 +243,7 @@ class BeamExpansion:
         return replace(parents, trail=torch.cat([parents.trail, column], dim=2)), admitted
 
     def _still_open(self, beam: Beam, completed: Beam, admitted_count: Tensor) -> Beam:
-        """Without hypotheses that can no longer enter the word beam."""
+        """Drop hypotheses that can no longer enter the word beam."""
         settings = self._settings
         score = beam.score
         if settings.bounded and settings.may_bound:
@@ -252,7 +254,7 @@ class BeamExpansion:
         return replace(beam, score=score)
 
     def _advance(self, chosen: Beam) -> Beam:
-        """Take the actions that were chosen; the network runs for the living alone."""
+        """Take the chosen actions; the network is run on live hypotheses only."""
         if self._is_packed:
             chosen = _trimmed(chosen)
         column = chosen.trail[..., -1].long()
@@ -268,13 +270,13 @@ class BeamExpansion:
         )
 
     def _rows(self, mask: Tensor) -> Tensor:
-        """The numbers of the rows to compute: those in the mask, or all."""
+        """Return the indices of the rows to compute: those in the mask if packed, else all."""
         if self._is_packed:
             return mask.flatten().nonzero().squeeze(1)
         return torch.arange(mask.numel(), device=mask.device)
 
     def _spread(self, values: Tensor, rows: Tensor, shape: torch.Size) -> Tensor:
-        """Computed rows back in the grid, ``-inf`` elsewhere."""
+        """Write computed rows back into the grid, ``-inf`` elsewhere."""
         if not self._is_packed:
             return values.view(*shape, -1)
         result = values.new_full((shape.numel(), values.shape[1]), -torch.inf)
@@ -282,18 +284,18 @@ class BeamExpansion:
 
 
 def _fast_track(admitted: Tensor, done: Tensor, count: int) -> Tensor:
-    """Let the best that found no place through all the same."""
+    """Also admit the ``count`` best hypotheses that fell off the action beam."""
     outside = done.masked_fill(admitted > -torch.inf, -torch.inf)
     score, place = outside.topk(min(count, done.shape[1]), dim=1)
     return admitted.scatter_reduce(1, place, score, "amax")
 
 
 def _trimmed(beam: Beam) -> Beam:
-    """Without places that are empty in all groups; the best, hence the living, stand in front."""
+    """Drop slots that are empty in all groups; beams are sorted, so live hypotheses come first."""
     return beam.front(max(int(beam.is_alive.sum(1).max()), 1))
 
 
 def _empty_like(beam: Beam, width: int) -> Beam:
-    """No hypotheses."""
+    """Return a beam without hypotheses."""
     nothing = replace(beam, score=torch.full_like(beam.score, -torch.inf))
     return best(nothing, width)

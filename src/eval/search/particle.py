@@ -1,12 +1,13 @@
-"""Particle filtering (Crabbé et al. 2019): derivations drawn from the model itself.
+"""Particle filtering (Crabbé et al. 2019): derivations are sampled from the model itself.
 
-Each particle takes structural actions at random, as the model thinks fit, until it decides for a
-word; the probability of the word that really comes is its weight. After each word particles are
-drawn anew by weight. The mean weight is an unbiased estimate of the probability of the prefix.
-Where columns are closed to a particle (the end, while words are left; a limit), it draws from the
-others and their share multiplies its weight.
+Each particle samples structural actions from the model until it samples a word; the probability of
+the observed word is its weight. After each word, particles are resampled in proportion to their
+weights. The mean weight is an unbiased estimate of the probability of the prefix. If columns are
+unavailable to a particle (the end of the sentence while words remain, or a limit), it samples from
+the other columns and their total probability multiplies its weight.
 
-Random numbers belong to a prefix, so that neither batches nor the sharing of prefixes matter.
+Random numbers are seeded by the prefix, so results depend neither on batches nor on the sharing of
+prefixes.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ class ParticleExpansion:
 
     @property
     def width(self) -> int:
-        """All particles survive, by number."""
+        """Number of particles, which is constant."""
         return self._settings.particles
 
     def group_bytes(self, length: int) -> int:
-        """Roughly the memory of a group that reads a sentence of so many tokens."""
+        """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
         return self._model.group_bytes(action_beam=self.width, word_beam=self.width, length=length)
 
     def run(self, beam: Beam, words: Tensor, is_end: Tensor, prefixes: Prefixes) -> Found:
-        """One round: ``words`` and ``is_end`` say for each group what comes next."""
+        """Expand each group to its next word, or to the end of the sentence where ``is_end``."""
         draws = self._draws(prefixes, beam.score)
         beam = _drawn_anew(beam, draws[:, 0, 0])
         hit_open = torch.zeros_like(is_end)
@@ -75,7 +76,7 @@ class ParticleExpansion:
         return Found(beam, score.logsumexp(1), hit_open, hit_opened)
 
     def _draws(self, prefixes: Prefixes, like: Tensor) -> Tensor:
-        """``(groups, steps + 1, particles)`` uniform numbers of each prefix."""
+        """Return ``(groups, steps + 1, particles)`` uniform random numbers, seeded by prefix."""
         shape = (self._most_steps + 1, self.width)
         numbers = [
             np.random.default_rng([self._settings.seed, len(prefix), *prefix]).random(shape)
@@ -86,7 +87,7 @@ class ParticleExpansion:
     def _open_columns(
         self, beam: Beam, is_end: Tensor, is_done: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Log probabilities of the columns that particles may take, and which limits were met."""
+        """Return log probabilities of the available columns and whether limits excluded others."""
         model, settings = self._model, self._settings
         log_probs = model.log_probs(beam.node.flatten()).view(*beam.node.shape, -1).to(beam.score)
         shape = (-1, 1, 1)
@@ -102,7 +103,7 @@ class ParticleExpansion:
         return log_probs, over_open.any(2).any(1), over_opened.any(2).any(1)
 
     def _word_log_prob(self, beam: Beam, arrives: Tensor, words: Tensor, is_end: Tensor) -> Tensor:
-        """Log probabilities of the word for particles that decided for one, zero elsewhere."""
+        """Return log probabilities of the word for particles that sampled one, zero elsewhere."""
         result = torch.zeros_like(beam.score).flatten()
         wanted = (arrives & ~is_end.unsqueeze(1)).flatten()
         rows = self._rows(wanted)
@@ -128,25 +129,25 @@ class ParticleExpansion:
         )
 
     def _rows(self, mask: Tensor) -> Tensor:
-        """The numbers of the rows to compute: those in the mask, or all."""
+        """Return the indices of the rows to compute: those in the mask if packed, else all."""
         if self._is_packed:
             return mask.nonzero().squeeze(1)
         return torch.arange(mask.numel(), device=mask.device)
 
 
 def _sampled(log_probs: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
-    """A column for each particle, and the log of the mass it was drawn from."""
+    """Return a column for each particle and the log of the total probability it was drawn from."""
     mass = log_probs.logsumexp(2)
     share = (log_probs - mass.unsqueeze(2)).exp().nan_to_num(0.0).cumsum(2)
     column = torch.searchsorted(share, uniform.unsqueeze(2).contiguous()).squeeze(2)
-    # Rounding may leave the last share below one; the last column that may be taken is meant.
+    # The cumulative sum may end below one because of rounding; then take the last legal column.
     positions = torch.arange(log_probs.shape[2], device=log_probs.device)
     last = torch.where(log_probs > -torch.inf, positions, 0).amax(2)
     return torch.minimum(column, last), mass
 
 
 def _drawn_anew(beam: Beam, uniform: Tensor) -> Beam:
-    """Systematic resampling: as many particles as before, each with the mean weight."""
+    """Resample systematically: the number of particles is kept, each gets the mean weight."""
     count = beam.score.shape[1]
     total = beam.score.logsumexp(1, keepdim=True)
     share = (beam.score - total).exp().cumsum(1)

@@ -1,11 +1,11 @@
-"""What a search sees of a model that generates words and trees together.
+"""The interface between a search and a model that generates words and trees jointly.
 
-A derivation is a path of *nodes*. A node is an integer that the model hands out; whatever it stands
-for (stack states, keys and values) stays with the model, so that branching copies integers only.
+A derivation is a path of *nodes*. A node is an integer assigned by the model. The state it refers
+to (stack states, keys and values) stays inside the model, so branching only copies integers.
 
-At a node the model gives a log probability to each column (:class:`Column`): the next event is a
-word, the derivation ends, a constituent is closed, or one is opened. Columns that cannot be taken
-are ``-inf``. All tensors are on the model's device.
+At a node the model assigns a log probability to each column (:class:`Column`): the next event is a
+word, the derivation ends, a constituent is closed, or one is opened. Illegal columns are ``-inf``.
+All tensors are on the model's device.
 """
 
 from __future__ import annotations
@@ -15,57 +15,58 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-# The node at which every derivation begins.
+# The node at which every derivation starts.
 ROOT_NODE = 0
 
 
 class TransitionModel(Protocol):
-    """A model of trees, for one search at a time: :meth:`begin` forgets what was before."""
+    """A syntactic language model, for one search at a time; :meth:`begin` resets it."""
 
     @property
     def device(self) -> torch.device:
-        """Where nodes and scores live."""
+        """Device of nodes and scores."""
 
     @property
     def dtype(self) -> torch.dtype:
-        """The precision of scores."""
+        """Data type of scores."""
 
     @property
     def is_open(self) -> Tensor:
-        """``(columns,)``: which columns open a constituent."""
+        """``(columns,)``: whether a column opens a constituent."""
 
     @property
     def is_close(self) -> Tensor:
-        """``(columns,)``: which columns close one and go on."""
+        """``(columns,)``: whether a column closes a constituent without ending the derivation."""
 
     @property
     def opens_at_end(self) -> bool:
-        """Whether a constituent may still be opened when all words are there."""
+        """Whether a constituent may still be opened after the last word."""
 
     def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
-        """Roughly the memory that the hypotheses of one sentence of so many tokens need."""
+        """Estimate the memory, in bytes, of the hypotheses of a sentence of ``length`` tokens."""
 
     def begin(self) -> None:
-        """Start anew: :data:`ROOT_NODE` is the only node."""
+        """Reset the model: :data:`ROOT_NODE` is the only node."""
 
     def log_probs(self, nodes: Tensor) -> Tensor:
-        """``(rows, columns)`` log probabilities of what comes next."""
+        """Return ``(rows, columns)`` log probabilities of the next event."""
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities of words, given that a word comes next."""
+        """Return ``(rows,)`` log probabilities of words, given that the next event is a word."""
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` upper bounds of :meth:`word_log_prob` that are cheaper; zero will do."""
+        """Return cheap ``(rows,)`` upper bounds of :meth:`word_log_prob`; zero is a valid bound."""
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
-        """``(rows,)`` new nodes, after structural actions."""
+        """Return ``(rows,)`` new nodes after structural actions."""
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` new nodes, after words."""
+        """Return ``(rows,)`` new nodes after words."""
 
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
-        """``(groups, beam)`` nodes renumbered: only these, and what they need, are kept.
+        """Discard all states that the ``(groups, beam)`` nodes do not need; return new numbers.
 
-        A group is what competes with each other: the hypotheses of one prefix. All of a group come
-        from one group of the last call, and those that were equal stay so. :data:`ROOT_NODE` stays.
+        A group contains the hypotheses of one prefix, which compete with each other. All nodes of
+        a group descend from one group of the previous call, and equal nodes remain equal.
+        :data:`ROOT_NODE` is kept.
         """

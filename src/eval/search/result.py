@@ -1,4 +1,4 @@
-"""What a search finds for a sentence: probabilities, the way to them, or why there are none."""
+"""Result of a search over a sentence: prefix probabilities, derivations, or a failure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gardenpath.eval.search.beam import NO_ACTION
 
 @dataclass(frozen=True)
 class Step:
-    """The beam of one prefix: how each survivor came from one of the prefix before.
+    """The beam of one prefix, with backpointers to the beam of the previous prefix.
 
-    ``score``: ``(beam,)`` log joint probabilities, ``-inf`` where empty; ``origin``: places in the
-    beam before; ``trail``: ``(beam, steps)`` columns taken before the token.
+    ``score``: ``(beam,)`` log joint probabilities, ``-inf`` where empty; ``origin``: slots in the
+    previous beam; ``trail``: ``(beam, steps)`` columns taken before the token.
     """
 
     score: Floats
@@ -25,7 +25,7 @@ class Step:
     before: Step | None
 
     def shares(self) -> Floats:
-        """The posterior share of each survivor among all."""
+        """Return the posterior probability of each survivor among all survivors."""
         if not np.isfinite(self.score[0]):
             return np.zeros(len(self.score))
         weights = np.exp(self.score - self.score[0])
@@ -33,7 +33,7 @@ class Step:
         return result
 
     def columns(self, place: int) -> list[list[int]]:
-        """The structural columns that a survivor took before each token, from the first on."""
+        """Return the structural columns that a survivor took before each token, in order."""
         found = []
         step: Step | None = self
         while step is not None:
@@ -44,17 +44,20 @@ class Step:
 
 @dataclass(frozen=True)
 class SearchFailure:
-    """No hypothesis survived at a token (from zero; the number of tokens stands for the end)."""
+    """No hypothesis survived at a token.
+
+    ``token`` is counted from zero; the number of tokens denotes the end of the sentence.
+    """
 
     token: int
     hit_open: bool
     hit_consecutive: bool
-    # The setting that says how many hypotheses are kept.
+    # The setting for the number of hypotheses.
     width_setting: str = "action_beam"
 
     @property
     def remedy(self) -> str:
-        """Which setting to change."""
+        """The setting to change."""
         if self.hit_consecutive:
             return "raise search.max_consecutive"
         if self.hit_open:
@@ -64,10 +67,10 @@ class SearchFailure:
 
 @dataclass(frozen=True)
 class SentenceResult:
-    """Log probabilities of the prefixes of a sentence after each token and, last, its end.
+    """Log probabilities of the prefixes of a sentence after each token and after its end.
 
-    ``best_share``: for each of them, the share of the best hypothesis among the survivors.
-    Where the search failed, both stop short and ``failure`` says why.
+    ``best_share``: for each prefix, the posterior probability of the best hypothesis among the
+    survivors. If the search failed, both end before the failure, which ``failure`` describes.
     """
 
     prefix_log_probs: tuple[float, ...]
@@ -76,7 +79,7 @@ class SentenceResult:
     failure: SearchFailure | None = None
 
     def token_log_probs(self, tokens: int) -> Floats:
-        """``(tokens + 1,)`` log probabilities (nats) of tokens and end; NaN after a failure."""
+        """Return ``(tokens + 1,)`` log probabilities (nats) of tokens and end; NaN if failed."""
         result = np.full(tokens + 1, np.nan)
         steps = np.diff(np.array(self.prefix_log_probs), prepend=0.0)
         result[: len(steps)] = steps

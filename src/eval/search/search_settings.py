@@ -1,4 +1,4 @@
-"""How to search: ``search=`` on the command line."""
+"""Settings of a search: ``search=`` on the command line."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Literal
 
 from gardenpath.settings.bounds import NonNegativeInt, PositiveFloat, PositiveInt, Seed
 
-# To be raised whenever the same settings give other results than before.
+# Increase whenever the same settings give different results than before.
 SEARCH_VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What all searches have in common.
+    """Settings that all searches share.
 
-    ``WORK_ONLY`` names the settings that change the work or the memory and never the result.
+    ``WORK_ONLY`` names the settings that affect time or memory but never the result.
     """
 
     WORK_ONLY: ClassVar[frozenset[str]] = frozenset(
@@ -23,22 +23,22 @@ class Limits:
     )
 
     max_open: PositiveInt = 100
-    """Most constituents that are open at a time."""
+    """Maximum number of constituents that are open at the same time."""
     max_consecutive: PositiveInt = 8
-    """Most constituents that are opened between two words."""
+    """Maximum number of constituents that are opened between two words."""
     shared_compositions: bool = True
     """Whether equal constituents are composed once; results are the same."""
     share_prefixes: bool = True
-    """Whether common beginnings of sentences are searched once; results are the same."""
+    """Whether common prefixes of sentences are searched once; results are the same."""
     fixed_shapes: bool | None = None
-    """Whether tensors keep their shapes between two words, without asking the device how many
-    hypotheses are left; null: on a GPU. Results are the same."""
+    """Whether tensors keep their shapes between two words, which avoids synchronising with the
+    device; null: only on a GPU. Results are the same."""
     memory_gb: PositiveFloat = 2.0
-    """Memory for the hypotheses of the sentences that are searched together; results are the
+    """Memory (GB) for the hypotheses of the sentences that are searched together; results are the
     same."""
 
     def result_settings(self) -> dict[str, Any]:
-        """The settings that can change a result, for keys of stored results."""
+        """Return the settings that can change a result, for keys of stored results."""
         names = [field.name for field in fields(self) if field.name not in self.WORK_ONLY]
         return {name: getattr(self, name) for name in names}
 
@@ -51,33 +51,34 @@ class WordSync(Limits):
 
     kind: Literal["word_sync"] = "word_sync"
     action_beam: PositiveInt = 100
-    """Hypotheses kept between two words."""
+    """Beam width between two words: hypotheses kept after each action."""
     word_beam: PositiveInt = 10
-    """Hypotheses kept at each word."""
+    """Beam width at words: hypotheses kept after each word."""
     fast_track: NonNegativeInt = 1
-    """Best word-generating successors that are kept even if they fall off the action beam."""
+    """Number of best word-generating successors that are kept even if they fall off the action
+    beam."""
     marginal: Literal["survivors", "candidates"] = "survivors"
-    """Hypotheses over which the probability of a prefix is summed: those that survive in the word
-    beam, or all that generated the word within the action beam."""
+    """Hypotheses over which the probability of a prefix is summed: the survivors in the word beam,
+    or all candidates that generated the word within the action beam."""
     stop: Literal["exhausted", "beam_full"] = "exhausted"
-    """When to stop between two words: when no open hypothesis is left, or when as many hypotheses
-    as the action beam holds have generated the word (as other implementations do)."""
+    """When to stop between two words: when no open hypothesis is left, or when action_beam
+    hypotheses have generated the word (as other implementations do)."""
     bounded: bool = True
-    """Whether open hypotheses are dropped that can no longer enter the word beam; results are the
+    """Whether open hypotheses that can no longer enter the word beam are dropped; results are the
     same. No effect with marginal=candidates or stop=beam_full."""
     lazy_words: bool = True
-    """Whether word probabilities that cannot matter are skipped; results are the same. No effect
-    with marginal=candidates or stop=beam_full."""
+    """Whether word probabilities that cannot affect the result are skipped. No effect with
+    marginal=candidates or stop=beam_full."""
 
     @property
     def may_bound(self) -> bool:
-        """Whether hypotheses below the word beam can be left out without changing the result."""
+        """Whether hypotheses below the word beam can be dropped without changing the result."""
         return self.marginal == "survivors" and self.stop == "exhausted"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Particle(Limits):
-    """Particle filtering (Crabbé et al. 2019): derivations are sampled, words weight them."""
+    """Particle filtering (Crabbé et al. 2019): sampled derivations, weighted by the words."""
 
     kind: Literal["particle"] = "particle"
     particles: PositiveInt = 100

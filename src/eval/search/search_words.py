@@ -1,26 +1,26 @@
-"""The settings of a search in words, for reports."""
+"""Description of a search in words, for reports."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-_KINDS = {"word_sync": "word-synchronous beam", "particle": "particle filter"}
+_KINDS = {"word_sync": "word-synchronous beam search", "particle": "particle filter"}
 _SETTINGS = {
     "action_beam": "action beam {}",
     "word_beam": "word beam {}",
     "fast_track": "fast track {}",
     "particles": "{} particles",
-    "seed": "seed {}",
+    "seed": "random seed {}",
     "marginal": "summed over {}",
-    "max_open": "at most {} constituents open",
+    "max_open": "at most {} open constituents",
     "max_consecutive": "at most {} opened between two words",
 }
 _STOPS = {
-    "exhausted": "until no hypothesis is left that could matter",
-    "beam_full": "until the beam is full",
+    "exhausted": "until no open hypothesis is left",
+    "beam_full": "until the action beam is full",
 }
-# These do not change results; they are mentioned only if they are switched off.
+# These do not change results; they are mentioned only if they are disabled.
 _SAVINGS = {
     "bounded": "bounds",
     "lazy_words": "lazy words",
@@ -31,7 +31,7 @@ _NOT_MENTIONED = ("kind", "stop", "fixed_shapes", "memory_gb", *_SAVINGS)
 
 
 def search_in_words(search: Mapping[str, Any]) -> str:
-    """Describe a search: ``word-synchronous beam, action beam 100, word beam 10, …``."""
+    """Describe a search: ``word-synchronous beam search, action beam 100, word beam 10, …``."""
     said = [_KINDS.get(search["kind"], str(search["kind"]).replace("_", " "))]
     for name, value in search.items():
         if name not in _NOT_MENTIONED and value is not None:

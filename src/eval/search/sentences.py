@@ -1,8 +1,8 @@
-"""A search over the sentences of a job, token by token.
+"""Search over many sentences at once, token by token.
 
-Hypotheses of one prefix form a group. In a round every group goes on to each token that follows
-its prefix in some sentence, all groups together; sentences that end make room for new ones. The
-beam of a prefix depends on the prefix alone, so sentences that share it share the work.
+The hypotheses of one prefix form a group. In each round, all groups advance together, each to
+every token that follows its prefix in some sentence; new sentences take the place of finished ones.
+The beam of a prefix depends only on the prefix, so sentences with a common prefix share the work.
 """
 
 from __future__ import annotations
@@ -24,32 +24,34 @@ from gardenpath.eval.search.work import CountedModel, Work
 
 OnResult = Callable[[int, SentenceResult], None]
 
-# More groups than this at a time bring no more speed.
+# More groups than this at the same time are not faster.
 MOST_GROUPS = 128
 
 
 class Expansion(Protocol):
-    """How the hypotheses of groups get from one word to the next."""
+    """Expands the hypotheses of groups from one word to the next."""
 
     @property
     def width_setting(self) -> str:
-        """The setting to raise where no hypothesis survives."""
+        """The setting to increase if no hypothesis survives."""
 
     @property
     def width(self) -> int:
-        """How many hypotheses survive a word."""
+        """Maximum number of hypotheses that survive a word."""
 
     def group_bytes(self, length: int) -> int:
-        """Roughly the memory of a group that reads a sentence of so many tokens."""
+        """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
 
     def run(self, beam: Beam, words: Tensor, is_end: Tensor, prefixes: Prefixes) -> Found:
-        """Find hypotheses that generate the word, or end, for each group."""
+        """Find the hypotheses that generate the next word, or end the sentence, for each group."""
 
 
 @dataclass
 class _Group:
-    """A prefix under way. ``log_probs``: of the prefix after each of its tokens; ``bytes``: what
-    each sentence that begins with it may need.
+    """The hypotheses of one prefix.
+
+    ``log_probs``: prefix log probabilities after each token; ``bytes``: memory to reserve for each
+    sentence that starts with the prefix.
     """
 
     prefix: Prefix
@@ -62,7 +64,7 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Next:
-    """What follows a group: a token, or the end."""
+    """A continuation of a group: a token, or the end of the sentence (``prefix`` is None)."""
 
     parent: int
     token: int
@@ -71,10 +73,10 @@ class _Next:
 
 @dataclass(kw_only=True)
 class SentenceSearch:
-    """Searches sentences, given as token ids, with a model of trees.
+    """Searches sentences, given as token ids, with a syntactic language model.
 
-    ``budget`` is the memory for groups under way, in bytes. With ``keeps_history`` the results
-    know their parses.
+    ``budget`` is the memory for active groups, in bytes. With ``keeps_history``, parses can be
+    recovered from the results.
     """
 
     model: TransitionModel
@@ -86,7 +88,7 @@ class SentenceSearch:
     work: Work = field(default_factory=Work)
 
     def run(self, sentences: Sequence[Sequence[int]], on_result: OnResult) -> None:
-        """Search all sentences; results come as they are found, by number."""
+        """Search all sentences; ``on_result`` receives each result with its sentence number."""
         tokens = [np.array(sentence, dtype=np.int32) for sentence in sentences]
         waiting = tries_by_start(tokens, is_shared=self.share_prefixes, most=MOST_GROUPS)[::-1]
         groups: list[_Group] = []
@@ -104,7 +106,7 @@ class SentenceSearch:
         return root_beam(count, self.expansion.width, device=self.model.device, dtype=torch.float64)
 
     def _admit(self, waiting: list[PrefixTrie], groups: list[_Group]) -> list[_Group]:
-        """Tries for which there is room; one at least where nothing is under way."""
+        """Start the waiting tries that fit into memory; at least one if no group is active."""
         leaves = sum(group.prefix.leaves for group in groups)
         room = self.budget - sum(group.prefix.leaves * group.bytes for group in groups)
         added: list[_Group] = []
@@ -122,14 +124,14 @@ class SentenceSearch:
     def _round(
         self, groups: list[_Group], beam: Beam, on_result: OnResult
     ) -> tuple[list[_Group], Beam]:
-        """One token further, for all groups."""
+        """Advance all groups by one token."""
         following = list(_following(groups))
         device = self.model.device
         parents = torch.tensor([n.parent for n in following], device=device)
         tokens = torch.tensor([n.token for n in following], device=device)
         is_end = torch.tensor([n.prefix is None for n in following], device=device)
         if self._shares_nodes:
-            # Groups that part here have the same nodes before the token, which are expanded once.
+            # Groups that diverge at this token share their nodes before it; expand these once.
             beam = self._settled(beam).rows(parents)
         else:
             beam = self._settled(beam.rows(parents))
@@ -154,7 +156,7 @@ class SentenceSearch:
         found: Found,
         on_result: OnResult,
     ) -> list[tuple[int, _Group]]:
-        """Results of sentences that end here; the others go on."""
+        """Report sentences that end or fail here; return the other groups with their rows."""
         table = torch.stack(
             [
                 found.log_prob.double(),
@@ -217,7 +219,7 @@ class SentenceSearch:
         ]
 
     def _shifted(self, beam: Beam, tokens: Tensor) -> Beam:
-        """All survivors read the token."""
+        """Let all survivors read the token."""
         if not len(beam.score):
             return self._roots(0)
         is_alive = beam.is_alive

@@ -1,4 +1,4 @@
-"""From words to results: a structured model as one of those that score words."""
+"""Word scores of syntactic language models, through search."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from gardenpath.eval.word_scorer import OnWords
 
 
 class StructuredScorer:
-    """Scores words with a model of trees, through search.
+    """Scores words with a syntactic language model, through search.
 
-    ``failures`` holds, after a call, the sentences for which no hypothesis survived, by number.
+    After a call, ``failures`` maps the numbers of sentences without surviving hypotheses to the
+    failure.
     """
 
     def __init__(
@@ -46,9 +47,9 @@ class StructuredScorer:
         self.sharing = Sharing(0, 0)
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """For each sentence, the log probability (nats) of each word and, last, of its end.
+        """Return, for each sentence, the log probability (nats) of each word, then its end.
 
-        From the word on at which no hypothesis survived, they are NaN.
+        Values are NaN from the first word at which no hypothesis survived.
         """
         split = encode_sentences(sentences, self._vocabulary, self._subwords)
         return [
@@ -59,7 +60,7 @@ class StructuredScorer:
     def search(
         self, sentences: Sequence[Sequence[str]], *, keeps_history: bool
     ) -> tuple[list[SentenceResult], EncodedSplit]:
-        """Results of sentences, and how these were encoded."""
+        """Return the results of sentences and their encoding."""
         split = encode_sentences(sentences, self._vocabulary, self._subwords)
         return self._search(split, keeps_history=keeps_history), split
 
@@ -93,6 +94,6 @@ class StructuredScorer:
 
 
 def word_log_probs_of(result: SentenceResult, split: EncodedSplit, number: int) -> Floats:
-    """``(words + 1,)`` log probabilities (nats) of the words of a sentence and, last, its end."""
+    """Return ``(words + 1,)`` log probabilities (nats) of the words of a sentence and its end."""
     per_token = result.token_log_probs(len(split.sentence(number)))
     return split.sum_to_words(number, per_token)

@@ -1,7 +1,7 @@
-"""The work of a search: counted, and done once for hypotheses that are the same.
+"""Model calls of a search: counted, and made once for identical hypotheses.
 
-Groups that part at the next token have the same hypotheses before it, and particles that were drawn
-twice are the same hypothesis.
+Groups that diverge at the next token have the same hypotheses before it, and particles that were
+resampled more than once are the same hypothesis.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gardenpath.eval.search.protocol import TransitionModel
 
 @dataclass
 class Work:
-    """What a search had to do."""
+    """Number of operations of a search."""
 
     words: int = 0
     expanded: int = 0
@@ -29,9 +29,9 @@ Answer = Callable[[Tensor, Tensor], Tensor]
 
 
 class CountedModel:
-    """What a search asks of a model, counted.
+    """A model whose calls are counted.
 
-    ``is_shared``: what several rows ask is asked once, for which the rows must be looked at.
+    With ``is_shared``, identical rows are computed once, which requires comparing the rows.
     """
 
     def __init__(self, model: TransitionModel, work: Work, *, is_shared: bool) -> None:
@@ -40,16 +40,16 @@ class CountedModel:
         self._is_shared = is_shared
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
-        """``(rows,)`` nodes after structural actions."""
+        """Return ``(rows,)`` nodes after structural actions."""
         self._work.steps += 1
         return self._ask(self._advance, nodes, columns)
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities of words, given that a word comes next."""
+        """Return ``(rows,)`` log probabilities of words, given that the next event is a word."""
         return self._ask(self._word_log_prob, nodes, words)
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` nodes after words."""
+        """Return ``(rows,)`` nodes after words."""
         return self._ask(self._model.shift, nodes, words)
 
     def _ask(self, answer: Answer, nodes: Tensor, events: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ class CountedModel:
 
 
 def distinct(nodes: Tensor, events: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Each pair of a node and an action or word once, in order, and where each row has its pair."""
+    """Return the distinct pairs of node and event, in order, and the index of each row's pair."""
     pair, row = (nodes << 32 | events).unique(return_inverse=True)
     number = torch.arange(len(row), device=row.device)
     first = torch.full_like(pair, len(row)).scatter_reduce(0, row, number, "amin")

@@ -1,1 +1,1 @@
-"""Targeted test suites: what they are, how they are written, read, checked and scored."""
+"""Targeted test suites: their design, file formats, library and scoring."""

@@ -1,1 +1,1 @@
-"""Tables of surprisal."""
+"""Sentences to score and tables of surprisals."""

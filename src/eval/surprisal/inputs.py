@@ -1,4 +1,4 @@
-"""Sentences that a user gives: plain text, one a line, or bracketed trees; a file or a pipe."""
+"""Input sentences: plain text, one sentence per line, or bracketed trees; from a file or a pipe."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STANDARD_INPUT = "<stdin>"
 
 Form = Literal["auto", "plain", "bracketed"]
 
-# What the corpora go through unless told otherwise: above all, no traces.
+# The default cleaning of corpora, which removes traces.
 USUAL_CLEANING = Cleaning()
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -28,27 +28,27 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """An input as it was written: read once, and cleaned for each model as its corpus was."""
+    """An input before cleaning; each model's own cleaning is applied to it."""
 
     name: str
     sentences: tuple[Sentence, ...]
 
     def cleaned(self, cleaning: Cleaning | None) -> list[Sentence]:
-        """The sentences as a model meets them; see :func:`read_sentences`."""
+        """Return the cleaned sentences; see :func:`read_sentences`."""
         found: Iterable[Sentence] = self.sentences
         if cleaning is not None:
             found = replace(cleaning, max_tokens=None).apply(found)
         sentences = list(found)
         if not sentences:
             remedy = "write one sentence per line"
-            raise InputError("holds no sentences", path=self.name, remedy=remedy)
+            raise InputError("contains no sentences", path=self.name, remedy=remedy)
         return sentences
 
 
 def read_given(path: Path | None, *, form: Form = "auto") -> GivenText:
-    """Read a file, or standard input where ``path`` is None or ``-``.
+    """Read a file, or standard input if ``path`` is None or ``-``.
 
-    With ``form=auto`` a file whose first line that is not blank begins with ``(`` holds trees.
+    With ``form=auto``, a file is read as trees if its first non-blank line starts with ``(``.
     """
     name, lines = _read_lines(path)
     is_bracketed = _looks_bracketed(lines) if form == "auto" else form == "bracketed"
@@ -63,18 +63,18 @@ def read_sentences(
 ) -> list[Sentence]:
     """Read the sentences of a file, or of standard input (see :func:`read_given`).
 
-    Words are cleaned as those of a corpus, so that a model meets what it was trained on; without
-    ``cleaning`` they stay as they are, traces included. Lines that are blank, and trees of which
-    cleaning leaves nothing, hold no sentence; long sentences are never left out.
+    Words are cleaned like those of a corpus, to match the text that a model was trained on; if
+    ``cleaning`` is None, they are not changed and include traces. Blank lines and trees that are
+    empty after cleaning are skipped; long sentences are never skipped.
     """
     return read_given(path, form=form).cleaned(cleaning)
 
 
 def check_alignment(inputs: Mapping[str, Sequence[Sentence]]) -> None:
-    """Refuse an input in which runs, by name, do not find the same words.
+    """Raise an error if runs, given by name, read different words from an input.
 
-    The words of one table are numbered, and a number must mean the same word for all runs. Case
-    may differ: a model of lower-cased text is a fair match for one of ordinary text.
+    The words of a table are numbered, and a number must denote the same word for all runs. Case
+    may differ, so models of lower-cased and of ordinary text can be compared.
     """
     runs = list(inputs)
     for run in runs[1:]:
@@ -87,7 +87,7 @@ def check_alignment(inputs: Mapping[str, Sequence[Sentence]]) -> None:
                     f"different words here: {_quoted(one)} and {_quoted(other)}",
                     path=where.source.path,
                     line=where.source.line,
-                    remedy="set run= to one of them at a time, or give plain text",
+                    remedy="set run= to one of them at a time, or use plain text as input",
                 )
 
 
@@ -100,7 +100,7 @@ def _quoted(words: Sequence[str]) -> str:
 
 
 def _read_lines(path: Path | None) -> tuple[str, list[str]]:
-    """The name of the input for messages, and its lines."""
+    """Return the name of the input for messages, and its lines."""
     if path is None or str(path) == "-":
         name, lines = STANDARD_INPUT, _standard_input()
     else:

@@ -17,16 +17,16 @@ from gardenpath.units import bits
 
 Setting = str | int | float | bool | None
 
-# What a header says about ends of sentences: they have a row of their own, or none.
+# Whether the end of a sentence has a row of its own or none.
 EndPolicy = Literal["row", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurprisalRow:
-    """The surprisal of one word, −log₂ p(word | words before it), NaN where it is undefined.
+    """The surprisal of one word, −log₂ p(word | preceding words); NaN if it is undefined.
 
-    ``sentence_id`` and ``word_id`` count from 1. ``seen_as`` is what the model saw: the word, its
-    class where it is unknown, or its pieces with blanks between them.
+    ``sentence_id`` and ``word_id`` count from 1. ``seen_as`` is the model's input: the word, its
+    class if it is out of vocabulary, or its pieces separated by blanks.
     """
 
     run: str
@@ -38,7 +38,7 @@ class SurprisalRow:
 
     @property
     def seen(self) -> bool:
-        """Whether the model knows the word, or all of its pieces."""
+        """Whether the word, or every piece of it, is in the model's vocabulary."""
         return not any(_is_unknown(part) for part in self.seen_as.split(" "))
 
 
@@ -48,10 +48,10 @@ def _is_unknown(part: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceFailure:
-    """A sentence whose surprisals are undefined from a word on, and the setting to change.
+    """A sentence whose surprisals are undefined from a word onwards, and the setting to change.
 
-    ``word_id`` is one more than there are words where only the end is undefined. There is no
-    remedy where the model itself holds the words before for impossible.
+    ``word_id`` is the number of words plus one if only the end is undefined. ``remedy`` is empty
+    if the model itself assigns zero probability to the preceding words.
     """
 
     sentence_id: int
@@ -66,10 +66,10 @@ class SentenceFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHeader:
-    """How the surprisals of one run came about.
+    """How the surprisals of one run were computed.
 
-    ``model`` names the family, ``vocabulary`` is the hash of the vocabulary. ``search`` is ``none``
-    for models that need none; its ``settings`` are the beam sizes, the marginal, the limits.
+    ``model`` is the family, ``vocabulary`` the hash of the vocabulary. ``search`` is ``none`` for
+    models that need no search; ``settings`` are the settings of the search, such as beam widths.
     """
 
     run: str
@@ -82,7 +82,7 @@ class RunHeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableHeader:
-    """What a reader must know of a table: its runs, its unit, and what it does with ends."""
+    """Header of a table: its runs, its unit, and whether ends of sentences have rows."""
 
     runs: tuple[RunHeader, ...]
     end_of_sentence: EndPolicy = "row"
@@ -92,7 +92,7 @@ class TableHeader:
 def seen_as(
     words: Sequence[str], vocabulary: Vocabulary, subwords: Subwords | None = None
 ) -> tuple[str, ...]:
-    """What a model sees in the place of each word of a sentence."""
+    """Return the model's input for each word of a sentence (see :class:`SurprisalRow`)."""
     if subwords is None:
         return tuple(
             vocabulary.seen_as(word, is_first=place == 0) for place, word in enumerate(words)
@@ -111,10 +111,10 @@ def rows_of(
     *,
     end: bool = True,
 ) -> list[SurprisalRow]:
-    """The rows of one run, in the order of the sentences.
+    """Return the rows of one run, in the order of the sentences.
 
-    ``log_probs_nats`` has for each sentence those of its words and, last, of its end; ``seen``
-    what the model saw in the place of each word (:func:`seen_as`). With ``end`` the end of a
+    ``log_probs_nats`` contains, for each sentence, the log probability of each word, then its end;
+    ``seen`` the model's input for each word (:func:`seen_as`). With ``end``, the end of each
     sentence is a row with the word ``</s>``.
     """
     rows: list[SurprisalRow] = []
@@ -142,7 +142,7 @@ def failures_of(
     log_probs_nats: Sequence[Floats],
     remedies: Mapping[int, str],
 ) -> tuple[SentenceFailure, ...]:
-    """The sentences with undefined surprisals; ``remedies`` by number from zero."""
+    """Return the sentences with undefined surprisals; ``remedies`` maps indices to remedies."""
     return tuple(
         SentenceFailure(
             sentence_id=number + 1,

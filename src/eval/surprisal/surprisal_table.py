@@ -1,7 +1,7 @@
-"""Tables of surprisals as files: TSV, JSON-lines and Parquet, by extension.
+"""Tables of surprisals as files: TSV, JSON Lines and Parquet, chosen by extension.
 
-All three have the same columns. The header stands in a TSV file as leading comments, and beside
-the other two in a side-car: ``table.parquet.meta.json``.
+All three have the same columns. A TSV file starts with the header as comments; for the other two
+formats, the header is a separate file, such as ``table.parquet.meta.json``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ _Rows = Sequence[SurprisalRow]
 
 
 def check_extension(path: Path) -> str:
-    """The extension of a table; worth asking before a long job, for it may be an unknown one."""
+    """Return the extension of a table; raise an error if it is not supported.
+
+    Call this before a long job.
+    """
     extension = path.suffix.lower()
     if extension not in _WRITERS:
         raise InputError(
@@ -51,17 +54,17 @@ def check_extension(path: Path) -> str:
 
 
 def side_car(path: Path) -> Path:
-    """Where the header of a table stands that is not a TSV file."""
+    """Return the path of the header file of a JSON Lines or Parquet table."""
     return path.with_name(f"{path.name}.meta.json")
 
 
 def write_surprisals(path: Path, rows: _Rows, header: TableHeader) -> None:
-    """Write a table in the format of its extension, as a whole."""
+    """Write a table atomically, in the format of its extension."""
     _WRITERS[check_extension(path)](path, rows, header)
 
 
 def read_surprisals(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
-    """Read what :func:`write_surprisals` wrote."""
+    """Read a table that :func:`write_surprisals` wrote."""
     return _READERS[check_extension(path)](path)
 
 
@@ -70,7 +73,7 @@ def _record(row: SurprisalRow) -> dict[str, Any]:
 
 
 def _row(record: Mapping[str, Any]) -> SurprisalRow:
-    """A row from its columns; ``seen`` follows from ``seen_as``."""
+    """Return a row from its columns; ``seen`` is derived from ``seen_as``."""
     return SurprisalRow(
         run=str(record["run"]),
         sentence_id=int(record["sentence_id"]),
@@ -98,7 +101,7 @@ def _write_tsv(path: Path, rows: _Rows, header: TableHeader) -> None:
             if "\n" in line or "\r" in line or line.count("\t") != len(_COLUMNS) - 1:
                 raise InputError(
                     f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run "
-                    f"{row.run!r} has a tab or the end of a line in it",
+                    f"{row.run!r} contains a tab or a line break",
                     path=path,
                     remedy="write the table as .jsonl or .parquet",
                 )
@@ -106,7 +109,7 @@ def _write_tsv(path: Path, rows: _Rows, header: TableHeader) -> None:
 
 
 def _tsv_fields(row: SurprisalRow) -> list[str]:
-    # Spelt as R, Python and pandas all read them.
+    # Spellings that R, Python and pandas can all read.
     spelling = {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}
     number = repr(row.surprisal_bits)
     record = _record(row) | {
@@ -144,13 +147,14 @@ def _read_jsonl(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
             surprisal = record["surprisal_bits"]
             record["surprisal_bits"] = math.nan if surprisal is None else surprisal
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"is no JSON of a row: {error}", path=path, line=line) from error
+            problem = f"is not a JSON object with the columns {', '.join(_COLUMNS)}: {error}"
+            raise InputError(problem, path=path, line=line) from error
         rows.append(_located_row(record, path, line))
     return rows, _header_beside(path)
 
 
 def _json_number(value: float) -> float | str | None:
-    """JSON has no word for what is undefined or infinite."""
+    """Return a number as JSON; NaN becomes null and infinities text, as JSON has neither."""
     if math.isnan(value):
         return None
     return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
@@ -193,26 +197,26 @@ def _header_beside(path: Path) -> TableHeader:
         raise InputError(
             f"the header of {path.name} cannot be read: {error}",
             path=beside,
-            remedy="the two files belong together",
+            remedy="keep the table and its header file in the same folder",
         ) from error
 
 
 def _header(content: Mapping[str, Any], path: Path) -> TableHeader:
-    """A header from what ``asdict`` makes of it."""
+    """Return a header from its ``asdict`` form."""
     try:
         if content["unit"] != "bits" or content["end_of_sentence"] not in ("row", "none"):
-            raise ValueError("unknown unit, or unknown policy for ends of sentences")
+            raise ValueError("unknown unit or end_of_sentence")
         runs = [
             RunHeader(**{**run, "failures": tuple(SentenceFailure(**f) for f in run["failures"])})
             for run in content["runs"]
         ]
         return TableHeader(runs=tuple(runs), end_of_sentence=content["end_of_sentence"])
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"has no header of surprisals: {error}", path=path) from error
+        raise InputError(f"has no valid header of a surprisal table: {error}", path=path) from error
 
 
 def _header_items(header: TableHeader) -> Iterator[tuple[str, Any]]:
-    """Keys and values of comments; what follows a ``run`` is about that run."""
+    """Yield the keys and values of the comments; entries after a ``run`` belong to that run."""
     yield "unit", header.unit
     yield "end_of_sentence", header.end_of_sentence
     for run in header.runs:
@@ -222,7 +226,7 @@ def _header_items(header: TableHeader) -> Iterator[tuple[str, Any]]:
 
 
 def _content_of_comments(comments: Iterable[str]) -> dict[str, Any]:
-    """What ``asdict`` makes of a header, from its comments; others are passed over."""
+    """Return the ``asdict`` form of a header from its comments; other comments are ignored."""
     content: dict[str, Any] = {"runs": []}
     runs = content["runs"]
     for comment in comments:
@@ -242,7 +246,7 @@ def _content_of_comments(comments: Iterable[str]) -> dict[str, Any]:
 
 
 def _scalar_text(value: Any) -> str:
-    """Text as it is where nothing else is written like it, and otherwise JSON."""
+    """Return plain text if it cannot be mistaken for JSON, otherwise JSON."""
     if isinstance(value, str) and value.isprintable() and value.strip() == value != "":
         try:
             json.loads(value)

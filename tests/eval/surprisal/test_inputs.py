@@ -140,9 +140,9 @@ def test_standard_input_that_is_not_text(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "in.txt: holds no sentences"),
-        (" \n\n", "in.txt: holds no sentences"),
-        ("(S (-NONE- *))\n", "in.txt: holds no sentences"),
+        ("", "in.txt: contains no sentences"),
+        (" \n\n", "in.txt: contains no sentences"),
+        ("(S (-NONE- *))\n", "in.txt: contains no sentences"),
         ("\n(S (NP a)\n\n(S b)", "in.txt:2: this bracket is never closed"),
         ("(S (NP a))\n(S b))", "in.txt:2: unexpected ')'"),
     ],

@@ -261,7 +261,7 @@ def test_other_extensions_are_refused(tmp_path: Path, name: str) -> None:
 
 def test_words_that_would_break_the_table(tmp_path: Path) -> None:
     for word in ("a\tb", "a\n", "a\r"):
-        with pytest.raises(InputError, match=r"has a tab or the end of a line"):
+        with pytest.raises(InputError, match=r"contains a tab or a line break"):
             write_surprisals(tmp_path / "table.tsv", [*ROWS, _row(word, 1.0)], HEADER)
     assert list(tmp_path.iterdir()) == []
     write_surprisals(tmp_path / "table.jsonl", [_row("a\n\tb", 1.0)], HEADER)
@@ -291,19 +291,19 @@ def test_a_table_without_its_side_car(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"table{extension}"
     write_surprisals(path, ROWS, HEADER)
     side_car(path).unlink()
-    with pytest.raises(InputError, match="belong together"):
+    with pytest.raises(InputError, match="keep the table and its header file"):
         read_surprisals(path)
     side_car(path).write_text('{"unit": "nats"}')
-    with pytest.raises(InputError, match="has no header of surprisals"):
+    with pytest.raises(InputError, match="has no valid header of a surprisal table"):
         read_surprisals(path)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("# unit: bits\n", "", "has no header of surprisals: 'unit'"),
+        ("# unit: bits\n", "", "has no valid header of a surprisal table: 'unit'"),
         ("# unit: bits", "# unit: nats", "unknown unit"),
-        ("# model: lstm\n", "", "has no header of surprisals"),
+        ("# model: lstm\n", "", "has no valid header of a surprisal table"),
         ("\t2.5", "\ttwo", r":16: is not a row"),
         ("\tseen_as", "\tview", "the header has no column seen_as"),
     ],

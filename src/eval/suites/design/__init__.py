@@ -1,1 +1,1 @@
-"""Suites, items, formulas."""
+"""Test suites, their items and their predictions as formulas."""

@@ -1,7 +1,7 @@
-"""Suites in which an item has several variants of a condition, written with one variant each.
+"""Conversion of suites with several variants per condition to suites with one variant each.
 
-Formulas know no division, so that means are compared as sums: with two variants of ``a`` and three
-of ``b``, ``a > b`` becomes three times the sum over ``a`` against twice the sum over ``b``.
+Formulas have no division, so means are compared as sums: with two variants of ``a`` and three of
+``b``, ``a > b`` becomes three times the sum over ``a`` against twice the sum over ``b``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, SuiteEr
 
 
 def with_single_variants(suite: Suite) -> Suite:
-    """The same suite with conditions ``a_1``, ``a_2`` in place of two variants of ``a``.
+    """Return the suite with conditions ``a_1``, ``a_2`` instead of two variants of ``a``.
 
-    Predictions hold in the new suite where they hold in the old one; quantities are multiplied by
-    the least common multiple of the numbers of variants.
+    Predictions are true in the new suite if and only if they are true in the old one; quantities
+    are multiplied by the least common multiple of the numbers of variants.
     """
     counts = {condition: _count(suite, condition) for condition in suite.conditions}
     if all(count == 1 for count in counts.values()):
@@ -28,7 +28,9 @@ def with_single_variants(suite: Suite) -> Suite:
     }
     conditions = tuple(name for group in names.values() for name in group)
     if len(set(conditions)) < len(conditions):
-        raise SuiteError(f"{suite.name}: numbered variants have the names of other conditions")
+        raise SuiteError(
+            f"{suite.name}: the names of numbered variants clash with those of other conditions"
+        )
     predictions = tuple(
         Prediction(one.name, _with_sums(one.formula, names)) for one in suite.predictions
     )
@@ -41,7 +43,7 @@ def _count(suite: Suite, condition: str) -> int:
     if len(counts) > 1:
         raise SuiteError(
             f"{suite.name}: items have {' or '.join(map(str, sorted(counts)))} variants of "
-            f"{condition!r}; their means can be written as sums only where all have equally many"
+            f"{condition!r}; means can be written as sums only if all items have equally many"
         )
     return counts.pop() if counts else 1
 

@@ -1,7 +1,7 @@
-"""How likely a claim is if the quantities that it compares stand in a random order.
+"""Chance level of a claim: its probability if the compared quantities are in random order.
 
-This is the accuracy of guessing: 1/2 for ``a > b``, 1/3 for ``a > b & a > c``. Scoring counts tied
-surprisals in the same way, so that a model to which all conditions look alike scores at chance.
+The chance level is 1/2 for ``a > b`` and 1/3 for ``a > b & a > c``. Scoring treats ties in the same
+way, so a model that assigns the same surprisal to all conditions scores at chance.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gardenpath.eval.suites.design.formula import (
     walk,
 )
 
-# The chance level of a prediction for which none can be computed.
+# The chance level of predictions whose chance level cannot be computed.
 USUAL_CHANCE = 0.5
 
 # Formulas with more orders than this have no computed chance level.
@@ -35,8 +35,8 @@ Ranks = Mapping[Value, int]
 def chance_level(formula: Formula) -> float | None:
     """Return the probability that a prediction holds if all quantities are in random order.
 
-    None if that is not known: for quantities, for ``=``, for comparisons with a number, and for
-    formulas that compare too many quantities.
+    None if it cannot be computed: for quantities, for ``=``, for comparisons with a number, and
+    for formulas that compare too many quantities.
     """
     claim = formula.tree
     if not isinstance(claim, Comparison | And | Or):
@@ -51,14 +51,14 @@ def chance_level(formula: Formula) -> float | None:
 
 
 def _is_open(comparison: Comparison) -> bool:
-    """Whether a comparison may turn out either way, depending on surprisals."""
+    """Whether a comparison may be true or false, depending on surprisals."""
     sides = (comparison.left, comparison.right)
     speaks = all(any(isinstance(node, Term) for node in walk(side)) for side in sides)
     return comparison.operator != "=" and speaks and sides[0] != sides[1]
 
 
 def _connected(comparisons: Sequence[Comparison]) -> list[list[Value]]:
-    """Quantities that are compared with each other, directly or by way of others, together."""
+    """Group quantities that are compared with each other, directly or through others."""
     groups: list[dict[Value, None]] = []
     for one in comparisons:
         joined = {one.left: None, one.right: None}
@@ -75,22 +75,23 @@ def _connected(comparisons: Sequence[Comparison]) -> list[list[Value]]:
 def share_of_orders(
     claim: Claim, values: Mapping[Value, float], groups: Sequence[Sequence[Value]]
 ) -> float:
-    """Return the share of all orders of the tied quantities in which a claim holds.
+    """Return the proportion of all orders of the tied quantities in which a claim is true.
 
-    ``groups`` are quantities of equal value each; all others are in the order of their values.
+    Each of the ``groups`` contains quantities of equal value; all other quantities are ordered by
+    value.
     """
     held = [holds_in_order(claim, values, ranks) for ranks in _orders(groups)]
     return sum(held) / len(held)
 
 
 def _orders(groups: Sequence[Sequence[Value]]) -> Iterator[Ranks]:
-    """Every order of the quantities of every group."""
+    """Yield every order of the quantities of every group."""
     for orders in itertools.product(*(itertools.permutations(group) for group in groups)):
         yield {node: rank for order in orders for rank, node in enumerate(order)}
 
 
 def holds_in_order(claim: Claim, values: Mapping[Value, float], ranks: Ranks) -> bool:
-    """Whether a claim is true if equal values are in the order of their ranks."""
+    """Whether a claim is true if equal values are ordered by their ranks."""
     match claim:
         case Comparison():
             if claim.operator == "=":

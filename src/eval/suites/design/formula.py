@@ -1,15 +1,15 @@
 """Predictions as formulas over region surprisals, in SyntaxGym's notation.
 
-``(noun;%match%)`` is the surprisal of the region ``noun`` in the condition ``match``; regions may
-also be numbered from 1, and ``*`` is the whole sentence. Terms and numbers are added and
-subtracted, sums are compared with ``<``, ``>`` and ``=``, and comparisons are joined by ``&`` and
-``|``. Within each of these ranks a formula is read from left to right, also where ``&`` and ``|``
-are mixed; ``( )`` and ``[ ]`` group::
+``(noun;%match%)`` is the surprisal of the region ``noun`` in the condition ``match``; regions can
+also be given by number, counted from 1, and ``*`` is the whole sentence. Terms and numbers are
+added and subtracted, sums are compared with ``<``, ``>`` and ``=``, and comparisons are joined with
+``&`` and ``|``. Operators of the same precedence associate to the left, and ``&`` and ``|`` have
+the same precedence; ``( )`` and ``[ ]`` group::
 
     [(6;%match_sing%) < (6;%mismatch_sing%)] & [(6;%match_plural%) < (6;%mismatch_plural%)]
 
-A formula is parsed to a tree and never run as code. Printing a tree gives text that parses to the
-same tree.
+A formula is parsed into a tree and never executed as code. Printing a tree gives text that parses
+to the same tree.
 """
 
 from __future__ import annotations
@@ -78,29 +78,29 @@ class Formula:
 
     @classmethod
     def parse(cls, text: str) -> Formula:
-        """Read a formula; FormulaError says where it goes wrong."""
+        """Parse a formula; a FormulaError gives the position of a mistake."""
         return cls(formula_parser.parse(text))
 
     @classmethod
     def from_relation(cls, relation: Mapping[str, object]) -> Formula:
-        """The older form ``{relation, region_number, l_operand, r_operand}``: two conditions."""
+        """Read the older form ``{relation, region_number, l_operand, r_operand}``."""
         text = str(dict(relation))
         wanted = ("relation", "region_number", "l_operand", "r_operand")
         if missing := [name for name in wanted if name not in relation]:
-            raise FormulaError(f"{', '.join(missing)} missing", text=text)
+            raise FormulaError(f"missing: {', '.join(missing)}", text=text)
         name, region, left, right = (str(relation[key]) for key in wanted)
         if name not in _RELATIONS:
-            raise FormulaError(f"{name!r} is none of {', '.join(_RELATIONS)}", text=text)
+            raise FormulaError(f"{name!r} is not one of {', '.join(_RELATIONS)}", text=text)
         return cls(Comparison(Term(region, left), _RELATIONS[name], Term(region, right)))
 
     @property
     def is_claim(self) -> bool:
-        """Whether the formula is true or false, rather than a quantity."""
+        """Whether the formula is a claim, which is true or false, rather than a quantity."""
         return isinstance(self.tree, Comparison | And | Or)
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The different region surprisals that the formula is about, in order of appearance."""
+        """The distinct terms of the formula, in order of appearance."""
         return tuple(dict.fromkeys(node for node in walk(self.tree) if isinstance(node, Term)))
 
     @property
@@ -109,19 +109,19 @@ class Formula:
         return tuple(node for node in walk(self.tree) if isinstance(node, Comparison))
 
     def value(self, lookup: Lookup) -> float:
-        """The quantity, in the unit of the lookup (bits)."""
+        """Return the value of a quantity, in the unit of the lookup (bits)."""
         if isinstance(self.tree, Comparison | And | Or):
-            raise FormulaError("a claim is true or false and has no value", text=str(self))
+            raise FormulaError("a claim has no numeric value", text=str(self))
         return value(self.tree, lookup)
 
     def holds(self, lookup: Lookup) -> bool:
-        """Whether the claim is true, without any allowance for ties."""
+        """Whether the claim is true; ties get no special treatment."""
         if isinstance(self.tree, Term | Number | Arithmetic):
-            raise FormulaError("it compares nothing, so it cannot be true", text=str(self))
+            raise FormulaError("a quantity without a comparison is not a claim", text=str(self))
         return holds(self.tree, lookup)
 
     def replace(self, change: Callable[[Term | Number], Value]) -> Formula:
-        """The same formula with every term and number replaced."""
+        """Return the formula with every term and number replaced."""
         if isinstance(self.tree, Comparison | And | Or):
             return Formula(replace_claim(self.tree, change))
         return Formula(replace_value(self.tree, change))

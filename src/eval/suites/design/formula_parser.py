@@ -1,4 +1,4 @@
-"""Formulas as text: recursive descent, with the place of every mistake.
+"""Recursive-descent parser of formulas, which reports the position of every mistake.
 
 ::
 
@@ -7,9 +7,9 @@
     sum        = operand { ( "+" | "-" ) operand }
     operand    = term | number | "(" claim ")" | "[" claim "]"
 
-``&`` and ``|`` have the same rank and are read from left to right, as SyntaxGym reads them. One
-rule serves quantities and claims, since a bracket may hold either; what may stand where is checked
-as the tree is built.
+``&`` and ``|`` have the same precedence and associate to the left, as in SyntaxGym. The same rules
+parse quantities and claims because brackets may contain either; the types of operands are checked
+while the tree is built.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _TERM = re.compile(r"\(\s*([^;()\[\]%]*?)\s*;\s*%\s*([^%]*?)\s*%\s*\)")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _CLOSING = {"(": ")", "[": "]"}
 
-# Deeper than any linguist nests, shallower than Python's stack.
+# Maximum nesting depth; it prevents a stack overflow in the recursive parser.
 _DEEPEST = 50
 
 
 class FormulaError(GardenpathError):
-    """A formula that cannot be read or used. ``position`` counts characters from 0."""
+    """A formula that cannot be parsed or evaluated; ``position`` counts characters from 0."""
 
     def __init__(self, problem: str, *, text: str, position: int | None = None) -> None:
         self.problem = problem
@@ -52,11 +52,11 @@ class FormulaError(GardenpathError):
 
 
 def parse(text: str) -> Node:
-    """The tree of a formula."""
+    """Parse a formula into a tree."""
     parser = _Parser(text)
     tree = parser.claim()
     if parser.position < len(text):
-        parser.fail(f"{text[parser.position]!r} is not expected here")
+        parser.fail(f"unexpected {text[parser.position]!r}")
     return tree
 
 
@@ -80,7 +80,7 @@ class _Parser:
         return sign != "" and sign in signs
 
     def take(self, signs: str) -> str:
-        """The sign that comes next if it is one of ``signs``, else nothing."""
+        """Consume and return the next sign if it is one of ``signs``, else return ``""``."""
         if not self.next_is(signs):
             return ""
         sign = self.text[self.position]
@@ -109,7 +109,7 @@ class _Parser:
         start = self.position
         right = self.as_value(self.sum(), start, operator)
         if self.next_is("<>="):
-            self.fail("a comparison compares two quantities; join two comparisons by &")
+            self.fail("a comparison has two operands; join two comparisons with &")
         return Comparison(left, cast(Literal["<", ">", "="], operator), right)
 
     def sum(self) -> Node:
@@ -130,8 +130,8 @@ class _Parser:
         if self.next_is("(["):
             return self.group()
         rest = self.text[self.position : self.position + 1]
-        seen = f"not {rest!r}" if rest else "but the formula ends"
-        self.fail(f"a term such as (noun;%match%) or a number is expected, {seen}")
+        seen = repr(rest) if rest else "the end of the formula"
+        self.fail(f"expected a term such as (noun;%match%) or a number, not {seen}")
 
     def group(self) -> Node:
         start = self.position
@@ -141,30 +141,30 @@ class _Parser:
             self.fail(f"brackets are nested more than {_DEEPEST} deep", start)
         inside = self.claim()
         if not self.take(_CLOSING[opening]):
-            self.fail(f"{opening!r} of character {start + 1} is not closed here")
+            self.fail(f"{opening!r} at character {start + 1} is not closed")
         self.depth -= 1
         return inside
 
     def term(self, found: re.Match[str]) -> Term:
         region, condition = found.groups()
         if not region or not condition:
-            self.fail("a term names a region and a condition: (noun;%match%)")
+            self.fail("a term needs a region and a condition: (noun;%match%)")
         self.advance(found.end())
         return Term(region, condition)
 
     def number(self, found: re.Match[str]) -> Number:
         value = float(found.group())
         if not math.isfinite(value):
-            self.fail(f"{found.group()} is too large a number")
+            self.fail(f"the number {found.group()} is too large")
         self.advance(found.end())
         return Number(value)
 
     def as_value(self, node: Node, start: int, operator: str) -> Value:
         if isinstance(node, Comparison | And | Or):
-            self.fail(f"{operator!r} takes quantities, and this is a comparison", start)
+            self.fail(f"{operator!r} needs quantities, but this is a comparison", start)
         return node
 
     def as_claim(self, node: Node, start: int, operator: str) -> Claim:
         if not isinstance(node, Comparison | And | Or):
-            self.fail(f"{operator!r} joins comparisons, and this is a quantity", start)
+            self.fail(f"{operator!r} joins comparisons, but this is a quantity", start)
         return node

@@ -1,4 +1,4 @@
-"""The syntax tree of a formula: quantities, claims about them, and what each of them denotes."""
+"""The syntax tree of a formula: quantities, claims about them, and their evaluation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
-# What counts as equal for ``=``: |left - right| <= absolute + relative · |right|. SyntaxGym's
-# values, in bits, so that its predictions of equality come out as its own tool has them.
+# Tolerance of ``=``: |left - right| <= absolute + relative · |right|. These are SyntaxGym's values,
+# in bits, so predictions of equality have the same results as in SyntaxGym.
 EQUAL_ABSOLUTE = 1e-3
 EQUAL_RELATIVE = 1e-5
 
@@ -50,14 +50,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Claims that must all hold."""
+    """A claim that is true if all parts are true."""
 
     parts: tuple[Claim, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Claims of which one must hold."""
+    """A claim that is true if at least one part is true."""
 
     parts: tuple[Claim, ...]
 
@@ -68,7 +68,7 @@ Node: TypeAlias = Value | Claim
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, from left to right, parents first."""
+    """Yield the node and all its descendants, from left to right, parents first."""
     yield node
     match node:
         case Term() | Number():
@@ -84,7 +84,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def value(node: Value, lookup: Lookup) -> float:
-    """The quantity that a part of a formula denotes, in the unit of the lookup."""
+    """Return the value of a quantity, in the unit of the lookup."""
     match node:
         case Term():
             return lookup(node.region, node.condition)
@@ -98,7 +98,7 @@ def value(node: Value, lookup: Lookup) -> float:
 
 
 def holds(node: Claim, lookup: Lookup) -> bool:
-    """Whether a part of a formula is true. ``<`` and ``>`` are strict, ``=`` has a tolerance."""
+    """Whether a claim is true. ``<`` and ``>`` are strict, ``=`` has a tolerance."""
     match node:
         case Comparison():
             left, right = value(node.left, lookup), value(node.right, lookup)
@@ -114,12 +114,12 @@ def holds(node: Claim, lookup: Lookup) -> bool:
 
 
 def are_equal(left: float, right: float) -> bool:
-    """Whether two surprisals count as equal for a prediction of equality."""
+    """Whether two surprisals are equal within the tolerance of ``=``."""
     return abs(left - right) <= EQUAL_ABSOLUTE + EQUAL_RELATIVE * abs(right)
 
 
 def show(node: Node) -> str:
-    """The canonical text: brackets are square, and around nested sums and joined claims."""
+    """Return the canonical text, with square brackets around nested sums and joined claims."""
     match node:
         case Term():
             return f"({node.region};%{node.condition}%)"
@@ -140,7 +140,7 @@ def show(node: Node) -> str:
 
 
 def replace_claim(node: Claim, change: Callable[[Term | Number], Value]) -> Claim:
-    """The claim with every term and number replaced."""
+    """Return the claim with every term and number replaced."""
     match node:
         case Comparison():
             left, right = replace_value(node.left, change), replace_value(node.right, change)
@@ -154,7 +154,7 @@ def replace_claim(node: Claim, change: Callable[[Term | Number], Value]) -> Clai
 
 
 def replace_value(node: Value, change: Callable[[Term | Number], Value]) -> Value:
-    """The quantity with every term and number replaced."""
+    """Return the quantity with every term and number replaced."""
     if isinstance(node, Arithmetic):
         left, right = replace_value(node.left, change), replace_value(node.right, change)
         return Arithmetic(left, node.operator, right)

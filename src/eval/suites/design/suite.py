@@ -1,13 +1,13 @@
-"""What a test suite is: items, each in several conditions, each cut into the same named regions.
+"""Test suites: items in several conditions, each divided into the same named regions.
 
 The running example has the regions ``classifier``, ``noun`` and ``end`` and the conditions
-``match`` and ``mismatch``; an item says the same twice, once with a classifier that fits the noun::
+``match`` and ``mismatch``; the classifier agrees with the noun only in ``match``::
 
     match:     一 只 | 猫 | 。
     mismatch:  一 本 | 猫 | 。
 
-and the suite predicts ``(noun;%mismatch%) > (noun;%match%)``: surprisal is higher where the
-classifier does not fit.
+The suite predicts ``(noun;%mismatch%) > (noun;%match%)``: the surprisal of the noun is higher if
+the classifier does not agree.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _BLANKS = re.compile(r"[ \t\n\r]+")
 
 
 class SuiteError(GardenpathError):
-    """A suite that cannot be used, or not be written in the form that is asked for."""
+    """A suite that cannot be used, or cannot be written in the requested format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
     """One sentence of an item: its condition and the words of each region, in order.
 
-    Regions may be empty. An item may have several variants of one condition (counterbalanced
-    nouns, say); their surprisals are averaged before anything is compared.
+    Regions may be empty. An item may have several variants of one condition (for example, with
+    counterbalanced nouns); their surprisals are averaged before conditions are compared.
     """
 
     condition: str
@@ -54,9 +54,10 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Variants that differ in what is tested and in nothing else.
+    """A set of variants that differ only in the tested property.
 
-    ``labels`` hold what the item's results are broken down by: the pronoun, the depth of embedding.
+    ``labels`` are properties by which results can be grouped, such as the pronoun or the depth of
+    embedding.
     """
 
     number: int
@@ -64,20 +65,20 @@ class Item:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def numbered_variants(self) -> Iterator[tuple[int, Variant]]:
-        """The variants, each with its number among those of its condition, from 1."""
+        """Yield the variants, each with its number within its condition, counted from 1."""
         counts: Counter[str] = Counter()
         for variant in self.variants:
             counts[variant.condition] += 1
             yield counts[variant.condition], variant
 
     def of_condition(self, condition: str) -> tuple[Variant, ...]:
-        """The variants of a condition, often one."""
+        """Return the variants of a condition, in most cases one."""
         return tuple(variant for variant in self.variants if variant.condition == condition)
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model that has learnt the grammar should do, as a formula over region surprisals."""
+    """A prediction for a model that has learnt the grammar: a formula over region surprisals."""
 
     name: str
     formula: Formula
@@ -88,11 +89,10 @@ class Suite:
     """A test suite.
 
     ``kind`` is the class of phenomenon (``classifier_noun``), ``modifier`` the type of the material
-    between the words that depend on each other; both are empty where a suite has none. ``spaced``
-    says whether words are written with blanks between them. ``critical`` names the region that the
-    conditions are about: only there and where a suite says so may the variants differ. ``chance``
-    is the accuracy of guessing if the suite gives it. ``meta`` is what else a file says about the
-    suite, such as author and tags; it is kept and not used.
+    between the dependent words; both may be empty. ``spaced``: whether words are written with
+    spaces between them. ``critical``: the critical regions; variants may differ only in these and
+    in the regions listed in ``differing``. ``chance``: the chance level, if the suite specifies it.
+    ``meta``: further entries of the file, such as author and tags, which are kept but not used.
     """
 
     name: str
@@ -116,13 +116,13 @@ class Suite:
 
     @cached_property
     def sentences(self) -> tuple[tuple[str, ...], ...]:
-        """Every different sentence of the suite once, in order of first appearance."""
+        """The distinct sentences of the suite, in order of first appearance."""
         words = (variant.words for item in self.items for variant in item.variants)
         return tuple(dict.fromkeys(words))
 
     @cached_property
     def chance_level(self) -> float:
-        """The accuracy of guessing: as given, else the mean of what the predictions imply."""
+        """The chance level: ``chance`` if given, else the mean over the predictions."""
         if self.chance is not None:
             return self.chance
         levels = [chance_level(one.formula) for one in self.predictions]
@@ -130,7 +130,7 @@ class Suite:
         return math.fsum(known) / len(known) if known else USUAL_CHANCE
 
     def region_index(self, name: str) -> int:
-        """The place of a region, by name or by number from 1."""
+        """Return the index of a region, given by name or by number from 1."""
         if name in self.regions:
             return self.regions.index(name)
         if name.isdecimal() and 1 <= int(name) <= len(self.regions):
@@ -138,12 +138,12 @@ class Suite:
         raise SuiteError(f"suite {self.name} has no region {name!r}; {nearest(name, self.regions)}")
 
     def text(self, variant: Variant) -> str:
-        """The sentence as it is written."""
+        """Return the sentence as text."""
         return (" " if self.spaced else "").join(variant.words)
 
 
 def chance_of(text: object) -> float:
-    """Read an accuracy of guessing, ``0.25`` or ``1/3``; ValueError if it is none."""
+    """Parse a chance level such as ``0.25`` or ``1/3``; raise ValueError if it is invalid."""
     problem = f"{text} is not a number in [0, 1], such as 0.25 or 1/3"
     try:
         level = float(Fraction(str(text)))
@@ -155,7 +155,7 @@ def chance_of(text: object) -> float:
 
 
 def chance_by_class(suites: Iterable[Suite]) -> dict[str, float]:
-    """The accuracy of guessing in each class: the mean over its suites."""
+    """Return the chance level of each class: the mean over its suites."""
     levels: dict[str, list[float]] = {}
     for suite in suites:
         levels.setdefault(suite.kind, []).append(suite.chance_level)
@@ -163,15 +163,16 @@ def chance_by_class(suites: Iterable[Suite]) -> dict[str, float]:
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """The words of a region, as written with blanks between them.
+    """Return the words of a region, which are separated by spaces.
 
-    Other signs that look like blanks, such as the full-width one, stay where the linter finds them.
+    Other characters that look like spaces, such as the full-width space, are kept so that the
+    linter can report them.
     """
     return tuple(word for word in _BLANKS.split(text) if word)
 
 
 def named(formula: Formula, regions: Sequence[str]) -> Formula:
-    """The formula with the names of regions in place of their numbers."""
+    """Return the formula with the numbers of regions replaced by their names."""
 
     def name(leaf: Term | Number) -> Term | Number:
         if isinstance(leaf, Number) or leaf.region in regions or not leaf.region.isdecimal():

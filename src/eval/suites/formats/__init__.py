@@ -1,1 +1,1 @@
-"""Suites as files, our own and others'."""
+"""File formats of test suites: our own YAML, SyntaxGym, BLiMP and CLiMP."""

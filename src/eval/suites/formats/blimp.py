@@ -1,7 +1,7 @@
-"""Minimal pairs in JSON lines, as BLiMP has them, in all its spellings.
+"""Minimal pairs in JSON Lines, as in BLiMP and its successors.
 
-Every line holds ``sentence_good`` and ``sentence_bad``. The name of the paradigm is ``UID`` in
-BLiMP and ZhoBLiMP and ``paradigm`` (or ``Paradigm``) in SLING; the class of phenomenon is
+Every line has the keys ``sentence_good`` and ``sentence_bad``. The paradigm is ``UID`` in BLiMP and
+ZhoBLiMP and ``paradigm`` (or ``Paradigm``) in SLING; the class of phenomenon is
 ``linguistics_term`` in BLiMP and ``phenomenon`` (or ``Phenomenon``) in the others.
 """
 
@@ -28,9 +28,9 @@ _LABELS = {
 
 
 def load_blimp(path: str | Path, *, name: str = "", language: str | None = None) -> Suite:
-    """Read a file of pairs. The suite is called as its one paradigm is, else as the file.
+    """Read a file of pairs; a suite with a single paradigm is named after it, else after the file.
 
-    Paradigm, phenomenon and field label the items, so that results can be broken down by them.
+    Paradigm, phenomenon and field become labels of the items, so results can be grouped by them.
     """
     pairs = list(_pairs(path))
     paradigms = {pair.labels.get("paradigm", "") for pair in pairs}
@@ -52,7 +52,7 @@ def _pair(line: str, number: int, path: str | Path) -> Pair:
     except json.JSONDecodeError as error:
         raise InputError(f"is not JSON: {error.msg}", path=path, line=number) from error
     if not isinstance(entry, dict):
-        raise InputError("a line must be a JSON object", path=path, line=number)
+        raise InputError("every line must be a JSON object", path=path, line=number)
     good, bad = _sentence(entry, _GOOD, number, path), _sentence(entry, _BAD, number, path)
     labels = {
         label: str(entry[key])

@@ -1,9 +1,9 @@
-"""Minimal pairs in CLiMP's CSV: a row per sentence, two rows per pair.
+"""Minimal pairs in the CSV format of CLiMP: one row per sentence, two rows per pair.
 
-The columns are phenomenon, paradigm, sentence and label (1 for good); one of the files has no
-header and another order. So the sentence is found as the last column with Chinese characters in
-every row, and the label as a column of ones and zeros. Where there is no label, the good sentence
-of a pair comes first.
+The columns are phenomenon, paradigm, sentence and label (1 for good), but one of the files has no
+header and a different order. The sentence is therefore the last column with Chinese characters in
+every row, and the label is a column of ones and zeros. Without labels, the good sentence of each
+pair comes first.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class _Columns:
 
 
 def load_climp(path: str | Path, *, name: str = "") -> Suite:
-    """Read a file of pairs, called as the file is."""
+    """Read a file of pairs; the suite is named after the file unless ``name`` is given."""
     rows = _rows(path)
     header = None if any(has_han(cell) for cell in rows[0][1]) else rows.pop(0)[1]
     if not rows:
-        raise InputError("holds no Chinese sentences", path=path)
+        raise InputError("contains no Chinese sentences", path=path)
     columns = _columns([row for _, row in rows], header or [], path)
     if len(rows) % 2:
         raise InputError("the last sentence has no partner", path=path, line=rows[-1][0])
@@ -56,7 +56,7 @@ def _rows(path: str | Path) -> list[tuple[int, list[str]]]:
     widest = max(len(row) for _, row in rows)
     for line, row in rows:
         if len(row) != widest:
-            problem = f"{len(row)} columns where other lines have {widest}"
+            problem = f"{len(row)} columns, but other lines have {widest}"
             raise InputError(problem, path=path, line=line)
     return rows
 
@@ -65,7 +65,7 @@ def _columns(rows: Sequence[Sequence[str]], header: Sequence[str], path: str | P
     places = range(len(rows[0]))
     chinese = [place for place in places if all(has_han(row[place]) for row in rows)]
     if not chinese:
-        raise InputError("no column holds a Chinese sentence in every row", path=path)
+        raise InputError("no column contains a Chinese sentence in every row", path=path)
     labels = [place for place in places if {row[place].strip() for row in rows} == {"0", "1"}]
     headed = {cell.strip().lower(): place for place, cell in enumerate(header)}
     texts = [
@@ -93,7 +93,7 @@ def _pair(
         if found == ("0", "1"):
             good, bad = bad, good
         elif found != ("1", "0"):
-            problem = f"a pair has one good and one bad sentence, not two labelled {found[0]}"
+            problem = f"a pair needs one good and one bad sentence, not two labelled {found[0]}"
             raise InputError(problem, path=path, line=line)
     labels = {name: good[place].strip() for name, place in columns.names.items()}
     return Pair(good[columns.sentence], bad[columns.sentence], line, labels)

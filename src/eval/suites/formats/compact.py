@@ -1,6 +1,6 @@
-"""The YAML form of a suite, which linguists write and read.
+"""The YAML format of suites, designed to be written by hand.
 
-The conditions of an item are lines with ``|`` between regions and blanks between words::
+The conditions of an item are lines with ``|`` between regions and spaces between words::
 
     name: mandarin/classifier_noun/none
     language: zh
@@ -15,9 +15,9 @@ The conditions of an item are lines with ``|`` between regions and blanks betwee
         match: 他 看见 了 一 | 只 | 猫 | 。
         mismatch: 他 看见 了 一 | 本 | 猫 | 。
 
-A condition may have a list of lines, whose surprisals are averaged, and an item ``labels``.
-``chance`` is the accuracy of guessing where the predictions do not imply it. What else is to be
-said about the suite (author, tags) stands in ``meta``.
+A condition may have a list of lines, whose surprisals are averaged, and an item may have
+``labels``. ``chance`` gives the chance level if it does not follow from the predictions. Further
+information about the suite (author, tags) belongs in ``meta``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LABELS = "labels"
 
 
 def load_compact(path: str | Path) -> Suite:
-    """Read a suite; mistakes are reported with file and line."""
+    """Read a suite; errors name the file and the line."""
     return _Reader(YamlNodes(str(path))).suite()
 
 
@@ -70,7 +70,7 @@ class _Reader:
                 hint = nearest(name, _KEYS)
                 raise self.nodes.error(f"a suite has no entry {name!r}", entry.key, hint)
         if missing := [name for name in _REQUIRED if name not in entries]:
-            raise self.nodes.error(f"{', '.join(missing)} missing", root)
+            raise self.nodes.error(f"missing: {', '.join(missing)}", root)
         settings: dict[str, Any] = {
             **{name: self.text(entries[name], name) for name in _TEXTS if name in entries},
             **{name: self.flag(entries[name], name) for name in _FLAGS if name in entries},
@@ -114,7 +114,8 @@ class _Reader:
         found = self.nodes.mapping(entry.value, "meta") if entry else {}
         for name, one in found.items():
             if name in OWN_META:
-                raise self.nodes.error(f"meta: {name!r} is said by the suite itself", one.key)
+                problem = f"meta: {name!r} must be an entry of the suite, not of meta"
+                raise self.nodes.error(problem, one.key)
         return {name: self.nodes.plain(one.value, f"meta: {name}") for name, one in found.items()}
 
     def names(self, entry: YamlEntry, what: str) -> tuple[str, ...]:
@@ -122,14 +123,14 @@ class _Reader:
         for node in self.nodes.items(entry.value):
             name = self.nodes.text(node, what)
             if name in found:
-                raise self.nodes.error(f"{what}: {name!r} stands twice", node)
+                raise self.nodes.error(f"{what}: {name!r} occurs twice", node)
             found.append(name)
         return tuple(found)
 
     def known(self, name: str, valid: Iterable[str], what: str, node: yaml.Node) -> None:
         names = tuple(valid)
         if name not in names:
-            raise self.nodes.error(f"{what} {name!r} is not known", node, nearest(name, names))
+            raise self.nodes.error(f"{what} {name!r} is unknown", node, nearest(name, names))
 
     def predictions(
         self, node: yaml.Node, regions: tuple[str, ...], conditions: tuple[str, ...]
@@ -155,12 +156,12 @@ class _Reader:
         found: dict[int, Item] = {}
         for key, entry in self.nodes.mapping(node, "items").items():
             if not key.isdecimal():
-                raise self.nodes.error(f"item {key!r}: items are numbered", entry.key)
+                raise self.nodes.error(f"item {key!r}: the key must be a number", entry.key)
             if int(key) in found:
-                raise self.nodes.error(f"item {int(key)} stands twice", entry.key)
+                raise self.nodes.error(f"item {int(key)} occurs twice", entry.key)
             found[int(key)] = self.item(int(key), entry.value, regions, conditions)
         if not found:
-            raise self.nodes.error("a suite has at least one item", node)
+            raise self.nodes.error("a suite must have at least one item", node)
         return tuple(found.values())
 
     def item(
@@ -196,9 +197,9 @@ class _Reader:
         parts = self.nodes.text(node, what).split("|")
         if len(parts) != len(regions):
             raise self.nodes.error(
-                f"{what}: {len(parts)} regions where the suite has {len(regions)}",
+                f"{what}: {len(parts)} regions, but the suite has {len(regions)}",
                 node,
-                f"{len(regions) - 1} bars between {' | '.join(regions)}",
+                f"write {len(regions) - 1} bars: {' | '.join(regions)}",
             )
         words = tuple(split_words(part) for part in parts)
         if not any(words):
@@ -211,9 +212,9 @@ def _conditions(items: Iterable[Item]) -> tuple[str, ...]:
 
 
 def dump_compact(suite: Suite) -> str:
-    """The suite as YAML, which loads to the same suite.
+    """Return the suite as YAML, which loads as the same suite.
 
-    Variants of one condition stand together, in the order in which the item has them.
+    Variants of one condition are written together, in their order within the item.
     """
     return "\n".join([*_head(suite), *_predictions(suite), "items:", *_items(suite)]) + "\n"
 
@@ -251,7 +252,7 @@ def _items(suite: Suite) -> Iterator[str]:
             yield f"    {_LABELS}: {flow(item.labels)}"
         for condition in dict.fromkeys(variant.condition for variant in item.variants):
             if condition == _LABELS:
-                raise SuiteError(f"{suite.name}: no condition can be called {_LABELS!r} in YAML")
+                raise SuiteError(f"{suite.name}: in YAML, no condition can be named {_LABELS!r}")
             lines = [scalar(_line(suite, v)) for v in item.of_condition(condition)]
             if len(lines) == 1:
                 yield f"    {scalar(condition)}: {lines[0]}"
@@ -263,7 +264,10 @@ def _items(suite: Suite) -> Iterator[str]:
 def _line(suite: Suite, variant: Variant) -> str:
     for word in variant.words:
         if "|" in word or split_words(word) != (word,):
-            raise SuiteError(f"{suite.name}: the word {word!r} cannot stand between bars")
+            raise SuiteError(
+                f"{suite.name}: the word {word!r} cannot be written to YAML; words must not be "
+                "empty or contain bars or spaces"
+            )
     return "|".join(f" {' '.join(words)} " if words else " " for words in variant.regions).strip(
         " "
     )

@@ -1,12 +1,13 @@
-"""Pairs of sentences, one good and one bad, as suites that compare whole sentences.
+"""Minimal pairs, one good and one bad sentence, as suites that compare whole sentences.
 
-English sentences are split at blanks, with punctuation and clitics apart, as treebanks write them:
-``She doesn't like Bill's dog.`` has the words ``She does n't like Bill 's dog .``. Full stops of
-titles and initials (``Mr.``, ``J.``) stay with their word except at the end of the sentence.
+English sentences are tokenised as in treebanks: they are split at spaces, and punctuation and
+clitics are separated. ``She doesn't like Bill's dog.`` has the words ``She does n't like Bill 's
+dog .``. Full stops of titles and initials (``Mr.``, ``J.``) stay with their word except at the end
+of the sentence.
 
-Chinese is never segmented by guessing. Where a file has blanks between words, these are the words;
-where it has none, each character is a word, except that letters and digits of other scripts that
-follow each other stay together. A file may not mix the two.
+Chinese is not segmented automatically. If a file has spaces between words, these delimit the words;
+otherwise each character is a word, except that consecutive Latin letters and digits form one word.
+A file may not mix the two.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _ABBREVIATION = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|(?:[A-Za-z]\.)*[A-Za-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A minimal pair as a file has it."""
+    """A minimal pair as read from a file."""
 
     good: str
     bad: str
@@ -43,7 +44,7 @@ class Pair:
 
 
 def has_han(text: str) -> bool:
-    """Whether a text has Chinese characters."""
+    """Whether a text contains Chinese characters."""
     return _HAN.search(text) is not None
 
 
@@ -55,12 +56,13 @@ def pair_suite(
     language: str | None = None,
     kind: str = "",
 ) -> Suite:
-    """A suite of minimal pairs; without ``language`` it is Chinese if there is any character of it.
+    """Return a suite of minimal pairs.
 
-    A word of a language other than Chinese is what stands between blanks, less its punctuation.
+    Without ``language``, the suite is Chinese if any sentence contains a Chinese character and
+    English otherwise. All languages except Chinese are tokenised like English.
     """
     if not pairs:
-        raise InputError("holds no pairs", path=path)
+        raise InputError("contains no pairs", path=path)
     written = "zh" if any(has_han(pair.good + pair.bad) for pair in pairs) else "en"
     chosen = language or written
     is_chinese = chosen.split("-")[0] in ("zh", "cmn", "yue")
@@ -94,25 +96,25 @@ def _item(
 
 
 def _has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
-    """Whether words are separated by blanks, which holds for all pairs or for none."""
+    """Whether words are separated by spaces, which must be the case for all pairs or for none."""
     separated = [
         any(len(split_words(sentence)) > 1 for sentence in (pair.good, pair.bad)) for pair in pairs
     ]
     if len(set(separated)) > 1:
         line = next(p.line for p, each in zip(pairs, separated, strict=True) if not each)
-        remedy = "put blanks between words in all lines or in none"
-        problem = "no blanks between words, unlike in other lines of the file"
+        remedy = "put spaces between words in all lines or in none"
+        problem = "no spaces between words, unlike other lines of the file"
         raise InputError(problem, path=path, line=line, remedy=remedy)
     return separated[0]
 
 
 def characters(sentence: str) -> tuple[str, ...]:
-    """Every character as a word; Latin letters and digits in a row are one."""
+    """Return every character as a word; consecutive Latin letters and digits form one word."""
     return tuple(_CHARACTERS.findall(sentence))
 
 
 def english_words(sentence: str) -> tuple[str, ...]:
-    """Words, punctuation and clitics, as treebanks separate them."""
+    """Split a sentence into words, punctuation and clitics, as in treebanks."""
     chunks = split_words(sentence)
     found: list[str] = []
     for place, chunk in enumerate(chunks):

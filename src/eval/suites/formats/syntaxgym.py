@@ -1,11 +1,12 @@
-"""Suites in SyntaxGym's JSON, in and out.
+"""Reader and writer of SyntaxGym's JSON format.
 
-What SyntaxGym's form has no place for (language, labels of items, names of predictions) is written
-as further entries, which SyntaxGym ignores, and is read back. Where a file has none of them,
-predictions are numbered, the critical regions are those of the predictions, and the variants are
-taken to differ on purpose in the regions in which most items do.
+Information that SyntaxGym's format does not support (language, labels of items, names of
+predictions) is written as additional entries, which SyntaxGym ignores, and is read back. If a file
+has no such entries, predictions are numbered, the regions of the predictions are the critical
+regions, and regions in which the variants of at least half of the items differ are treated as
+differing.
 
-All entries of ``meta`` are kept. Runs of blanks within a region count as one.
+All entries of ``meta`` are kept. Consecutive spaces within a region count as one.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from gardenpath.store.files import read_text
 # SyntaxGym computes all metrics under this name and compares sums.
 _ALL_METRICS = "all"
 _CONDITION = re.compile(r"[A-Za-z0-9_-]+")
-# What suites know of themselves; all other entries of ``meta`` pass through.
+# Entries of ``meta`` that are fields of a suite; all other entries are kept unchanged.
 OWN_META = (
     *("name", "language", "version", "kind", "modifier", "metric", "normalised", "spaced"),
     *("conditions", "critical", "differing", "chance", "comment", "reference"),
@@ -50,13 +51,13 @@ _NOT_IN_TERMS = re.compile(r"[;()\[\]%]")
 
 
 def load_syntaxgym(path: str | Path) -> Suite:
-    """Read a suite; formulas speak of regions by name afterwards."""
+    """Read a suite; formulas refer to regions by name afterwards."""
     content = _read(path)
     try:
         return _suite(content, path)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         problem = f"is not a suite: {type(error).__name__} {error}"
-        remedy = "expected are meta, region_meta, predictions and items, as in SyntaxGym's JSON"
+        remedy = "SyntaxGym's JSON has meta, region_meta, predictions and items"
         raise InputError(problem, path=path, remedy=remedy) from error
     except FormulaError as error:
         raise InputError(str(error), path=path) from error
@@ -77,7 +78,7 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
     regions = unique_regions(name for _, name in numbered)
     items = tuple(_item(item, regions, path) for item in content["items"])
     if not items:
-        raise InputError("a suite has at least one item", path=path)
+        raise InputError("a suite must have at least one item", path=path)
     predictions = tuple(
         _prediction(entry, number, regions)
         for number, entry in enumerate(content.get("predictions", ()), start=1)
@@ -111,7 +112,7 @@ def _text(meta: Mapping[str, Any], key: str, otherwise: str = "") -> str:
 
 
 def _is_further(key: str, value: object) -> bool:
-    """Whether an entry has to be kept; an empty author is written in any case."""
+    """Whether an entry must be kept in ``meta``; an empty author is always written."""
     return key not in OWN_META and (key, value) != ("author", "")
 
 
@@ -120,7 +121,7 @@ def _metric(name: str, path: str | Path) -> Metric:
         return "sum"
     if name not in get_args(Metric):
         raise InputError(
-            f"the metric {name!r} is not known", path=path, remedy=f"{', '.join(get_args(Metric))}"
+            f"unknown metric {name!r}", path=path, remedy=f"valid: {', '.join(get_args(Metric))}"
         )
     return cast(Metric, name)
 
@@ -145,7 +146,7 @@ def _prediction(entry: Mapping[str, Any], number: int, regions: tuple[str, ...])
 
 
 def unique_regions(names: Iterable[str]) -> tuple[str, ...]:
-    """Names that formulas can use: different from each other, not numbers, without brackets."""
+    """Return names that formulas can use: unique, not numeric and without brackets."""
     found: list[str] = []
     for number, name in enumerate(names, start=1):
         plain = " ".join(_NOT_IN_TERMS.sub(" ", name).split())
@@ -158,13 +159,13 @@ def unique_regions(names: Iterable[str]) -> tuple[str, ...]:
 def critical_regions(
     predictions: Iterable[Prediction], regions: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The regions that predictions speak of."""
+    """Return the regions that occur in predictions."""
     terms = {term.region for one in predictions for term in one.formula.terms}
     return tuple(region for region in regions if region in terms)
 
 
 def differing_regions(items: Sequence[Item], regions: tuple[str, ...]) -> tuple[str, ...]:
-    """The regions in which the variants of at least half of the items differ."""
+    """Return the regions in which the variants of at least half of the items differ."""
     counts = [
         sum(len({variant.regions[place] for variant in item.variants}) > 1 for item in items)
         for place in range(len(regions))
@@ -175,7 +176,7 @@ def differing_regions(items: Sequence[Item], regions: tuple[str, ...]) -> tuple[
 
 
 def dump_syntaxgym(suite: Suite) -> str:
-    """The suite as SyntaxGym's JSON.
+    """Return the suite as SyntaxGym's JSON.
 
     Several variants of a condition become numbered conditions, and predictions compare their sums
     instead of their means.
@@ -184,8 +185,8 @@ def dump_syntaxgym(suite: Suite) -> str:
     for condition in single.conditions:
         if not _CONDITION.fullmatch(condition):
             raise SuiteError(
-                f"{suite.name}: SyntaxGym cannot read the condition {condition!r}; names are made "
-                "of letters, digits, _ and -"
+                f"{suite.name}: SyntaxGym cannot read the condition {condition!r}; use only "
+                "letters, digits, _ and -"
             )
     content = {
         "meta": _meta(single),
@@ -236,7 +237,7 @@ def _item_entry(item: Item) -> dict[str, Any]:
 
 
 def _numbered(suite: Suite, formula: Formula) -> str:
-    """The formula with numbers for regions and round brackets, which every SyntaxGym reads."""
+    """Return the formula with region numbers and round brackets for all SyntaxGym versions."""
 
     def number(leaf: Term | Number) -> Term | Number:
         if isinstance(leaf, Number) or leaf.region == WHOLE_SENTENCE:

@@ -1,4 +1,4 @@
-"""SyntaxGym's suites as long CSV: a row per item, condition and region.
+"""SyntaxGym's suites in long CSV format: one row per item, condition and region.
 
 ::
 
@@ -6,7 +6,7 @@
     1,near,1,demonstrative,This
     1,near,2,rest,is an example .
 
-These files hold no predictions; they are given beside the file. Further columns are passed over.
+These files contain no predictions, which are passed separately. Further columns are ignored.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class _Row:
 def load_syntaxgym_csv(
     path: str | Path, *, name: str = "", predictions: Mapping[str, str] | None = None
 ) -> Suite:
-    """Read a suite, called as the file is; ``predictions`` are formulas by name."""
+    """Read a suite, named after the file by default; ``predictions`` maps names to formulas."""
     rows = list(_rows(path))
     if not rows:
-        raise InputError("holds no items", path=path)
+        raise InputError("contains no items", path=path)
     regions = unique_regions(_region_names(rows, path))
     items = _items(rows, len(regions), path)
     formulas = tuple(
@@ -74,7 +74,7 @@ def _rows(path: str | Path) -> Iterator[_Row]:
         try:
             item, region = int(row["item_number"]), int(row["region_number"])
         except (TypeError, ValueError) as error:
-            problem = "item_number and region_number must be whole numbers"
+            problem = "item_number and region_number must be integers"
             raise InputError(problem, path=path, line=reader.line_num) from error
         region_name = row.get("region_name") or f"region_{region}"
         content = row["content"] or ""
@@ -85,7 +85,7 @@ def _region_names(rows: list[_Row], path: str | Path) -> list[str]:
     names: dict[int, str] = {}
     for row in rows:
         if names.setdefault(row.region, row.region_name) != row.region_name:
-            problem = f"region {row.region} is called {names[row.region]!r} above"
+            problem = f"region {row.region} is named {names[row.region]!r} in an earlier line"
             raise InputError(problem, path=path, line=row.line)
     if sorted(names) != list(range(1, len(names) + 1)):
         raise InputError(f"regions {sorted(names)} are not numbered from 1", path=path)
@@ -97,7 +97,7 @@ def _items(rows: list[_Row], regions: int, path: str | Path) -> tuple[Item, ...]
     for row in rows:
         places = contents.setdefault(row.item, {}).setdefault(row.condition, {})
         if row.region in places:
-            problem = f"item {row.item}, {row.condition}: region {row.region} stands twice"
+            problem = f"item {row.item}, {row.condition}: region {row.region} occurs twice"
             raise InputError(problem, path=path, line=row.line)
         places[row.region] = row.content
     return tuple(

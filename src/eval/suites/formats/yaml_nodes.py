@@ -1,6 +1,6 @@
-"""YAML read as nodes that remember their lines, so that every mistake has a place.
+"""YAML as nodes with line numbers, so that every error message names a line.
 
-Values are taken as they are written: ``no`` is a word, not false.
+Scalars are read as text, without conversion: ``no`` is a word, not false.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from gardenpath.errors import InputError
 from gardenpath.settings.check import nearest
 from gardenpath.store.files import read_text
 
-_QUOTES = "put quotation marks around text that begins with a sign such as [ or | or holds ': '"
+_QUOTES = (
+    "put quotation marks around text that starts with a character such as [ or |, or contains ': '"
+)
 
-# The same loader written in C, where PyYAML was built with it.
+# The same loader implemented in C, if PyYAML was built with it.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-# Several words without any sign that YAML knows: most lines of most suites.
+# Several words without any special character of YAML, as in most lines of most suites.
 _SURELY_PLAIN = re.compile(r"(?=.+ )[^\W\d_][\w |.'’，。？！、；-]*[\w.'’，。？！]")
 
 
@@ -43,7 +45,7 @@ class YamlNodes:
     path: str
 
     def root(self) -> yaml.Node:
-        """The whole file as one node. The safe loader resolves nothing but plain data."""
+        """Return the whole file as one node. The safe loader constructs only plain data."""
         text = read_text(self.path)
         try:
             node: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
@@ -58,12 +60,12 @@ class YamlNodes:
         return node
 
     def error(self, problem: str, node: yaml.Node, remedy: str = "") -> InputError:
-        """An error with the line of a node."""
+        """Return an error with the line of a node."""
         line = node.start_mark.line + 1
         return InputError(problem, path=self.path, line=line, remedy=remedy)
 
     def mapping(self, node: yaml.Node, what: str) -> dict[str, YamlEntry]:
-        """Keys and values; no key may stand twice."""
+        """Return keys and values; raise an error if a key occurs twice."""
         if not isinstance(node, yaml.MappingNode):
             raise self.error(f"{what} must be lines of the form 'key: value'", node)
         found: dict[str, YamlEntry] = {}
@@ -71,29 +73,29 @@ class YamlNodes:
             name = self.text(key, f"a key of {what}")
             if name in found:
                 first = found[name].key.start_mark.line + 1
-                raise self.error(f"{name!r} stands twice in {what}", key, f"first in line {first}")
+                raise self.error(f"{name!r} occurs twice in {what}", key, f"first in line {first}")
             found[name] = YamlEntry(key, value)
         return found
 
     def text(self, node: yaml.Node, what: str) -> str:
-        """A single value, as written."""
+        """Return a scalar as text."""
         if not isinstance(node, yaml.ScalarNode):
             raise self.error(f"{what} must be text", node, _QUOTES)
         return str(node.value)
 
     def items(self, node: yaml.Node) -> list[yaml.Node]:
-        """The elements of a list; anything else is a list of one."""
+        """Return the elements of a list; any other node becomes a list of one."""
         return list(node.value) if isinstance(node, yaml.SequenceNode) else [node]
 
     def choice(self, node: yaml.Node, what: str, choices: tuple[str, ...]) -> str:
-        """One of a few values."""
+        """Return a scalar that must be one of ``choices``."""
         chosen = self.text(node, what)
         if chosen not in choices:
-            raise self.error(f"{what}: {chosen!r} is not known", node, nearest(chosen, choices))
+            raise self.error(f"{what}: unknown value {chosen!r}", node, nearest(chosen, choices))
         return chosen
 
     def plain(self, node: yaml.Node, what: str) -> Any:
-        """A value of any depth, with the types of YAML; what JSON cannot say is refused."""
+        """Return a nested value with the types of YAML; values that JSON lacks are errors."""
         try:
             return json.loads(json.dumps(SafeConstructor().construct_document(node)))
         except (yaml.YAMLError, TypeError, ValueError) as error:
@@ -102,7 +104,7 @@ class YamlNodes:
 
 
 def flow(value: Any) -> str:
-    """A value of any depth as YAML on one line."""
+    """Return a nested value as YAML on one line."""
     if isinstance(value, str):
         return scalar(value, in_brackets=True)
     if isinstance(value, Mapping):
@@ -115,7 +117,7 @@ def flow(value: Any) -> str:
 
 @lru_cache(maxsize=10_000)
 def scalar(text: str, *, in_brackets: bool = False) -> str:
-    """Text as YAML: plain where that reads back as the same text, else in quotation marks."""
+    """Return text as YAML: unquoted if it reads back as the same text, else quoted."""
     return text if _is_plain(text, in_brackets) else _quoted(text)
 
 

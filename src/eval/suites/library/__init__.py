@@ -1,1 +1,1 @@
-"""The suites that come with Gardenpath: found, listed, generated and checked."""
+"""The suites that are distributed with Gardenpath: lookup, listing, generation and checks."""

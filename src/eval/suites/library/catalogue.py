@@ -1,4 +1,4 @@
-"""What suites there are: a table with counts and examples, and suites written to files."""
+"""Catalogue of suites: a table with counts and examples, and export to files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ExportFormat = Literal["syntaxgym", "text", "compact"]
 
 @dataclass(frozen=True, slots=True)
 class SuiteEntry:
-    """One suite. ``example`` has the conditions of the first item and a sentence of each."""
+    """One suite; ``example`` has a sentence for each condition of the first item."""
 
     name: str
     language: str
@@ -36,7 +36,7 @@ class SuiteEntry:
 
 
 def suite_entries(suites: Iterable[Suite]) -> list[SuiteEntry]:
-    """One entry per suite; ``sentences`` counts different ones."""
+    """Return one entry per suite; ``sentences`` counts distinct sentences."""
     return [
         SuiteEntry(
             name=suite.name,
@@ -63,7 +63,7 @@ def _example(suite: Suite) -> tuple[tuple[str, str], ...]:
 
 
 def suite_table(entries: Sequence[SuiteEntry], *, examples: bool = True) -> Table:
-    """The catalogue for the terminal."""
+    """Return the catalogue as a table for the terminal."""
     found = Table(title="Test suites", title_justify="left", show_lines=examples)
     found.add_column("suite", overflow="fold")
     found.add_column("language")
@@ -75,15 +75,15 @@ def suite_table(entries: Sequence[SuiteEntry], *, examples: bool = True) -> Tabl
         counts = (f"{entry.items:,}", f"{entry.sentences:,}", str(len(entry.conditions)))
         lines = "\n".join(f"{name}: {text}" for name, text in entry.example)
         cells = (entry.name, entry.language, *counts, *([lines] if examples else []))
-        # Square brackets in a sentence are no markup.
+        # Square brackets in a sentence must not be read as markup.
         found.add_row(*map(Text, cells))
     return found
 
 
 def dump_text(suite: Suite) -> str:
-    """One sentence per line, items one after the other, blanks between the words.
+    """Return one sentence per line, item by item, with spaces between words.
 
-    Blanks also where the language has none: other programs then see the words that are meant.
+    Spaces are written for all languages, so that other programs read the same words.
     """
     lines = (" ".join(variant.words) for item in suite.items for variant in item.variants)
     return "".join(f"{line}\n" for line in lines)
@@ -97,11 +97,11 @@ _FORMS: Mapping[str, tuple[str, Callable[[Suite], str]]] = {
 
 
 def export(suite: Suite, folder: Path, form: ExportFormat = "syntaxgym") -> Path:
-    """Write a suite into a folder, under its name with ``_`` for slashes, and say where."""
+    """Write a suite to a folder, under its name with ``_`` for slashes, and return the path."""
     if form not in _FORMS:
-        raise SuiteError(f"suites are not exported as {form!r}; {nearest(form, _FORMS)}")
+        raise SuiteError(f"unknown export format {form!r}; {nearest(form, _FORMS)}")
     suffix, dump = _FORMS[form]
-    # The name may come from somebody else's file and must not lead out of the folder.
+    # The name may come from an untrusted file and must not point outside the folder.
     stem = re.sub(r"[^\w-]+", "_", suite.name).strip("_") or "suite"
     path = folder / f"{stem}{suffix}"
     write_text(path, dump(suite))

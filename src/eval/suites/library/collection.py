@@ -1,4 +1,4 @@
-"""All suites that Gardenpath has: written by hand, generated, or in a file that somebody names."""
+"""Lookup of suites: written by hand, generated from templates, or in a user's file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MATERIALS = Path(__file__).parents[1] / "materials"
 
 
 def _load_csv(path: Path) -> Suite:
-    """Either of the two kinds of CSV, by the first line."""
+    """Read either of the two CSV formats, which the first line distinguishes."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
             is_long = "item_number" in lines.readline()
@@ -46,17 +46,17 @@ _log = logging.getLogger(__name__)
 
 
 def suite_names() -> list[str]:
-    """The names of all suites, authored and generated, in alphabetical order."""
+    """Return the names of all suites, authored and generated, in alphabetical order."""
     return sorted({**_authored(), **GENERATORS})
 
 
 def load_suites(pattern: str | Sequence[str]) -> list[Suite]:
-    """The suites that are meant, each once.
+    """Return the suites that match one or more patterns, each once.
 
-    A pattern is a name (``mandarin/verb_noun/none``), the beginning of names up to a slash
-    (``mandarin``), a pattern (``*/none``), or the path of a file (YAML, SyntaxGym's JSON or CSV,
-    minimal pairs as JSON lines or CSV). Suites that cannot be scored are refused; what else the
-    linter says is logged.
+    A pattern is a name (``mandarin/verb_noun/none``), a prefix of names up to a slash
+    (``mandarin``), a glob pattern (``*/none``), or the path of a file (YAML, SyntaxGym's JSON or
+    CSV, minimal pairs as JSON Lines or CSV). Suites that cannot be scored raise an error; warnings
+    of the linter are logged.
     """
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     sources: dict[str, Callable[[], Suite]] = {}
@@ -87,7 +87,7 @@ def _matching(pattern: str) -> dict[str, Callable[[], Suite]]:
     authored = {name: _from_file(path) for name, path in _authored().items()}
     known = {**authored, **GENERATORS}
     if twice := set(authored) & set(GENERATORS):
-        raise SuiteError(f"{min(twice)} is both in a file and generated")
+        raise SuiteError(f"suite {min(twice)} is both in a file and generated")
     found = {
         name: known[name]
         for name in sorted(known)
@@ -96,7 +96,7 @@ def _matching(pattern: str) -> dict[str, Callable[[], Suite]]:
     if not found:
         heads = sorted({name.split("/")[0] for name in known})
         hint = nearest(pattern, [*known, *heads], heads)
-        raise SuiteError(f"no suite is called {pattern!r}; {hint}")
+        raise SuiteError(f"unknown suite {pattern!r}; {hint}")
     return found
 
 
@@ -105,7 +105,7 @@ def _from_file(path: Path) -> Callable[[], Suite]:
 
 
 def _authored() -> dict[str, Path]:
-    """Names and files of the suites; the materials also hold templates and the order file."""
+    """Return names and files of the authored suites, without templates and the order file."""
     found: dict[str, Path] = {}
     for path in sorted(MATERIALS.rglob("*.yaml")):
         if path.is_relative_to(TEMPLATES) or path == ORDER_FILE:
@@ -118,9 +118,9 @@ def _authored() -> dict[str, Path]:
 
 
 def _name(path: Path) -> str:
-    """The name of a suite, without reading its items."""
+    """Return the name of a suite without reading its items."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             if line.startswith("name:"):
                 return str(yaml.safe_load(line)["name"])
-    raise SuiteError(f"{path}: a suite begins with its name")
+    raise SuiteError(f"{path}: the suite has no name; add a line such as 'name: my_suite'")

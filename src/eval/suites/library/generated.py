@@ -1,11 +1,11 @@
 """The English suites, generated from the templates in ``materials/templates``.
 
-A template file holds designs; what it says above them holds for all of them. A design may stand
-for several suites that differ in a few words: ``for`` lists the values of its ``$variables``, one
-suite each. A design with ``cells`` makes some items of each kind: every cell has values of its own
-(``with``), labels, and a number of items.
+A template file contains designs; settings above ``designs`` apply to all of them. A design may
+define several suites that differ in a few words: ``for`` lists the values of its ``$variables``,
+one entry per suite. A design with ``cells`` generates several kinds of items: every cell has its
+own values (``with``), labels and number of items.
 
-Nothing is read before a suite is asked for.
+Files are read only when a suite is requested.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class _Design:
         return self._number(self.settings, key)
 
     def cells(self) -> tuple[Cell, ...]:
-        """The kinds of items; a design without cells has one kind."""
+        """Return the kinds of items; a design without cells has one kind."""
         cells = self.settings.get("cells", [{}])
         if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-            raise TemplateError("'cells' are not a list of mappings", path=self.path)
+            raise TemplateError("'cells' is not a list of mappings", path=self.path)
         return tuple(self._cell(cell) for cell in cells)
 
     def _cell(self, cell: _Settings) -> Cell:
@@ -86,7 +86,7 @@ class _Design:
             raise TemplateError("a design needs 'conditions'", path=self.path)
         for condition, texts in conditions.items():
             for text in texts if isinstance(texts, list) else [texts]:
-                # Twice, because the value of a cell's variable may hold a suite's variable.
+                # Twice, because the value of a cell's variable may contain a suite's variable.
                 filled = self._filled(self._filled(str(text), variables), variables)
                 line = TemplateLine.parse(condition, filled)
                 if len(line.regions) != len(self.texts("regions")):
@@ -109,7 +109,7 @@ class _Design:
     def _number(self, settings: _Settings, key: str) -> int:
         value = settings.get(key)
         if not isinstance(value, int):
-            raise TemplateError(f"{key!r} is not a whole number: {value!r}", path=self.path)
+            raise TemplateError(f"{key!r} is not an integer: {value!r}", path=self.path)
         return value
 
     def _filled(self, text: str, variables: Mapping[str, str]) -> str:
@@ -142,7 +142,7 @@ class Catalogue(Mapping[str, Callable[[], Suite]]):
             for design in _read_designs(path):
                 name = design.text("name")
                 if name in designs:
-                    raise TemplateError(f"there are two suites {name!r}", path=path)
+                    raise TemplateError(f"two suites have the name {name!r}", path=path)
                 designs[name] = design
         return designs
 
@@ -207,7 +207,7 @@ def _read_designs(path: Path) -> Iterator[_Design]:
     common = dict(_read_yaml(path))
     designs = common.pop("designs", None)
     if not isinstance(designs, list) or not all(isinstance(each, dict) for each in designs):
-        raise TemplateError("'designs' are not a list of mappings", path=path)
+        raise TemplateError("'designs' is not a list of mappings", path=path)
     for design in designs:
         settings = {**common, **design}
         _refuse_unknown(settings, _SETTINGS, path)
@@ -221,7 +221,7 @@ def _read_yaml(path: Path) -> _Settings:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise TemplateError(f"cannot be read: {error}", path=path) from error
     if not isinstance(content, dict):
-        raise TemplateError("not a mapping", path=path)
+        raise TemplateError("is not a mapping", path=path)
     return content
 
 
@@ -230,5 +230,5 @@ def _refuse_unknown(settings: _Settings, known: frozenset[str], path: Path) -> N
         raise TemplateError(
             f"unknown settings: {', '.join(unknown)}",
             path=path,
-            remedy=f"known are: {', '.join(sorted(known))}",
+            remedy=f"valid: {', '.join(sorted(known))}",
         )

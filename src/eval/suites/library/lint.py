@@ -1,7 +1,7 @@
-"""What is suspicious about a suite, before any model is asked.
+"""Linter for suites, which needs no model.
 
-An ``error`` makes predictions meaningless (a term that does not exist, a target without words); a
-``warning`` is a reason to look again (an item that says the same twice).
+An ``error`` makes predictions meaningless (an unknown region, a region of interest without words);
+a ``warning`` marks a possible mistake (an item with the same sentence twice).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from gardenpath.settings.check import nearest
 
 Severity = Literal["error", "warning"]
 
-# Unicode categories of what prints as nothing or as a blank.
+# Unicode categories of characters that are invisible or look like spaces.
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """Something to look at, and where."""
+    """A message of the linter and the part of the suite that it is about."""
 
     severity: Severity
     item: int | None
@@ -48,10 +48,10 @@ class Complaint:
 
 
 def lint(suite: Suite) -> list[Complaint]:
-    """All complaints, errors first."""
+    """Return all complaints, errors first."""
     found = list(_shapes(suite))
     if not any(one.severity == "error" for one in found):
-        # The other checks rely on regions and terms that exist.
+        # The other checks require valid regions and terms.
         found += [
             *_strange_words(suite),
             *_empty_targets(suite),
@@ -62,7 +62,7 @@ def lint(suite: Suite) -> list[Complaint]:
 
 
 def check(suite: Suite) -> list[Complaint]:
-    """The warnings about a suite; a suite with errors is refused."""
+    """Return the warnings about a suite; raise SuiteError if there are errors."""
     found = lint(suite)
     if errors := [one for one in found if one.severity == "error"]:
         shown = "\n".join(f"  - {one}" for one in errors[:10])
@@ -72,7 +72,7 @@ def check(suite: Suite) -> list[Complaint]:
 
 
 def target_regions(suite: Suite) -> tuple[str, ...]:
-    """The critical regions and those that predictions speak of, in order."""
+    """Return the critical regions and the regions that occur in predictions, in order."""
     terms = {term.region for one in suite.predictions for term in one.formula.terms}
     if WHOLE_SENTENCE in terms:
         return suite.regions
@@ -102,13 +102,13 @@ def _terms(suite: Suite) -> Iterator[Complaint]:
     numbers = [str(number) for number in range(1, len(suite.regions) + 1)]
     for prediction in suite.predictions:
         for term in prediction.formula.terms:
-            what = f"prediction {prediction.name} speaks of"
+            what = f"prediction {prediction.name} refers to an unknown"
             if term.region not in (*suite.regions, *numbers, WHOLE_SENTENCE):
                 hint = nearest(term.region, suite.regions)
-                yield Complaint("error", None, "", term.region, f"{what} no region; {hint}")
+                yield Complaint("error", None, "", term.region, f"{what} region; {hint}")
             if term.condition not in suite.conditions:
                 hint = nearest(term.condition, suite.conditions)
-                yield Complaint("error", None, term.condition, "", f"{what} no condition; {hint}")
+                yield Complaint("error", None, term.condition, "", f"{what} condition; {hint}")
 
 
 def _item_shape(
@@ -121,7 +121,7 @@ def _item_shape(
             severity: Severity = "error" if condition in compared else "warning"
             yield Complaint(severity, item.number, condition, "", "the item lacks this condition")
         elif count != expected:
-            message = f"{count} variants where most items have {expected}"
+            message = f"{count} variants, but most items have {expected}"
             yield Complaint("warning", item.number, condition, "", message)
     for variant in item.variants:
         if variant.condition not in suite.conditions:
@@ -129,7 +129,7 @@ def _item_shape(
             message = f"the suite has no such condition; {hint}"
             yield Complaint("warning", item.number, variant.condition, "", message)
         if len(variant.regions) != len(suite.regions):
-            message = f"{len(variant.regions)} regions where the suite has {len(suite.regions)}"
+            message = f"{len(variant.regions)} regions, but the suite has {len(suite.regions)}"
             yield Complaint("error", item.number, variant.condition, "", message)
 
 
@@ -144,27 +144,27 @@ def _strange_words(suite: Suite) -> Iterator[Complaint]:
         for region, words in zip(suite.regions, variant.regions, strict=True):
             for word in words:
                 if strange := _invisible_in(word):
-                    message = f"the word {word!r} holds {strange}"
+                    message = f"the word {word!r} contains {strange}"
                     yield Complaint("error", item.number, variant.condition, region, message)
 
 
 @cache
 def _invisible_in(word: str) -> str:
-    """The names of the signs in a word that cannot be seen."""
+    """Return the names of the invisible characters in a word."""
     signs = [sign for sign in word if unicodedata.category(sign) in _INVISIBLE]
     names = [unicodedata.name(sign, f"U+{ord(sign):04X}") for sign in signs]
-    return ", ".join(names) if word else "nothing"
+    return ", ".join(names) if word else "no characters"
 
 
 def _empty_targets(suite: Suite) -> Iterator[Complaint]:
-    """An empty term of a sum is odd; a side of a comparison without any words is an error."""
+    """Yield a warning for an empty term of a sum, an error if a whole side has no words."""
     for item in suite.items:
         for prediction in suite.predictions:
             for side in _sides(prediction.formula):
                 empty = [term for term in side if _is_empty(suite, item, term)]
                 severity: Severity = "error" if len(empty) == len(side) else "warning"
                 for term in empty:
-                    message = f"no words where prediction {prediction.name} looks"
+                    message = f"no words in this region, which prediction {prediction.name} uses"
                     yield Complaint(severity, item.number, term.condition, term.region, message)
 
 
@@ -187,7 +187,7 @@ def _is_empty(suite: Suite, item: Item, term: Term) -> bool:
 
 
 def _differences(suite: Suite) -> Iterator[Complaint]:
-    """Regions that differ though the suite does not say so; silent where it says nothing."""
+    """Yield regions that differ unexpectedly; nothing if the suite declares no such regions."""
     allowed = {*suite.critical, *suite.differing}
     if not allowed:
         return
@@ -201,7 +201,7 @@ def _differences(suite: Suite) -> Iterator[Complaint]:
 
 
 def _repetitions(suite: Suite) -> Iterator[Complaint]:
-    """Sentences that stand more than once, in an item or across items."""
+    """Yield sentences that occur more than once, within an item or across items."""
     seen: dict[tuple[str, ...], tuple[Item, Variant]] = {}
     for item, variant in _variants(suite):
         if variant.words not in seen:
@@ -215,7 +215,7 @@ def _repetitions(suite: Suite) -> Iterator[Complaint]:
 
 @dataclass(frozen=True, slots=True)
 class LexicalCheck:
-    """What a model's vocabulary and training corpus say about a suite."""
+    """Result of a check against a model's vocabulary and training corpus."""
 
     complaints: tuple[Complaint, ...]
     pairs: tuple[WordPair, ...]
@@ -224,10 +224,10 @@ class LexicalCheck:
 def lint_against(
     suite: Suite, knows: Callable[[str], bool], count: Callable[[str], int]
 ) -> LexicalCheck:
-    """Unknown words where predictions look, and the frequencies of words that alternate.
+    """Find out-of-vocabulary words in regions of interest and the frequencies of word pairs.
 
-    ``knows`` is the model's vocabulary; ``count`` gives the occurrences of a word in the corpus
-    that the model was trained on.
+    ``knows``: whether a word is in the model's vocabulary; ``count``: its frequency in the model's
+    training corpus.
     """
     unknown = tuple(_unknown_words(suite, knows))
     return LexicalCheck(unknown, word_pairs(suite, count))
@@ -239,5 +239,5 @@ def _unknown_words(suite: Suite, knows: Callable[[str], bool]) -> Iterator[Compl
         for region, place in targets:
             unknown = [word for word in variant.regions[place] if not knows(word)]
             for word in dict.fromkeys(unknown):
-                message = f"the model does not know {word!r}"
+                message = f"out-of-vocabulary word {word!r}"
                 yield Complaint("warning", item.number, variant.condition, region, message)

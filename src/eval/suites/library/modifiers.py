@@ -1,4 +1,4 @@
-"""In which order modifiers are shown: from plain to complex, as ``materials/order.yaml`` says."""
+"""Display order of modifiers, from simple to complex, as listed in ``materials/order.yaml``."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gardenpath.errors import InputError
 
 ORDER_FILE = Path(__file__).parents[1] / "materials" / "order.yaml"
 
-# Names from plain to complex.
+# Names of modifiers from simple to complex.
 Chain = tuple[str, ...]
 
 
 @cache
 def modifier_orders(path: Path = ORDER_FILE) -> tuple[Chain, ...]:
-    """Read the orders of modifiers, each from plain to complex."""
+    """Read the orders of modifiers, each from simple to complex."""
     try:
         chains = yaml.safe_load(path.read_text(encoding="utf-8"))["order"]
         return tuple(tuple(map(str, chain)) for chain in chains)
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
         remedy = "write 'order:' and a list of lists of modifiers"
-        raise InputError(f"holds no orders: {error}", path=path, remedy=remedy) from error
+        raise InputError(f"contains no orders: {error}", path=path, remedy=remedy) from error

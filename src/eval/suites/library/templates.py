@@ -1,16 +1,16 @@
-"""Items from templates: sentences with slots, words for the slots, and a seed.
+"""Generation of items from templates: sentences with slots, words for the slots, and a random seed.
 
-A template gives each condition one or more lines, cut into regions by ``|``; a token in braces is
-a slot, with a form after the dot where its words have several::
+A template gives each condition one or more lines, divided into regions by ``|``; a token in braces
+is a slot, with a form after the dot if its words have several forms::
 
     baseline:       The | {x.sg} | near the | {y.sg} | {verb} | himself | .
     ungrammatical:  The | {x.pl} | near the | {y.sg} | {verb} | himself | .
 
-Slots are filled once per item, so that its variants differ in what the lines say and in nothing
-else. Words come from classes (``family: [father / fathers, son / sons]``). What goes together is
-grouped in scenes: an item takes all its words from one scene, or from the classes that all scenes
-share, and everything in a scene fits everything else there. Two slots of one class never hold the
-same word, and no sentence stands in two items. The same seed gives the same items everywhere.
+Slots are filled once per item, so its variants differ only in the text of their lines. Words come
+from classes (``family: [father / fathers, son / sons]``). Words that are compatible in meaning are
+grouped in scenes: an item takes all its words from one scene or from the classes that all scenes
+share, and all combinations within a scene are plausible. Two slots of one class never have the same
+word, and no sentence occurs in two items. The same seed gives the same items on every machine.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from pathlib import Path
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.suite import Item, Variant
 
-# An entry of the lexicon: the words of each of its forms.
+# An entry of the lexicon: the words of each form.
 Lexeme = Mapping[str, tuple[str, ...]]
 Classes = Mapping[str, tuple[Lexeme, ...]]
 
 _BETWEEN_FORMS = " / "
 _BETWEEN_REGIONS = "|"
 
-# A class whose words have one form calls it this; a slot without a dot means it.
+# The name of the form in classes with a single form; a slot without a dot has this form.
 _ONLY_FORM = ""
 
-# How many draws in a row may repeat earlier items before the template counts as used up.
+# Number of consecutive draws that may repeat earlier items before the template is exhausted.
 _PATIENCE = 1000
 
 
 class TemplateError(InputError):
-    """A template or a lexicon cannot be used as it is."""
+    """A template or a lexicon is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Classes of words that every item may use, and scenes with classes of their own."""
+    """Classes of words that every item may use, and scenes with additional classes."""
 
     path: Path
     shared: Classes
@@ -51,31 +51,31 @@ class Lexicon:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, object], path: Path) -> Lexicon:
-        """The lexicon as a file writes it: ``forms``, ``classes`` and ``scenes``."""
+        """Build the lexicon from the content of its file: ``forms``, ``classes``, ``scenes``."""
         forms = {name: _strings(value, path) for name, value in _mapping(content, "forms", path)}
         shared = _classes(dict(_mapping(content, "classes", path)), forms, path)
         groups: dict[str, tuple[Classes, ...]] = {}
         for group, scenes in _mapping(content, "scenes", path):
             if not isinstance(scenes, list):
-                raise TemplateError(f"scenes {group!r} are not a list", path=path)
+                raise TemplateError(f"scenes: {group!r} is not a list", path=path)
             groups[group] = tuple(_classes(scene, forms, path) for scene in scenes)
         return cls(path, shared, groups)
 
     def scene_classes(self, group: str) -> tuple[Classes, ...]:
-        """Per scene of a group, everything its items may draw from."""
+        """Return, for each scene of a group, the classes from which its items are drawn."""
         if not group:
             return (self.shared,)
         if group not in self.scenes:
             known = ", ".join(sorted(self.scenes)) or "none"
             raise TemplateError(
-                f"no scenes called {group!r}", path=self.path, remedy=f"there are: {known}"
+                f"unknown scenes {group!r}", path=self.path, remedy=f"available: {known}"
             )
         return tuple({**self.shared, **scene} for scene in self.scenes[group])
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place in a line: the slot's name and the form in which its word appears there."""
+    """A slot in a line: its name and the form of the word that fills it."""
 
     name: str
     form: str
@@ -93,7 +93,7 @@ class TemplateLine:
 
     @classmethod
     def parse(cls, condition: str, text: str) -> TemplateLine:
-        """``The | {x.sg} | near the | ...``: a slot is a whole token."""
+        """Parse a line such as ``The | {x.sg} | near the | ...``; a slot is a whole token."""
         return cls(
             condition,
             tuple(
@@ -103,7 +103,7 @@ class TemplateLine:
         )
 
     def fill(self, words: Mapping[str, Lexeme]) -> Variant:
-        """The sentence with a word in each slot."""
+        """Return the sentence with a word in each slot."""
         regions = (
             tuple(word for token in region for word in _spell(token, words))
             for region in self.regions
@@ -113,7 +113,7 @@ class TemplateLine:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Items made alike: their lines, how many of them, and the labels they carry."""
+    """A kind of items: their lines, their number and their labels."""
 
     lines: tuple[TemplateLine, ...]
     items: int
@@ -122,9 +122,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Everything that decides the items of a suite.
+    """The definition from which the items of a suite are generated.
 
-    ``slots`` maps each slot to its class; ``scenes`` names a group of scenes, or none.
+    ``slots`` maps each slot to its class; ``scenes`` is the name of a group of scenes, or empty.
     """
 
     name: str
@@ -136,7 +136,7 @@ class Template:
     scenes: str = ""
 
     def items(self) -> tuple[Item, ...]:
-        """All items, numbered from 1, cell after cell; no sentence is in two of them."""
+        """Return all items, numbered from 1, cell by cell; no sentence occurs in two items."""
         generator = random.Random(f"{self.seed} {self.name}")
         scenes = self.lexicon.scene_classes(self.scenes)
         self._check(scenes)
@@ -154,7 +154,7 @@ class Template:
         generator: random.Random,
         seen: set[tuple[str, ...]],
     ) -> list[tuple[Variant, ...]]:
-        """The items of one cell, the scenes taking turns so that each has about its share."""
+        """Return the items of one cell; scenes alternate so that they are used about equally."""
         order = generator.sample(range(len(scenes)), len(scenes))
         made: list[tuple[Variant, ...]] = []
         repeats = draws = 0
@@ -174,7 +174,7 @@ class Template:
         return made
 
     def _draw(self, classes: Classes, generator: random.Random) -> dict[str, Lexeme]:
-        """A word for each slot, different ones where slots share a class."""
+        """Draw a word for each slot; slots of the same class get different words."""
         words: dict[str, Lexeme] = {}
         for name, slots in self._slots_of_class().items():
             chosen = generator.sample(classes[name], len(slots))
@@ -188,14 +188,14 @@ class Template:
         return slots
 
     def _check(self, scenes: Sequence[Classes]) -> None:
-        """Every slot has words, and enough of them, in the forms that the lines ask for."""
+        """Check that every slot has enough words, in all forms that the lines use."""
         for name, slots in self._slots_of_class().items():
             for classes in scenes:
                 count = len(classes.get(name, ()))
                 if count < len(slots):
                     raise TemplateError(
-                        f"{self.name}: {len(slots)} slots of class {name!r}, which has {count} "
-                        "words in some scene",
+                        f"{self.name}: {len(slots)} slots of class {name!r}, which has only "
+                        f"{count} words in some scene",
                         path=self.path,
                         remedy=f"add words to {self.lexicon.path}",
                     )
@@ -213,9 +213,9 @@ class Template:
     def _check_slot(self, slot: Slot, scenes: Sequence[Classes]) -> None:
         if slot.name not in self.slots:
             raise TemplateError(
-                f"{self.name}: no slot {slot.name!r}",
+                f"{self.name}: unknown slot {slot.name!r}",
                 path=self.path,
-                remedy=f"there are: {', '.join(sorted(self.slots))}",
+                remedy=f"available: {', '.join(sorted(self.slots))}",
             )
         words = [word for classes in scenes for word in classes[self.slots[slot.name]]]
         for word in words:
@@ -223,14 +223,14 @@ class Template:
                 raise TemplateError(
                     f"{self.name}: slot {slot.name!r} has no form {slot.form!r}",
                     path=self.path,
-                    remedy=f"its forms are: {', '.join(map(repr, word))}",
+                    remedy=f"available: {', '.join(map(repr, word))}",
                 )
 
     def _exhausted(self, cell: Cell, made: int) -> TemplateError:
         return TemplateError(
-            f"{self.name}: the words allow for {made} different items, {cell.items} are wanted",
+            f"{self.name}: the words allow {made} different items, but {cell.items} are requested",
             path=self.path,
-            remedy=f"add words to {self.lexicon.path} or ask for fewer",
+            remedy=f"add words to {self.lexicon.path} or request fewer items",
         )
 
 
@@ -247,7 +247,7 @@ def _spell(token: str | Slot, words: Mapping[str, Lexeme]) -> tuple[str, ...]:
 
 def _classes(content: object, forms: Mapping[str, tuple[str, ...]], path: Path) -> Classes:
     if not isinstance(content, dict):
-        raise TemplateError(f"not classes of words: {content!r}", path=path)
+        raise TemplateError(f"classes of words must be a mapping, not {content!r}", path=path)
     return {
         name: tuple(_word(text, forms.get(name, (_ONLY_FORM,)), path) for text in texts)
         for name, value in content.items()
@@ -261,7 +261,7 @@ def _word(text: str, forms: Sequence[str], path: Path) -> Lexeme:
         raise TemplateError(
             f"{text!r} has {len(spelled)} forms, not {len(forms)}",
             path=path,
-            remedy=f"write its forms with '{_BETWEEN_FORMS}' between them",
+            remedy=f"separate the forms with '{_BETWEEN_FORMS}'",
         )
     return {form: tuple(words.split()) for form, words in zip(forms, spelled, strict=True)}
 
@@ -274,8 +274,12 @@ def _mapping(content: Mapping[str, object], key: str, path: Path) -> list[tuple[
 
 
 def _strings(value: object, path: Path) -> tuple[str, ...]:
-    """A list of strings; a single one counts as a list of one."""
+    """Return a list of strings; a single string becomes a list of one."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise TemplateError(f"not a list of words: {value!r}", path=path, remedy="quote them")
+        raise TemplateError(
+            f"not a list of words: {value!r}",
+            path=path,
+            remedy="put quotation marks around words that YAML reads as numbers or true/false",
+        )
     return tuple(texts)

@@ -1,7 +1,7 @@
-"""Words that take each other's place in a suite, and how often a corpus has each of them.
+"""Pairs of words that alternate between the variants of an item, with their corpus frequencies.
 
-Where one of two nouns, verbs or reflexives is far more frequent than the other, a model may prefer
-it for that alone.
+If one of two nouns, verbs or reflexives is far more frequent than the other, a model may prefer it
+for that reason alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gardenpath.eval.suites.design.suite import Item, Suite
 
 @dataclass(frozen=True, slots=True)
 class WordPair:
-    """Two words that alternate in a region, their counts, and in how many items they do so."""
+    """Two words that alternate in a region, their counts, and the number of such items."""
 
     region: str
     first: str
@@ -28,7 +28,7 @@ class WordPair:
 
     @property
     def ratio(self) -> float:
-        """How many times as frequent the more frequent word is; infinite where one is unseen."""
+        """Ratio of the higher to the lower count; infinite if only one word was seen."""
         rare, frequent = sorted((self.first_count, self.second_count))
         if frequent == 0:
             return 1.0
@@ -36,10 +36,10 @@ class WordPair:
 
 
 def word_pairs(suite: Suite, count: Callable[[str], int]) -> tuple[WordPair, ...]:
-    """All pairs with their counts, those of the largest ratio first."""
+    """Return all pairs with their counts, in descending order of ratio."""
     pairs: Counter[tuple[str, str, str]] = Counter()
     for item in suite.items:
-        # Once per item, whichever of the two words comes first.
+        # Count each pair once per item, regardless of the order of the two words.
         pairs.update({(region, min(a, b), max(a, b)) for region, a, b in _pairs(suite, item)})
     rows = [
         WordPair(region, first, second, count(first), count(second), items)
@@ -50,9 +50,9 @@ def word_pairs(suite: Suite, count: Callable[[str], int]) -> tuple[WordPair, ...
 
 
 def _pairs(suite: Suite, item: Item) -> Iterator[tuple[str, str, str]]:
-    """Region and words, at the critical and differing regions of two variants of an item.
+    """Yield region and words, for the critical and differing regions of two variants of an item.
 
-    Only where both have equally many words there: otherwise nothing says which stands for which.
+    Regions with different numbers of words are skipped because their words cannot be paired.
     """
     regions = [*suite.critical, *suite.differing] or list(suite.regions)
     for region in dict.fromkeys(regions):

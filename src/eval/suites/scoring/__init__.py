@@ -1,1 +1,1 @@
-"""From surprisals to outcomes, effects and accuracies."""
+"""Scoring of suites: from surprisals to outcomes, effects and accuracies."""

@@ -1,9 +1,9 @@
-"""Accuracies, averaged the way the studies do, with bootstrap intervals over items.
+"""Accuracies, averaged as in the published studies, with bootstrap intervals over items.
 
-The comparisons of an item are averaged first, then the items of a suite, then what a study keeps
-apart: reflexives average over pronouns, the Mandarin suites over modifier types, all over seeds. An
-average of averages weighs a small suite like a large one. (Counterbalanced sentences are averaged
-before any comparison, where region surprisals are computed.)
+Averages are taken over the predictions of an item, then over the items of a suite, then over the
+factors of a study: pronouns for reflexives, modifiers for the Mandarin suites, and random seeds for
+all. Small and large suites thus have the same weight. (Counterbalanced sentences are averaged
+earlier, when region surprisals are computed.)
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 
 from gardenpath.store.tables import SUMMARY_KEYS
 
-# What is averaged over one after the other, where a table has it and does not show it apart.
+# Factors to average over, in this order, if a table has the column and is not grouped by it.
 LEVELS = ("suite", "pronoun", "modifier", "class")
 
 BOOTSTRAP_SAMPLES = 2000
 
 
 def item_outcomes(items: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """One row per run and item: its mean outcome over comparisons, beside the columns ``keys``."""
+    """Return the mean outcome of each run and item over predictions, with columns ``keys``."""
     columns = list(dict.fromkeys([*keys, "run", "suite", "item"]))
     return items.groupby(columns, dropna=False, sort=False)["outcome"].mean().reset_index()
 
 
 def accuracy(outcomes: pd.DataFrame, levels: Sequence[str]) -> float:
-    """Mean over items, then over each level in turn, then over runs."""
+    """Return the mean over items, then over each level in turn, then over runs."""
     keys = ["run", *reversed(levels)]
     means = outcomes.groupby(keys, dropna=False, sort=False)["outcome"].mean()
     while len(keys) > 1:
@@ -41,7 +41,7 @@ def accuracy(outcomes: pd.DataFrame, levels: Sequence[str]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Values of which a mean is taken, and the weight of that mean in the whole."""
+    """Values of a stratum and the weight of their mean in the overall mean."""
 
     values: NDArray[np.float64]
     weight: float = 1.0
@@ -50,9 +50,10 @@ class Stratum:
 def bootstrap_interval(
     strata: Sequence[Stratum], *, samples: int = BOOTSTRAP_SAMPLES, seed: int = 0
 ) -> tuple[float, float]:
-    """A 95 % interval of the weighted mean of the strata's means, items drawn anew within each.
+    """Return a 95 % bootstrap interval of the weighted mean of the means of the strata.
 
-    Percentiles of ``samples`` replicates; NaN where there is no value at all.
+    Items are resampled within each stratum. The interval is given by percentiles of ``samples``
+    replicates; it is NaN without values.
     """
     kept = [stratum for stratum in strata if len(stratum.values)]
     if not kept:
@@ -74,12 +75,12 @@ def summarise(
     samples: int = BOOTSTRAP_SAMPLES,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """One row per group: accuracy with its interval, and what stands behind it.
+    """Return one row per group: accuracy with its interval, and counts.
 
-    ``items`` is a table of items (see ``results``). Columns after the groups': ``accuracy``,
-    ``low``, ``high`` (95 %), ``items`` (different ones), ``seeds`` (runs), ``ties`` and ``missing``
-    (comparisons of all runs that were tied, and that lacked a surprisal), ``unknown`` (items with
-    critical words that a model does not know).
+    ``items`` is a table of items (see ``results``). Columns after those of the groups:
+    ``accuracy``, ``low``, ``high`` (95 %), ``items`` (distinct items), ``seeds`` (runs), ``ties``
+    and ``missing`` (predictions of all runs that were tied or lacked a surprisal), ``unknown``
+    (items with out-of-vocabulary critical words).
     """
     keys = list(by)
     levels = [level for level in LEVELS if level in items.columns and level not in by]
@@ -89,12 +90,12 @@ def summarise(
         low, high = bootstrap_interval(_strata(group, levels), samples=samples, seed=seed)
         rows.append((*key, accuracy(group, levels), low, high))
     summary = pd.DataFrame(rows, columns=[*keys, "accuracy", "low", "high"])
-    # Both are in the order of first appearance, so that keys with missing values need no join.
+    # Both are in order of first appearance, so no join is needed, which missing keys would break.
     return pd.concat([summary, _counts(items, keys)], axis=1)
 
 
 def _strata(outcomes: pd.DataFrame, levels: Sequence[str]) -> list[Stratum]:
-    """The outcomes of items, averaged over runs, in each combination of the levels."""
+    """Return the outcomes of items, averaged over runs, for each combination of the levels."""
     if not levels:
         return [Stratum(_over_runs(outcomes))]
     outermost = levels[-1]
@@ -113,7 +114,7 @@ def _over_runs(outcomes: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def _counts(items: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """What stands behind each group, in the order of their first appearance."""
+    """Return the counts of each group, in order of first appearance."""
     marked = items.assign(missing=items["outcome"].isna(), is_unknown=items["unknown"] > 0)
     groups = marked.groupby(keys, dropna=False, sort=False)
     per_item = list(dict.fromkeys([*keys, "suite", "item"]))

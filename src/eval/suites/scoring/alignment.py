@@ -1,10 +1,10 @@
-"""Tokens of any model onto the words and regions of a suite's sentence, by character offsets.
+"""Alignment of a model's tokens with the words and regions of a sentence, by character offsets.
 
-The sentence is taken as it is written, with blanks between words or without. Tokens must cover it
-from left to right; blanks count for nothing, and neither do the marks with which subword models
-show where a word begins. What a model writes differently is still found: ``<unk>`` takes the place
-that its neighbours leave, and a change of case is no change. A token may hold several words of one
-region, but never parts of two regions, since its surprisal could not be shared out between them.
+The sentence is its written text, with or without spaces between words. Tokens must cover it from
+left to right; spaces are ignored, and so are the marks with which subword models show word
+boundaries. ``<unk>`` is aligned with the text that the neighbouring tokens do not cover, and
+differences in case are ignored. A token may cover several words of one region, but not parts of two
+regions, because its surprisal could not be divided between them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cache
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.suite import Item, Suite, Variant
 
-# A word begins (GPT-2, SentencePiece), a line ends (GPT-2), a word goes on (BERT, subword-nmt).
+# Start of a word (GPT-2, SentencePiece), end of a line (GPT-2), continuation (BERT, subword-nmt).
 _MARKS_BEFORE = ("Ġ", "▁", "Ċ", "##")
 _MARKS_AFTER = ("@@", "</w>")
 
@@ -28,7 +28,7 @@ _UNKNOWN = frozenset({"<unk>", "[UNK]", "UNK"})
 
 
 class AlignmentError(GardenpathError):
-    """Tokens that do not spell the sentence, or that cross a border."""
+    """Tokens do not spell the sentence, or cross a boundary of words or regions."""
 
     def __init__(self, problem: str, *, place: str) -> None:
         super().__init__(f"{place}: {problem}")
@@ -36,36 +36,36 @@ class AlignmentError(GardenpathError):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The characters of a token in the written sentence; empty for marks that stand alone."""
+    """The characters of a token in the text; empty for a token that is only a mark."""
 
     start: int
     end: int
 
 
 def is_edge(token: str) -> bool:
-    """Whether a token marks the beginning or the end of a sentence and stands for no word."""
+    """Whether a token only marks the start or the end of a sentence."""
     return token in _EDGES or token.lower() in _EDGES
 
 
 @cache
 def is_unknown(token: str) -> bool:
-    """Whether a token stands for a word that the model does not know, e.g. ``<unk-caps>``."""
+    """Whether a token represents an out-of-vocabulary word, e.g. ``<unk-caps>``."""
     bare = _without_marks(token)
     return bare in _UNKNOWN or (bare.lower().startswith("<unk") and bare.endswith(">"))
 
 
 def place_of(suite: Suite, item: Item, variant: Variant) -> str:
-    """How errors name a sentence."""
+    """Return the description of a sentence for errors."""
     return f"suite {suite.name}, item {item.number}, condition {variant.condition}"
 
 
 def token_spans(
     text: str, tokens: Sequence[str], *, word_ends: Sequence[int], place: str
 ) -> tuple[Span | None, ...]:
-    """Where each token stands in the text; None for the edges of the sentence.
+    """Return the span of each token in the text; None for tokens that mark sentence edges.
 
-    ``word_ends`` are the offsets at which words end: an unknown token covers a whole word if it
-    can, and otherwise as little as lets the tokens after it fit.
+    ``word_ends`` are the offsets at which words end: an ``<unk>`` token covers a whole word if
+    possible, otherwise as few characters as allow the following tokens to be aligned.
     """
     ends = _Placement(text, tokens, word_ends).ends(place)
     spans: list[Span | None] = []
@@ -78,7 +78,7 @@ def token_spans(
 
 
 class _Placement:
-    """A search for the ends of tokens, with a choice only where a token is unknown."""
+    """Search for the ends of tokens; alternatives exist only for ``<unk>`` tokens."""
 
     def __init__(self, text: str, tokens: Sequence[str], word_ends: Sequence[int]) -> None:
         self.text = text
@@ -88,8 +88,8 @@ class _Placement:
         self._stuck: set[tuple[int, int]] = set()
 
     def ends(self, place: str) -> list[int]:
-        """The end of each token; AlignmentError names the first that cannot be placed."""
-        # Depth first without recursion: one iterator of possible ends for each token placed.
+        """Return the end of each token; AlignmentError names the first without an alignment."""
+        # Depth-first search without recursion: one iterator of possible ends per aligned token.
         ends: list[int] = []
         choices = [self._choices(0, 0)]
         while len(ends) < len(self.tokens) or not self._is_complete(ends):
@@ -110,7 +110,7 @@ class _Placement:
         return _skip_blanks(self.text, reached) == len(self.text)
 
     def _choices(self, number: int, position: int) -> Iterator[int]:
-        """Where a token may end that begins at a position or after the blanks there."""
+        """Yield the possible ends of a token that starts at a position, after any spaces."""
         if number == len(self.tokens):
             return
         for end in self._possible_ends(self.tokens[number], position):
@@ -140,9 +140,9 @@ class _Placement:
 
 
 def _matches(text: str, start: int, token: str) -> Iterator[int]:
-    """Where the token may end if its characters stand at ``start``: as it is, then without marks.
+    """Yield the possible ends of a token that starts at ``start``: verbatim, then without marks.
 
-    As it is comes first, for a text may hold the characters that are marks elsewhere.
+    Verbatim comes first because a text may contain characters that are marks elsewhere.
     """
     for form in (token, _without_marks(token)):
         end = _spelled_end(text, start, form)
@@ -151,7 +151,7 @@ def _matches(text: str, start: int, token: str) -> Iterator[int]:
 
 
 def _spelled_end(text: str, start: int, form: str) -> int | None:
-    """The end of the characters of ``form`` in the text, blanks in either left aside."""
+    """Return the end of the characters of ``form`` in the text, ignoring spaces in both."""
     position = start
     for char in form:
         if char.isspace():
@@ -186,7 +186,7 @@ def _skip_blanks(text: str, position: int) -> int:
 def align_words(
     suite: Suite, item: Item, variant: Variant, tokens: Sequence[str]
 ) -> tuple[tuple[int, ...], ...]:
-    """The words, numbered from 0, that each token covers; none for the edges of the sentence."""
+    """Return the indices of the words that each token covers; none for sentence edges."""
     if tuple(tokens) == variant.words:
         return tuple((number,) for number in range(len(tokens)))
     starts, ends = _word_borders(suite, variant)
@@ -206,7 +206,7 @@ def _word_borders(suite: Suite, variant: Variant) -> tuple[list[int], list[int]]
 
 
 def _covered(span: Span, starts: Sequence[int], ends: Sequence[int]) -> tuple[int, ...]:
-    """The words that share a character with the span; an empty one belongs to what follows."""
+    """Return the words that overlap with a span; an empty span belongs to the next word."""
     last = max(span.end, span.start + 1)
     inside = [n for n in range(len(starts)) if starts[n] < last and ends[n] > span.start]
     return tuple(inside) or tuple(range(len(starts)))[-1:]
@@ -219,7 +219,7 @@ def word_surprisals(
     tokens: Sequence[str],
     surprisal_bits: Sequence[float],
 ) -> tuple[float, ...]:
-    """The surprisal of each word: the sum over its tokens, in bits."""
+    """Return the surprisal of each word: the sum over its tokens, in bits."""
     parts: list[list[float]] = [[] for _ in variant.words]
     covered = align_words(suite, item, variant, tokens)
     for token, words, surprisal in zip(tokens, covered, surprisal_bits, strict=True):
@@ -242,9 +242,9 @@ def region_tokens(
     *,
     end_counts: bool = False,
 ) -> tuple[tuple[float, ...], ...]:
-    """The surprisals of the tokens of each region, in bits.
+    """Return the surprisals of the tokens of each region, in bits.
 
-    ``end_counts`` gives the token that ends the sentence to the last region, as SyntaxGym does.
+    With ``end_counts``, the end-of-sentence token belongs to the last region, as in SyntaxGym.
     """
     of_word = [n for n, region in enumerate(variant.regions) for _ in region]
     parts: list[list[float]] = [[] for _ in variant.regions]

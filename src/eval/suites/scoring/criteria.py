@@ -1,7 +1,8 @@
-"""Flip and division, the criteria for filler-gap constructions, beside accuracies in the summary.
+"""Flip and division, the criteria for filler-gap constructions, as columns of the summary.
 
-They rest on the wh-effects of items (see ``effects``) and on the items' label ``island``: ``no``
-where a filler can reach the gap, ``yes`` where it cannot. Rows without such items have no criteria.
+They are computed from the wh-effects of items (see ``effects``) and the items' label ``island``:
+``no`` if the gap is accessible to a filler, ``yes`` if it is inside an island. Rows without such
+items have no criteria.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _OUTSIDE, _INSIDE = "no", "yes"
 def with_criteria(
     summary: pd.DataFrame, effects: pd.DataFrame, keys: Sequence[str]
 ) -> pd.DataFrame:
-    """The summary, a row for each combination of ``keys``, with the columns ``CRITERIA``.
+    """Return the summary, one row per combination of ``keys``, with the columns ``CRITERIA``.
 
-    ``effects`` is a table of effects (see ``results``). A criterion is empty where it cannot be
-    judged. The summary stays as it is where no row has any.
+    ``effects`` is a table of effects (see ``results``). A criterion is empty if it cannot be
+    decided. If no row has a criterion, the summary is returned unchanged.
     """
     if "island" not in effects.columns:
         return summary
@@ -50,7 +51,7 @@ def with_criteria(
 
 
 def _wh_items(effects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """One row per run and item, with both wh-effects as columns."""
+    """Return one row per run and item, with both wh-effects as columns."""
     of_items = ("run", "suite", "item", "island", "depth")
     lacking = {name: "" for name in (*keys, *of_items) if name not in effects.columns}
     chosen = effects.assign(**lacking)
@@ -66,7 +67,7 @@ def _criteria(items: pd.DataFrame) -> dict[str, object]:
     outside = items[items["island"] == _OUTSIDE]
     inside = items[items["island"] == _INSIDE]
     rates = [flip_rate(_pairs(run)) for _, run in outside.groupby("run", sort=False)]
-    # Effects fade with depth, so that only like is compared with like.
+    # Effects decrease with depth, so only items of the same depths are compared.
     depths = set(outside["depth"]) & set(inside["depth"])
     near, far = (_over_runs(part[part["depth"].isin(depths)]) for part in (outside, inside))
     return {
@@ -77,7 +78,7 @@ def _criteria(items: pd.DataFrame) -> dict[str, object]:
 
 
 def _over_runs(items: pd.DataFrame) -> list[WhEffects]:
-    """The effects of each item, averaged over runs."""
+    """Return the effects of each item, averaged over runs."""
     means = items.groupby(["suite", "item"], sort=False)[[WH_GAP, WH_NO_GAP]].mean()
     return _pairs(means)
 
@@ -90,6 +91,6 @@ def _pairs(items: pd.DataFrame) -> list[WhEffects]:
 
 
 def _is_met(criterion: Criterion) -> bool | None:
-    """Whether a criterion is met; open where no value is finite, as with the exact grammar."""
+    """Whether a criterion is met; None if no value is finite, as with the exact grammar."""
     is_open = math.isnan(criterion.gap) or math.isnan(criterion.nogap)
     return None if is_open else criterion.is_met

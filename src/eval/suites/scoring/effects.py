@@ -1,14 +1,15 @@
-"""Effects: by how many bits surprisal differs, beside whether it differs as predicted.
+"""Effect sizes: differences of surprisal in bits, in addition to true or false predictions.
 
-The *wh-effect* is what a filler does to surprisal, S(with filler) − S(without), at the place where
-it matters: after a gap (``+gap``), where a filler should lower it, and at an object that fills the
-place of the gap (``−gap``), where a filler should raise it. The *licensing interaction* is the
-second minus the first and should be positive (Wilcox et al. 2018). The *ordering effect* of centre
-embedding is what the wrong order of two verbs costs, summed over both verbs (Wilcox et al. 2019).
+The *wh-effect* is the effect of a filler on surprisal, S(with filler) − S(without), in the critical
+region: after a gap (``+gap``), where a filler should lower surprisal, and at an object in the gap
+position (``−gap``), where a filler should raise it. The *licensing interaction* is the second minus
+the first and should be positive (Wilcox et al. 2018). The *ordering effect* of centre embedding is
+the additional surprisal of the wrong order of two verbs, summed over both verbs (Wilcox et al.
+2019).
 
-Two criteria ask whether a model has learnt a construction (after Ozaki et al. 2022). *Flip*: the
+Two criteria test whether a model has learnt a construction (after Ozaki et al. 2022). *Flip*: the
 wh-effect changes its sign with the gap, negative with a gap and positive without one. *Division*:
-outside islands, where a filler can reach the gap, both effects are stronger than inside them.
+both effects are stronger outside islands than inside islands, where the gap is not accessible.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _ORDERING_FORMULA = (
 
 @dataclass(frozen=True, slots=True)
 class ItemEffect:
-    """The size of an effect for one item, in bits."""
+    """Size of an effect for one item, in bits."""
 
     suite: str
     kind: str
@@ -64,7 +65,7 @@ class ItemEffect:
 
 
 def suite_effects(suite: Suite) -> dict[str, Formula]:
-    """The effects that a suite's conditions and regions allow, by name."""
+    """Return the effects that a suite's conditions and regions support, by name."""
     found = {}
     if set(suite.conditions) >= _WH_CONDITIONS and set(suite.regions) >= _WH_REGIONS:
         found.update(_WH_FORMULAS)
@@ -79,9 +80,9 @@ def suite_effects(suite: Suite) -> dict[str, Formula]:
 def item_effects(
     table: RegionTable, effects: Mapping[str, Formula] | None = None
 ) -> list[ItemEffect]:
-    """The effects of every item; those that the suite allows if none are given.
+    """Return the effects of every item; by default, all effects that the suite supports.
 
-    A value is infinite or NaN where surprisals are.
+    Values are infinite or NaN if surprisals are.
     """
     suite = table.suite
     formulas = suite_effects(suite) if effects is None else effects
@@ -101,9 +102,9 @@ def item_effects(
 
 
 def formula_value(formula: Formula, table: RegionTable, item: int) -> float:
-    """A quantity over region surprisals, in bits."""
+    """Return the value of a quantity over region surprisals, in bits."""
     if formula.is_claim:
-        return formula.value(table.lookup(item))  # raises, and says why
+        return formula.value(table.lookup(item))  # raises FormulaError
     return quantity(formula.tree, table.lookup(item))  # type: ignore[arg-type]
 
 
@@ -116,17 +117,17 @@ class WhEffects:
 
     @property
     def licensing(self) -> float:
-        """The licensing interaction: positive where a filler goes with a gap."""
+        """The licensing interaction: positive if a filler licenses a gap."""
         return self.nogap - self.gap
 
     @property
     def is_flipped(self) -> bool:
-        """Whether a filler helps with a gap and hurts without one."""
+        """Whether a filler lowers surprisal with a gap and raises it without one."""
         return self.gap < 0 < self.nogap
 
 
 def wh_effects(effects: Iterable[ItemEffect]) -> list[WhEffects]:
-    """The two wh-effects of each item together; items that lack one are left out."""
+    """Return both wh-effects of each item; items without both are skipped."""
     by_item: dict[tuple[str, int], dict[str, float]] = {}
     for one in effects:
         by_item.setdefault((one.suite, one.item), {})[one.effect] = one.value_bits
@@ -139,10 +140,10 @@ def wh_effects(effects: Iterable[ItemEffect]) -> list[WhEffects]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criterion:
-    """Whether a criterion is met: the interval of ``gap`` is below 0, that of ``nogap`` above.
+    """Values of a criterion, which is met if ``gap`` is below and ``nogap`` above 0.
 
-    Means and 95 % bootstrap intervals over items, in bits; ``left_out`` items had a value that was
-    not finite.
+    Means and 95 % bootstrap intervals over items, in bits; ``left_out`` is the number of items with
+    a value that is not finite.
     """
 
     gap: float
@@ -153,12 +154,15 @@ class Criterion:
 
     @property
     def is_met(self) -> bool:
-        """Whether both effects go in the right direction beyond chance."""
+        """Whether both intervals are on the predicted side of 0."""
         return self.gap_interval[1] < 0 < self.nogap_interval[0]
 
 
 def flip_rate(effects: Sequence[WhEffects]) -> float:
-    """The share of items whose wh-effect changes its sign with the gap; NaN of no items."""
+    """Return the proportion of items whose wh-effect changes its sign with the gap.
+
+    NaN without items.
+    """
     known = [one for one in effects if not math.isnan(one.licensing)]
     return sum(one.is_flipped for one in known) / len(known) if known else math.nan
 
@@ -166,7 +170,7 @@ def flip_rate(effects: Sequence[WhEffects]) -> float:
 def flip(
     effects: Sequence[WhEffects], *, samples: int = BOOTSTRAP_SAMPLES, seed: int = 0
 ) -> Criterion:
-    """The criterion *flip*: the mean wh-effects with and without a gap."""
+    """Return the criterion *flip*: the mean wh-effects with and without a gap."""
     return _criterion(effects, (), samples, seed)
 
 
@@ -177,7 +181,7 @@ def division(
     samples: int = BOOTSTRAP_SAMPLES,
     seed: int = 0,
 ) -> Criterion:
-    """The criterion *division*: mean wh-effects outside islands minus those inside."""
+    """Return the criterion *division*: mean wh-effects outside islands minus those inside."""
     return _criterion(outside, inside, samples, seed)
 
 
@@ -202,7 +206,7 @@ def _criterion(
 def _difference(
     plus: Sequence[float], minus: Sequence[float], samples: int, seed: int
 ) -> tuple[float, tuple[float, float]]:
-    """The mean of ``plus``, less that of ``minus`` if there are any, with its interval."""
+    """Return the mean of ``plus``, minus that of ``minus`` if not empty, with its interval."""
     first, second = _finite(plus), _finite(minus)
     if not len(first) or (minus and not len(second)):
         return math.nan, (math.nan, math.nan)

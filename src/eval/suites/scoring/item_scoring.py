@@ -1,4 +1,4 @@
-"""Scores a suite: one outcome for every item and prediction."""
+"""Scoring of a suite: one outcome for every item and prediction."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gardenpath.eval.suites.scoring.regions import RegionTable, Words
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """How one prediction fared for one item.
+    """Outcome of one prediction for one item.
 
-    ``outcome`` is between 0 and 1, NaN where a surprisal is missing; ``difference_bits`` by how
-    much the prediction holds; ``unknown`` the different critical words that the model does not
-    know.
+    ``outcome`` is between 0 and 1, or NaN if a surprisal is missing; ``difference_bits`` is the
+    difference in the predicted direction; ``unknown`` are the distinct critical words that are out
+    of vocabulary.
     """
 
     suite: str
@@ -40,9 +40,9 @@ def score(
     ties: TieRule = "expectation",
     seed: int = 0,
 ) -> list[ItemOutcome]:
-    """The outcomes of a suite from the surprisal (bits) of every word of its sentences.
+    """Score a suite from the surprisals (bits) of the words of its sentences.
 
-    ``unknown`` are words that the model does not know; ``seed`` is for the coin alone.
+    ``unknown`` are the out-of-vocabulary words; ``seed`` is used only by ``ties="coin"``.
     """
     table = RegionTable.from_words(suite, surprisals)
     return score_table(table, unknown=unknown, ties=ties, seed=seed)
@@ -55,7 +55,7 @@ def score_table(
     ties: TieRule = "expectation",
     seed: int = 0,
 ) -> list[ItemOutcome]:
-    """The outcomes of a suite from its region surprisals."""
+    """Score a suite from its region surprisals."""
     suite = table.suite
     return [
         _item_outcome(table, item, prediction, unknown, ties, seed)
@@ -77,7 +77,7 @@ def _item_outcome(
         prediction.formula,
         table.lookup(item.number),
         ties=ties,
-        # The throw depends on nothing but what it is for, so the order of scoring never shows.
+        # The coin depends only on seed, item and prediction, not on the order of scoring.
         coin=f"{seed}/{suite.name}/{item.number}/{prediction.name}",
     )
     words = critical_words(suite, item, prediction.formula)
@@ -96,10 +96,10 @@ def _item_outcome(
 
 
 def critical_words(suite: Suite, item: Item, formula: Formula) -> tuple[str, ...]:
-    """The different words that a prediction for an item rests on.
+    """Return the distinct words on which a prediction for an item depends.
 
-    These are the words of the regions that the formula compares, and of the regions that the suite
-    calls critical, in the conditions of the formula.
+    These are the words of the regions in the formula and of the suite's critical regions, in the
+    conditions of the formula.
     """
     regions: dict[str, set[int]] = {}
     for term in formula.terms:

@@ -1,10 +1,10 @@
-"""Whether a prediction comes true for an item, with ties as their chance expectation.
+"""Outcome of a prediction for an item; ties count as their expectation under random order.
 
-Two surprisals that are exactly equal decide nothing. They are then put in a random order, and the
-outcome is the probability that the prediction holds: 1/2 for ``a > b``, 1/3 for ``a > b & a > c``
-where all three are equal, 1/2 where only ``b`` equals ``a`` and ``c`` is smaller. The probability
-is exact, by counting over all orders of the quantities that are tied. A coin, thrown once per item
-with a seed, is the alternative. ``=`` claims equality and is never a tie.
+If two compared surprisals are exactly equal, the outcome is the probability that the prediction is
+true when tied quantities are in random order: 1/2 for ``a > b``, 1/3 for ``a > b & a > c`` if all
+three are equal, 1/2 if only ``b`` equals ``a`` and ``c`` is smaller. The probability is exact,
+computed over all orders of the tied quantities. Alternatively, ties can be broken by a seeded coin
+flip per item. ``=`` claims equality and is never a tie.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ TieRule = Literal["expectation", "coin"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a prediction fared: between 0 and 1, or NaN where a surprisal is missing.
+    """Outcome of a prediction: between 0 and 1, or NaN if a surprisal is missing.
 
-    ``difference_bits`` is by how much it holds: the difference of the two sides in the direction
-    predicted, the smallest over ``&`` and the largest over ``|``.
+    ``difference_bits`` is the difference of the two sides in the predicted direction, the smallest
+    over ``&`` and the largest over ``|``.
     """
 
     value: float
@@ -48,17 +48,17 @@ class Outcome:
 
     @property
     def is_missing(self) -> bool:
-        """Whether a surprisal was not a number, so that nothing can be said."""
+        """Whether the outcome is undefined because a surprisal is NaN."""
         return math.isnan(self.value)
 
 
 def outcome(
     formula: Formula, lookup: Lookup, *, ties: TieRule = "expectation", coin: str = ""
 ) -> Outcome:
-    """The outcome of a prediction for one item; ``coin`` seeds the throw where ties need one."""
+    """Return the outcome of a prediction for one item; ``coin`` seeds the coin flip for ties."""
     claim = formula.tree
     if not isinstance(claim, Comparison | And | Or):
-        raise FormulaError("a quantity without a comparison predicts nothing", text=str(formula))
+        raise FormulaError("a quantity without a comparison is not a claim", text=str(formula))
     operands = [side for one in formula.comparisons for side in (one.left, one.right)]
     values = {operand: quantity(operand, lookup) for operand in operands}
     difference = _difference(claim, values)
@@ -74,9 +74,9 @@ def outcome(
 
 
 def quantity(node: Value, lookup: Lookup) -> float:
-    """The value of a side of a comparison, rounded once however its terms are grouped.
+    """Return the value of one side of a comparison, rounded only once.
 
-    An infinite term makes the sum infinite; infinities that would cancel make it NaN.
+    An infinite term makes the sum infinite; infinities of opposite sign make it NaN.
     """
     return exact_sum(sign * value for sign, value in _signed_terms(node, lookup, 1))
 
@@ -97,7 +97,7 @@ def _signed_terms(node: Value, lookup: Lookup, sign: int) -> Iterator[tuple[int,
 def _tied_groups(
     comparisons: Sequence[Comparison], values: Mapping[Value, float]
 ) -> list[list[Value]]:
-    """Quantities of one value each, where a comparison is between two of them."""
+    """Group the quantities of equal value that are compared with each other."""
     tied: dict[float, dict[Value, None]] = {}
     for one in comparisons:
         if one.operator != "=" and values[one.left] == values[one.right]:
@@ -115,7 +115,7 @@ def _thrown(groups: Sequence[Sequence[Value]], dice: random.Random) -> Ranks:
 
 
 def _difference(claim: Claim, values: Mapping[Value, float]) -> float:
-    """By how many bits the claim holds; NaN where infinities would cancel."""
+    """Return the difference in the predicted direction, in bits; NaN if infinities cancel."""
     match claim:
         case Comparison():
             difference = values[claim.left] - values[claim.right]

@@ -1,4 +1,4 @@
-"""Region surprisals: what the words of a region amount to, per item and condition."""
+"""Region surprisals: the aggregated surprisal of the words of a region, per item and condition."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ByRegion = tuple[tuple[float, ...], ...]
 
 
 class MissingSurprisalError(GardenpathError):
-    """Surprisals that do not fit the sentences of a suite."""
+    """Surprisals are missing or do not match the sentences of a suite."""
 
 
 def exact_sum(values: Iterable[float]) -> float:
-    """The sum, the same in whatever order the values come.
+    """Return the sum, which does not depend on the order of the values.
 
-    Comparisons look for exact ties, and a sum that depended on the order of counterbalanced rows
-    would hide them. Infinities of both signs have no sum.
+    Exact ties must be detected, and a sum that depended on the order of counterbalanced rows would
+    hide them. The sum of infinities of both signs is NaN.
     """
     listed = list(values)
     if math.inf in listed and -math.inf in listed:
@@ -32,17 +32,18 @@ def exact_sum(values: Iterable[float]) -> float:
 
 
 def exact_mean(values: Sequence[float]) -> float:
-    """The mean by an exact sum; none of no values."""
+    """Return the mean, computed from an exact sum; NaN without values."""
     return exact_sum(values) / len(values) if values else math.nan
 
 
 def region_value(
     surprisal_bits: Sequence[float], *, metric: Metric = "sum", normalised: bool = False, words: int
 ) -> float:
-    """What a region amounts to, in bits.
+    """Return the surprisal of a region under a metric, in bits.
 
-    ``normalised`` divides by the number of ``words``, which for subword models is not the number of
-    values. A region without words sums to 0 and has no mean, maximum or first word (NaN).
+    ``normalised`` divides by the number of ``words``, which for subword models differs from the
+    number of values. The sum over a region without words is 0; its mean, maximum and first value
+    are NaN.
     """
     if metric == "sum":
         value = exact_sum(surprisal_bits)
@@ -62,10 +63,10 @@ def region_value(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionTable:
-    """The value of every region of every item and condition of a suite.
+    """The value of every region for every item and condition of a suite.
 
-    ``values`` holds, by number of the item and condition, one value per region and a last one for
-    the whole sentence; where a condition has several variants, these are means over them.
+    ``values`` maps item number and condition to one value per region, followed by the value of the
+    whole sentence; values are means over variants if a condition has several.
     """
 
     suite: Suite
@@ -73,23 +74,24 @@ class RegionTable:
 
     @classmethod
     def from_words(cls, suite: Suite, surprisals: Mapping[Words, Sequence[float]]) -> RegionTable:
-        """From the surprisal of every word (bits) of every sentence of the suite."""
+        """Build the table from the surprisals (bits) of the words of every sentence."""
 
         def by_region(item: Item, variant: Variant) -> ByRegion:
             place = place_of(suite, item, variant)
             if variant.words not in surprisals:
-                raise MissingSurprisalError(f"{place}: there are no surprisals for this sentence")
+                raise MissingSurprisalError(f"{place}: no surprisals for this sentence")
             return _cut(surprisals[variant.words], variant, place)
 
         return cls.build(suite, by_region)
 
     @classmethod
     def from_rows(cls, suite: Suite, rows: Sequence[Sequence[float]]) -> RegionTable:
-        """From the surprisal of every word (bits) of every variant of every item, in order."""
+        """Build the table from the surprisals (bits) of the words of every variant, in order."""
         variants = [variant for item in suite.items for variant in item.variants]
         if len(rows) != len(variants):
             raise MissingSurprisalError(
-                f"suite {suite.name}: surprisals of {len(rows)} sentences for {len(variants)}"
+                f"suite {suite.name}: surprisals for {len(rows)} sentences, but the suite has "
+                f"{len(variants)}"
             )
         remaining = iter(rows)
         return cls.build(
@@ -105,12 +107,15 @@ class RegionTable:
         *,
         end_counts: bool = False,
     ) -> RegionTable:
-        """From the tokens of any model and their surprisals (bits), aligned by characters."""
+        """Build the table from the tokens of any model and their surprisals (bits).
+
+        Tokens are aligned with words by characters.
+        """
 
         def by_region(item: Item, variant: Variant) -> ByRegion:
             if variant.words not in tokens:
                 place = place_of(suite, item, variant)
-                raise MissingSurprisalError(f"{place}: there are no surprisals for this sentence")
+                raise MissingSurprisalError(f"{place}: no surprisals for this sentence")
             names, surprisal_bits = tokens[variant.words]
             return region_tokens(suite, item, variant, names, surprisal_bits, end_counts=end_counts)
 
@@ -118,7 +123,7 @@ class RegionTable:
 
     @classmethod
     def build(cls, suite: Suite, by_region: Callable[[Item, Variant], ByRegion]) -> RegionTable:
-        """From a function that gives the surprisals of the units (words, tokens) of each region."""
+        """Build the table from a function that returns the surprisals of each region's units."""
         values = {}
         for item in suite.items:
             rows: dict[str, list[tuple[float, ...]]] = {}
@@ -131,21 +136,21 @@ class RegionTable:
         return cls(suite=suite, values=values)
 
     def value(self, item: int, region: str, condition: str) -> float:
-        """The value of a region, by name or number, or of the whole sentence (``*``), in bits."""
+        """Return the value of a region (name or number) or of the sentence (``*``), in bits."""
         if (item, condition) not in self.values:
             raise MissingSurprisalError(
-                f"suite {self.suite.name}, item {item}: has no condition {condition}"
+                f"suite {self.suite.name}, item {item}: no condition {condition}"
             )
         index = -1 if region == WHOLE_SENTENCE else self.suite.region_index(region)
         return self.values[item, condition][index]
 
     def lookup(self, item: int) -> Lookup:
-        """What formulas ask for the values of an item."""
+        """Return the lookup function that formulas use for an item."""
         return lambda region, condition: self.value(item, region, condition)
 
 
 def _cut(surprisal_bits: Sequence[float], variant: Variant, place: str) -> ByRegion:
-    """The surprisals of the words, region by region."""
+    """Return the surprisals of the words, grouped by region."""
     if len(surprisal_bits) != len(variant.words):
         raise MissingSurprisalError(
             f"{place}: {len(surprisal_bits)} surprisals for {len(variant.words)} words"

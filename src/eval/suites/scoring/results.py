@@ -1,4 +1,4 @@
-"""ScoredItems as tidy tables: one row per run, item and comparison, and their summary."""
+"""Scored items as tidy tables: one row per run, item and prediction, and their summary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gardenpath.text import spaced
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunName:
-    """Whose results these are."""
+    """The run that produced a result: its name, model, corpus and random seed."""
 
     run: str
     model: str
@@ -38,9 +38,9 @@ class RunName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredItems:
-    """Outcomes of any number of runs on any number of suites, and remarks for the reader.
+    """Outcomes of any number of runs on any number of suites, and notes for the reader.
 
-    With ``effects``, a table of effects, the file of the summary has flip and division too.
+    With ``effects``, a table of effects, the summary file also contains flip and division.
     """
 
     items: pd.DataFrame
@@ -49,7 +49,7 @@ class ScoredItems:
 
     @property
     def summary(self) -> pd.DataFrame:
-        """Accuracies with 95 % intervals; also by pronoun where items are labelled with one."""
+        """Accuracies with 95 % intervals; also by pronoun if items have this label."""
         return summarise(self.items, by=_summary_keys(self.items))
 
     @property
@@ -66,7 +66,7 @@ class ScoredItems:
         write_table(folder / SUMMARY.file, summary)
 
     def tables(self, *, title: str = "Accuracy") -> list[Table]:
-        """For each corpus a table for the terminal: classes as rows, models as columns."""
+        """Return a table for the terminal per corpus: classes as rows, models as columns."""
         found = self.by_class
         corpora = list(dict.fromkeys(found["corpus"]))
         return [
@@ -80,7 +80,7 @@ class ScoredItems:
 
 
 def items_frame(scored: Iterable[tuple[RunName, Sequence[ItemOutcome]]]) -> pd.DataFrame:
-    """The table of items; labels become columns of their own."""
+    """Return the table of items; each label becomes a column."""
     return ITEMS.frame([_item_row(name, one) for name, outcomes in scored for one in outcomes])
 
 
@@ -98,7 +98,7 @@ def _item_row(name: RunName, one: ItemOutcome) -> dict[str, object]:
 
 
 def _whose(name: RunName, one: ItemOutcome | ItemEffect) -> dict[str, object]:
-    """Whose result a row is, and on what."""
+    """Return the columns that identify the run and the item of a row."""
     return {
         "run": name.run,
         "model": name.model,
@@ -112,7 +112,7 @@ def _whose(name: RunName, one: ItemOutcome | ItemEffect) -> dict[str, object]:
 
 
 def effects_frame(measured: Iterable[tuple[RunName, Sequence[ItemEffect]]]) -> pd.DataFrame:
-    """One row per run, item and effect, in bits; labels become columns of their own."""
+    """Return one row per run, item and effect, in bits; each label becomes a column."""
     return EFFECTS.frame(
         [
             {
@@ -128,7 +128,7 @@ def effects_frame(measured: Iterable[tuple[RunName, Sequence[ItemEffect]]]) -> p
 
 
 def _labels(labels: Mapping[str, str]) -> dict[str, object]:
-    """Labels as columns; one that is called like another column is marked."""
+    """Return labels as columns; labels named like another column get a prefix."""
     taken = {*ITEMS.names, *EFFECTS.names}
     return {f"label_{name}" if name in taken else name: text for name, text in labels.items()}
 
@@ -144,7 +144,7 @@ def surprisal_rows(
     *,
     unknown: Collection[str] = (),
 ) -> pd.DataFrame:
-    """Every word of a suite with its region and surprisal, in bits."""
+    """Return every word of a suite with its region and surprisal, in bits."""
     values = [surprisals[variant.words] for item in suite.items for variant in item.variants]
     return SURPRISALS.frame(list(word_rows(name, suite, values, unknown=unknown)))
 
@@ -156,9 +156,10 @@ def word_rows(
     *,
     unknown: Collection[str] = (),
 ) -> Iterator[tuple[object, ...]]:
-    """The rows of the table of surprisals: one per word of every variant of every item.
+    """Yield the rows of the table of surprisals: one per word of every variant of every item.
 
-    ``surprisals`` has the surprisals (bits) of the words of each variant, in the suite's order.
+    ``surprisals`` contains the surprisals (bits) of the words of each variant, in the suite's
+    order.
     """
     fixed = (name.run, name.model, name.corpus, name.seed, suite.name)
     values = iter(surprisals)
@@ -173,9 +174,9 @@ def word_rows(
 
 
 def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] = ()) -> Table:
-    """Mean accuracies of one corpus, classes as rows and models as columns.
+    """Return mean accuracies of one corpus, classes as rows and models as columns.
 
-    Ties, gaps and unknown words are counted in the last rows.
+    The last rows count ties, missing surprisals and out-of-vocabulary words.
     """
     table = Table(title=title, caption="\n".join(notes) or None)
     table.add_column("class", no_wrap=True)

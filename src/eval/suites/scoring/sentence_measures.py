@@ -1,12 +1,12 @@
-"""Measures of whole sentences beside the surprisal of a region: local, per word, and SLOR.
+"""Measures of whole sentences: local surprisal, global surprisal per word, and SLOR.
 
-Local surprisal looks at the critical regions alone, and is NaN where a suite names none. Global
-surprisal is that of the sentence divided by its number of words. SLOR (Pauls and Klein 2012, Lau et
-al. 2017) also takes away what the words' frequencies explain::
+Local surprisal is summed over the critical regions; it is NaN if the suite has none. Global
+surprisal is the surprisal of the sentence divided by its number of words. SLOR (Pauls and Klein
+2012, Lau et al. 2017) also controls for word frequency::
 
     SLOR(s) = (log p(s) − log p_unigram(s)) / |s|
 
-in nats per word; it is higher the better a sentence is.
+in nats per word; higher values mean more acceptable sentences.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gardenpath.units import nats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceMeasures:
-    """The measures of one variant; ``variant`` counts the variants of a condition from 1."""
+    """Measures of one variant; ``variant`` counts the variants of a condition from 1."""
 
     item: int
     condition: str
@@ -37,7 +37,7 @@ class SentenceMeasures:
 def slor(
     surprisal_bits: Sequence[float], words: Words, unigram_log_prob: Callable[[str], float]
 ) -> float:
-    """The syntactic log-odds ratio of a sentence, in nats per word; NaN of no words."""
+    """Return the syntactic log-odds ratio of a sentence, in nats per word; NaN without words."""
     if len(surprisal_bits) != len(words):
         raise GardenpathError(f"{len(surprisal_bits)} surprisals for {len(words)} words")
     if not words:
@@ -52,10 +52,10 @@ def sentence_measures(
     *,
     unigram_log_prob: Callable[[str], float] | None = None,
 ) -> list[SentenceMeasures]:
-    """The measures of every variant of a suite from the surprisals (bits) of its words.
+    """Return the measures of every variant of a suite from the surprisals (bits) of its words.
 
-    ``unigram_log_prob`` is the log probability (nats) of a word alone, in the model's own corpus;
-    without it there is no SLOR.
+    ``unigram_log_prob`` returns the unigram log probability (nats) of a word in the model's
+    training corpus; without it, SLOR is None.
     """
     critical = {suite.region_index(name) for name in suite.critical}
     rows = []

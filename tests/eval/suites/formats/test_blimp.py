@@ -121,7 +121,7 @@ def test_language_can_be_given(tmp_path: Path) -> None:
         ([BLIMP, "[]"], 2, "a JSON object"),
         ([{"sentence_god": "x", "sentence_bad": "y"}], 1, "did you mean 'sentence_god'?"),
         ([BLIMP, {**BLIMP, "sentence_bad": " "}], 2, "the bad sentence is empty"),
-        ([], None, "holds no pairs"),
+        ([], None, "contains no pairs"),
     ],
 )
 def test_mistakes(tmp_path: Path, entries: list[object], line: int | None, message: str) -> None:

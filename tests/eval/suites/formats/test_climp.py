@@ -52,11 +52,11 @@ def test_words_with_blanks(tmp_path: Path) -> None:
     ("text", "line", "message"),
     [
         ("", None, "is empty"),
-        ("a,b\n", None, "holds no Chinese sentences"),
+        ("a,b\n", None, "contains no Chinese sentences"),
         (HEADED + "classifier,adjective,他来,1\n", 6, "no partner"),
         (HEADED.replace("大猫,0", "大猫,1"), 2, "one good and one bad"),
-        (HEADED.replace("他有一本大猫,0", "他有一本大猫"), 3, "3 columns where other lines have 4"),
-        ("x,1\n他,0\ny,1\n他,0\n", None, "no column holds a Chinese sentence"),
+        (HEADED.replace("他有一本大猫,0", "他有一本大猫"), 3, "3 columns, but other lines have 4"),
+        ("x,1\n他,0\ny,1\n他,0\n", None, "no column contains a Chinese sentence"),
     ],
 )
 def test_mistakes(tmp_path: Path, text: str, line: int | None, message: str) -> None:

@@ -57,9 +57,9 @@ def test_regions_need_no_names(tmp_path: Path) -> None:
     ("old", "new", "line", "message"),
     [
         ("condition_name", "condition", 1, "no column condition_name"),
-        ("1,far,2,", "1,far,two,", 5, "must be whole numbers"),
-        ("1,far,2,rest", "1,far,2,other", 5, "region 2 is called 'rest' above"),
-        ("1,far,2,rest", "1,far,1,demonstrative", 5, "region 1 stands twice"),
+        ("1,far,2,", "1,far,two,", 5, "must be integers"),
+        ("1,far,2,rest", "1,far,2,other", 5, "region 2 is named 'rest' in an earlier line"),
+        ("1,far,2,rest", "1,far,1,demonstrative", 5, "region 1 occurs twice"),
         ("1,far,2,rest", "1,far,4,more", None, "not numbered from 1"),
     ],
 )
@@ -71,7 +71,7 @@ def test_mistakes(tmp_path: Path, old: str, new: str, line: int | None, message:
 
 
 def test_empty_and_wrong(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no items"):
+    with pytest.raises(InputError, match="contains no items"):
         load_syntaxgym_csv(write(tmp_path, SAMPLE.splitlines()[0] + "\n"))
     with pytest.raises(FormulaError):
         load_syntaxgym_csv(write(tmp_path, SAMPLE), predictions={"p": "(1;%near%) <"})

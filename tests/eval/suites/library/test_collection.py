@@ -118,7 +118,7 @@ def test_errors_refuse_and_warnings_are_logged(
     broken = tmp_path / "broken.json"
     text = dump_syntaxgym(replace(suite, predictions=(Prediction("p", formula),)))
     broken.write_text(text, encoding="utf-8")
-    with pytest.raises(SuiteError, match="speaks of no condition"):
+    with pytest.raises(SuiteError, match="refers to an unknown condition"):
         load_suites(str(broken))
 
 

@@ -332,14 +332,14 @@ def test_a_design_may_give_its_chance(tmp_path: Path) -> None:
     [
         ("seed: 1", "sead: 1", "unknown settings: sead"),
         ("seed: 1", "seed: 1\nchance: high", r"chance: high is not a number in \[0, 1\]"),
-        ("items: 2", "items: 3", "allow for 2 different items"),
-        ("items: 2", "items: two", "not a whole number"),
+        ("items: 2", "items: 3", "allow 2 different items"),
+        ("items: 2", "items: two", "not an integer"),
         ("no {n} | $end", "no {n} $end", "has 1 regions, not 2"),
         ("no {n} | $end", "no {n} | $stop", "no value for 'stop'"),
         ("(noun;%a%)", "(noun;%a%", "test/now"),
         ("lexicon: words", "lexicon: wards", "cannot be read"),
         ("designs:", "- designs", "cannot be read"),
-        ("[{end: now}, {end: then}]", "[{end: now}, {end: now}]", "two suites 'test/now'"),
+        ("[{end: now}, {end: then}]", "[{end: now}, {end: now}]", "have the name 'test/now'"),
     ],
 )
 def test_designs_that_cannot_be_used(tmp_path: Path, old: str, new: str, message: str) -> None:

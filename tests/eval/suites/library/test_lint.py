@@ -96,7 +96,7 @@ def test_unequal_numbers_of_variants() -> None:
     extra = Variant("match", (("他", "有", "一"), ("条",), ("猫",), ("。",)))
     third = Item(3, (extra, *suite.items[0].variants))
     found = lint(replace(suite, items=(*suite.items, third)))
-    assert "2 variants where most items have 1" in found[0].message
+    assert "2 variants, but most items have 1" in found[0].message
 
 
 def test_strange_conditions() -> None:

@@ -53,5 +53,5 @@ def test_the_orders_name_modifiers_that_suites_have() -> None:
 def test_a_file_without_orders_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "order.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"order\.yaml: holds no orders"):
+    with pytest.raises(InputError, match=r"order\.yaml: contains no orders"):
         modifier_orders(path)

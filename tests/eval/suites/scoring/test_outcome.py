@@ -113,7 +113,7 @@ def test_a_coin_is_thrown_by_its_seed_and_is_fair() -> None:
 
 
 def test_a_quantity_predicts_nothing() -> None:
-    with pytest.raises(FormulaError, match="predicts nothing"):
+    with pytest.raises(FormulaError, match="is not a claim"):
         _outcome("(r;%a%) - (r;%b%)", a=1, b=2)
 
 

@@ -96,9 +96,11 @@ def test_surprisals_that_do_not_fit_are_named() -> None:
     with pytest.raises(MissingSurprisalError, match="condition mismatch: 3 surprisals for 4 words"):
         RegionTable.from_words(suite, values | {suite.items[0].variants[1].words: (1, 2, 3)})
     del values[suite.items[0].variants[0].words]
-    with pytest.raises(MissingSurprisalError, match="condition match: there are no surprisals"):
+    with pytest.raises(MissingSurprisalError, match="condition match: no surprisals"):
         RegionTable.from_words(suite, values)
-    with pytest.raises(MissingSurprisalError, match="of 1 sentences for 2"):
+    with pytest.raises(
+        MissingSurprisalError, match="surprisals for 1 sentences, but the suite has 2"
+    ):
         RegionTable.from_rows(suite, [(1, 2, 3, 4)])
     table = RegionTable.from_rows(suite, [(1, 2, 3, 4)] * 2)
     with pytest.raises(MissingSurprisalError, match="item 1: has no condition other"):
@@ -112,7 +114,7 @@ def test_tokens_and_words_agree_where_tokens_are_words() -> None:
     assert RegionTable.from_tokens(suite, tokens).values == (
         RegionTable.from_words(suite, values).values
     )
-    with pytest.raises(MissingSurprisalError, match="there are no surprisals"):
+    with pytest.raises(MissingSurprisalError, match="no surprisals for this sentence"):
         RegionTable.from_tokens(suite, {})
 
 
