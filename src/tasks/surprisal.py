@@ -39,8 +39,8 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     for header in headers:
         for failure in header.failures:
             console.print(f"{failure.place}: no hypothesis survived; {failure.remedy}")
-    sentences = plural(len(inputs[0]), "sentence")
-    console.print(f"{sentences} from {plural(len(runs), 'run')}: {path}")
+    count = plural(len(inputs[0]), "sentence")
+    console.print(f"{count} from {plural(len(runs), 'run')}: {path}")
 
 
 def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Sentence]]:

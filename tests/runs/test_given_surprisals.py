@@ -12,16 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenpath.data.arrays import Words
 from gardenpath.errors import GardenpathError
 from gardenpath.runs.given_surprisals import measured_table
 from gardenpath.runs.measured import Measured
 
-ONE, TWO = ("the", "cat", "sat"), ("the", "sat", "cat")
+Values = dict[Words, list[float]]
+
+ONE: Words = ("the", "cat", "sat")
+TWO: Words = ("the", "sat", "cat")
 SENTENCES = [ONE, TWO]
-VALUES = {ONE: [1.0, 2.0, 3.0], TWO: [1.5, 2.5, 3.5]}
+VALUES: Values = {ONE: [1.0, 2.0, 3.0], TWO: [1.5, 2.5, 3.5]}
 
 
-def frame(values: dict[tuple[str, ...], list[float]] = VALUES, **columns: Any) -> pd.DataFrame:
+def frame(values: Values = VALUES, **columns: Any) -> pd.DataFrame:
     """The sentences with their surprisals, a row for each word."""
     rows = [
         {"sentence_id": number, "word_id": place, "word": word, "surprisal_bits": bits}
@@ -48,7 +52,7 @@ def test_a_table_of_one_model() -> None:
 
 
 def test_ends_are_left_out_and_more_sentences_do_no_harm() -> None:
-    ended = {(*words, "</s>"): [*bits, 9.0] for words, bits in VALUES.items()}
+    ended: Values = {(*words, "</s>"): [*bits, 9.0] for words, bits in VALUES.items()}
     assert _one(frame({**ended, ("else",): [4.0]})).surprisal_bits == VALUES
 
 

@@ -211,7 +211,8 @@ def test_settings_of_work_only_do_not_change_results(
     run = run_of(folder, model)
     expected = run.scorer(search=usual).word_log_probs(sentences)
     for name in sorted(usual.WORK_ONLY):
-        changed = replace(usual, **{name: 1e-6 if name == "memory_gb" else OTHER[name]})
+        others = {**OTHER, "memory_gb": 1e-6}
+        changed = replace(usual, **{name: others[name]})
         found = run.scorer(search=changed).word_log_probs(sentences)
         for one, other in zip(found, expected, strict=True):
             assert one.tolist() == pytest.approx(other.tolist(), abs=1e-5), name

@@ -44,7 +44,7 @@ def test_the_final_numbers_are_those_of_the_run(tmp_path: Path) -> None:
     folder = small_runs.run(tmp_path, "model=lstm", *NEURAL, "trainer.max_epochs=1")
     run = small_runs.loaded(folder)
     for split in ("valid", "test"):
-        (row,) = run.perplexity(split).itertuples()  # type: ignore[arg-type]
+        (row,) = run.perplexity(split).itertuples()
         assert run.metrics[split]["perplexity"] == pytest.approx(row.perplexity, rel=1e-6)
 
 

@@ -182,8 +182,9 @@ def test_combinations_are_checked_once_each_setting_is_right() -> None:
 
 
 def test_what_a_machine_lacks_matters_only_where_settings_are_to_be_used() -> None:
-    content = {"name": "mine", "oven": {**OVEN, "trays": ["a", "b", "c"]}}
+    oven = {**OVEN, "trays": ["a", "b", "c"]}
+    content: dict[str, Any] = {"name": "mine", "oven": oven}
     assert _mistakes(content) == ["oven: this oven has no second tray"]
     assert read(_Kitchen, content, is_for_here=False).oven.trays == ("a", "b", "c")
-    both = {**content, "oven": {**content["oven"], "grill": True}}
+    both = {**content, "oven": {**oven, "grill": True}}
     assert _mistakes(both, is_for_here=False) == ["oven: fan and grill cannot run together"]
