@@ -192,7 +192,7 @@ def test_pieces_come_back_as_words() -> None:
             assert sum(share for share, _ in found) == pytest.approx(1)
             assert words[place] in found[0][1]
     assert bracketing(trees, trees, Conventions()).exact_match == 1
-    of_all = [best_shares_of(result, split, number) for number, result in enumerate(results)]
+    of_all = [best_shares_of(one, split, n).tolist() for n, one in enumerate(results)]
     assert len(mass_rows(sentences, of_all)) == 6
 
 

@@ -123,7 +123,7 @@ def test_mass_has_a_row_for_each_word_and_end() -> None:
     failed = make_result(failure=SearchFailure(0, True, False))
     sentences = [["a", "[red]b"], ["c"]]
     results = [make_result(0.5, 0.25, 0.75), failed]
-    shares = [best_shares_of(result, split, number) for number, result in enumerate(results)]
+    shares = [best_shares_of(one, split, n).tolist() for n, one in enumerate(results)]
     rows = mass_rows(sentences, shares)
     assert [(r.sentence, r.word_id, r.word) for r in rows] == [
         (1, 1, "a"), (1, 2, "[red]b"), (1, 3, None), (2, 1, "c"), (2, 2, None),
