@@ -22,7 +22,7 @@ from gardenpath.console import console, exit_on_error
 from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.command_line import CommandLine
-from gardenpath.settings.compose import Script, Source, plain_config, register, typed
+from gardenpath.settings.compose import ConfigSource, Script, plain_config, register, typed
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.help_text import help_text
 
@@ -111,7 +111,7 @@ def command_line(script: Script, flags: Namespace) -> CommandLine:
     given = [flags.run, flags.multirun, flags.cfg, flags.info, flags.shell_completion]
     if sum(map(bool, given)) > 1:
         raise ConfigError(["use one of --run, --multirun, --cfg, --info, --shell-completion"])
-    source = Source(script, flags.config_name, flags.config_dir)
+    source = ConfigSource(script, flags.config_name, flags.config_dir)
     return CommandLine(source, list(flags.overrides), is_sweep=flags.multirun)
 
 

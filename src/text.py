@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+# The words of a sentence.
+Words = tuple[str, ...]
+
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _KEPT_TOGETHER = re.compile(
     r"(?<=\S) (?=[=<>] )|(?<=[=<>]) (?=\S)|(?<=\bS[ED]) (?=[\d−])|(?<=\bmean) (?=[\d−])"

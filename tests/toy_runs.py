@@ -13,7 +13,7 @@ import yaml
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.runs.run import Run
 from gardenpath.runs.training import train
-from gardenpath.settings.compose import Source, composed, plain_config, typed
+from gardenpath.settings.compose import ConfigSource, composed, plain_config, typed
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.store.surprisal_store import SurprisalStore
 from gardenpath.tasks import run_task
@@ -87,7 +87,7 @@ def settings(folder: Path, output: Path, *overrides: str, model: str = "") -> Ev
 
 @functools.cache
 def _composed(groups: tuple[str, ...]) -> dict[str, Any]:
-    return plain_config(composed(Source("evaluate"), groups))
+    return plain_config(composed(ConfigSource("evaluate"), groups))
 
 
 def _changed(content: dict[str, Any], *assignments: str) -> dict[str, Any]:

@@ -11,6 +11,3 @@ Bools = npt.NDArray[np.bool_]
 
 # Ids of words or subword pieces, as they are stored.
 Tokens = npt.NDArray[np.int32]
-
-# The words of a sentence.
-Words = tuple[str, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gardenpath.data.arrays import Words
 from gardenpath.data.trees.tree import Tree
+from gardenpath.text import Words
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from gardenpath.console import track_runs, words_progress
-from gardenpath.data.arrays import Words
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.report.study import Curve
 from gardenpath.eval.search.search_words import search_in_words
@@ -26,8 +25,9 @@ from gardenpath.runs.measured import (
 )
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
-from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pairs
+from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
 from gardenpath.settings.check import plain
+from gardenpath.text import Words
 
 # A run, or any other model.
 Subject = Run | Scorer
@@ -90,7 +90,7 @@ def evaluate(
         suites=tuple(asked),
         names=names,
         tables=suite_tables(asked, measured, ties=ties, tie_seed=tie_seed),
-        word_pairs=word_pairs(asked, runs),
+        word_pairs=word_pair_rows(asked, runs),
         curves=tuple(curve for run in runs if (curve := _curve(run)) is not None),
         search=search_in_words(plain(searched.search)) if searched else None,
         about={"runs": {run.name.run: run.folder.fingerprint() for run in runs}},

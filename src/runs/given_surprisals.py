@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gardenpath.data.arrays import Words
 from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.suites.scoring.results import RunName
+from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.runs.measured import Measured, require_possible
+from gardenpath.text import Words
 
 if TYPE_CHECKING:
     import pandas as pd

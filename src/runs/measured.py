@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gardenpath.data.arrays import Floats, Words
+from gardenpath.data.arrays import Floats
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.perplexity.comparison import EXACT
-from gardenpath.eval.suites.scoring.results import RunName
+from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.eval.word_scorer import OnWords, Scorer
 from gardenpath.runs.run import Run
+from gardenpath.store.surprisal_store import Parses
+from gardenpath.text import Words
 from gardenpath.units import bits
 
 # By how many bits a surprisal may lie below zero: models in half precision are as inexact.
 _ROUNDING = 0.01
-
-Parses = Sequence[Sequence[tuple[float, str]]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gardenpath.data.arrays import Words
 from gardenpath.data.trees.brackets import format_tree, parse_tree
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import RunError
@@ -17,6 +16,7 @@ from gardenpath.eval.word_scorer import OnWords
 from gardenpath.store.keys import fingerprint
 from gardenpath.store.score_through import first_call_of, score_through
 from gardenpath.store.surprisal_store import Stored
+from gardenpath.text import Words
 
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gardenpath.console import show_progress, track_runs, words_progress
-from gardenpath.data.arrays import Floats, Words
+from gardenpath.data.arrays import Floats
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.preparation import PreparedCorpus
@@ -29,11 +29,12 @@ from gardenpath.models.scores import Totals
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import joint_with_gold_trees
 from gardenpath.store.surprisal_store import Stored
+from gardenpath.text import Words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Measured = tuple[str, int | None, Perplexity]
+NamedPerplexity = tuple[str, int | None, Perplexity]
 
 _CAPTIONS = {
     JOINT: "joint: of words together with their gold trees",
@@ -50,7 +51,7 @@ class CorpusPerplexities:
     caption: str
 
 
-def perplexity_table(
+def perplexities_of_runs(
     runs: Iterable[Run], *, split: Split = "test", marginal_sentences: int | None = None
 ) -> pd.DataFrame:
     """Return one row per run (two for syntactic models), and rows for exact grammars."""
@@ -84,7 +85,7 @@ def _of_corpus(
     preparation = data.preparation()
     corpus = preparation.prepare(cache, progress=show_progress)
     sentences = [one.words for one in preparation.sentences(split)]
-    measured: list[Measured] = []
+    measured: list[NamedPerplexity] = []
     for run in track_runs(runs, f"scoring {data.name}"):
         measured += _of_run(run, corpus, sentences, split, limit)
     measured.sort(key=lambda item: -item[2].with_end)
@@ -113,13 +114,13 @@ def _of_run(
     sentences: Sequence[Words],
     split: Split,
     limit: int | None,
-) -> list[Measured]:
+) -> list[NamedPerplexity]:
     """Return one row or, for syntactic models, two: joint and marginal."""
     name, seed = run.settings.model.name, run.settings.seed
     if not run.is_syntactic:
         return [(name, seed, _measured(run, sentences))]
     joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
-    found: list[Measured] = [(name + JOINT, seed, joint)]
+    found: list[NamedPerplexity] = [(name + JOINT, seed, joint)]
     if limit == 0:
         return found
     return [*found, (name + MARGINAL, seed, _measured(run, sentences[:limit]))]

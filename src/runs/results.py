@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gardenpath.eval.suites.scoring.results import RunName, ScoredItems
+from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import (
     EFFECTS,
@@ -22,7 +22,7 @@ from gardenpath.store.tables import (
     WORD_PAIRS,
     write_table,
 )
-from gardenpath.store.versions import versions
+from gardenpath.versions import versions
 
 if TYPE_CHECKING:
     from rich.table import Table

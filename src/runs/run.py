@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gardenpath.data.arrays import Floats, Words
+from gardenpath.data.arrays import Floats
 from gardenpath.data.sentence import Split
 from gardenpath.errors import ConfigError, RunError
 from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSettings, WordSync
-from gardenpath.eval.suites.scoring.results import RunName
+from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.eval.word_scorer import OnWords
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import Family, SyntacticFamily
@@ -27,6 +27,7 @@ from gardenpath.store.keys import fingerprint
 from gardenpath.store.run_folder import RunFolder, find_runs
 from gardenpath.store.score_through import first_call_of, score_through
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
+from gardenpath.text import Words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -256,9 +257,9 @@ class Run:
         A syntactic model has two rows: joint with the gold trees, and marginal over the trees found
         by search on the first ``marginal_sentences`` (None: all sentences; 0: no such row).
         """
-        from gardenpath.runs.perplexities import perplexity_table
+        from gardenpath.runs.perplexities import perplexities_of_runs
 
-        return perplexity_table([self], split=split, marginal_sentences=marginal_sentences)
+        return perplexities_of_runs([self], split=split, marginal_sentences=marginal_sentences)
 
 
 class Runs(list[Run]):
@@ -274,9 +275,9 @@ class Runs(list[Run]):
         self, split: Split = "test", *, marginal_sentences: int | None = None
     ) -> pd.DataFrame:
         """Return the perplexities of all runs in one table."""
-        from gardenpath.runs.perplexities import perplexity_table
+        from gardenpath.runs.perplexities import perplexities_of_runs
 
-        return perplexity_table(self, split=split, marginal_sentences=marginal_sentences)
+        return perplexities_of_runs(self, split=split, marginal_sentences=marginal_sentences)
 
 
 def load(

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gardenpath.data.arrays import Words
 from gardenpath.eval.parsing.parses import partial_parses
 from gardenpath.eval.search.search_settings import SearchSettings
 from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
@@ -16,6 +15,7 @@ from gardenpath.models.ngram.ngram import NgramModel
 from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.store.surprisal_store import Stored
+from gardenpath.text import Words
 
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run

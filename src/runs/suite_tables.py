@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
-from gardenpath.data.arrays import Words
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.report.study import Parse, ParseKey
@@ -18,7 +17,7 @@ from gardenpath.eval.suites.scoring.effects import ItemEffect, item_effects
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score_table
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.suites.scoring.regions import RegionTable
-from gardenpath.eval.suites.scoring.results import (
+from gardenpath.eval.suites.scoring.scored_items import (
     RunName,
     effects_frame,
     items_frame,
@@ -27,6 +26,7 @@ from gardenpath.eval.suites.scoring.results import (
 from gardenpath.eval.suites.scoring.sentence_measures import sentence_measures
 from gardenpath.runs.measured import Measured
 from gardenpath.runs.run import Run
+from gardenpath.text import Words
 
 Knows = Callable[[str], bool]
 
@@ -152,7 +152,7 @@ def _failure_notes(suites: Sequence[Suite], models: Sequence[Measured]) -> tuple
     )
 
 
-def word_pairs(suites: Sequence[Suite], runs: Iterable[Run]) -> list[dict[str, object]]:
+def word_pair_rows(suites: Sequence[Suite], runs: Iterable[Run]) -> list[dict[str, object]]:
     """Count paired critical words in the training corpora, with one row per vocabulary."""
     rows: list[dict[str, object]] = []
     for run in {run.vocabulary.content_hash: run for run in runs}.values():

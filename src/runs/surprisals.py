@@ -19,7 +19,7 @@ from gardenpath.eval.surprisal.surprisal_rows import (
 )
 from gardenpath.settings.check import plain
 from gardenpath.store.surprisal_store import Stored
-from gardenpath.store.versions import versions
+from gardenpath.versions import versions
 
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run

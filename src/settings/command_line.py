@@ -24,9 +24,9 @@ from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.check import nearest
 from gardenpath.settings.compose import (
+    ConfigSource,
     Root,
     Script,
-    Source,
     choices_of,
     composed,
     groups_of,
@@ -39,7 +39,7 @@ from gardenpath.settings.compose import (
 def check_command_line(script: Script, arguments: Sequence[str]) -> None:
     """Raise an error that lists all mistakes in the overrides; with ``-m``, of a whole sweep."""
     overrides = [one for one in arguments if one not in ("-m", "--multirun")]
-    line = CommandLine(Source(script), overrides, is_sweep=len(overrides) < len(arguments))
+    line = CommandLine(ConfigSource(script), overrides, is_sweep=len(overrides) < len(arguments))
     line.check()
 
 
@@ -47,7 +47,7 @@ def check_command_line(script: Script, arguments: Sequence[str]) -> None:
 class CommandLine:
     """Overrides such as ``model=rnng seed=3`` for one job or, with ``is_sweep``, for many."""
 
-    source: Source
+    source: ConfigSource
     arguments: list[str]
     is_sweep: bool = False
     mistakes: list[str] = field(default_factory=list)
@@ -149,7 +149,7 @@ class CommandLine:
         groups = sorted(groups_of(self.source))
         other: Script = "evaluate" if self.source.script == "train" else "train"
         takes = f"{self.source.script}.py takes {', '.join(groups)}"
-        if group in groups_of(Source(other)):
+        if group in groups_of(ConfigSource(other)):
             return f"{group}= belongs to {other}.py; {takes}"
         return f"{group}= cannot be chosen; {takes}"
 

@@ -37,7 +37,7 @@ Root = Any  # TrainSettings or EvaluateSettings
 
 
 @dataclass(frozen=True)
-class Source:
+class ConfigSource:
     """The configuration to compose, and additional places to search besides ``conf/``."""
 
     script: Script
@@ -103,7 +103,7 @@ def _own_defaults(root: type) -> dict[str, Any]:
 
 
 @contextmanager
-def _started(source: Source) -> Iterator[None]:
+def _started(source: ConfigSource) -> Iterator[None]:
     """Initialise Hydra with its search path, without its application."""
     register(source.script)
     hydra.version.setbase("1.3")
@@ -122,14 +122,14 @@ def _started(source: Source) -> Iterator[None]:
         GlobalHydra.instance().clear()
 
 
-def composed(source: Source, overrides: Sequence[str]) -> DictConfig:
+def composed(source: ConfigSource, overrides: Sequence[str]) -> DictConfig:
     """Compose a configuration without starting Hydra's application."""
     with _started(source):
         return hydra.compose(source.config_name, list(overrides))
 
 
 @functools.cache
-def groups_of(source: Source) -> frozenset[str]:
+def groups_of(source: ConfigSource) -> frozenset[str]:
     """Return the groups of a script, such as ``model``."""
     with _started(source):
         loader = GlobalHydra.instance().config_loader()
@@ -137,7 +137,7 @@ def groups_of(source: Source) -> frozenset[str]:
         return frozenset(name for name in found.overrides.known_choices if "/" not in name)
 
 
-def choices_of(group: str, source: Source) -> list[str]:
+def choices_of(group: str, source: ConfigSource) -> list[str]:
     """Return the choices of a group; names with a leading underscore are parts of other files."""
     folders = [CONFIG_DIR, *([Path(source.folder)] if source.folder else [])]
     names = {path.stem for folder in folders for path in (folder / group).glob("*.yaml")}
@@ -172,4 +172,4 @@ def load_settings(script: Script, overrides: Sequence[str] = ()) -> Root:
     """Return typed settings from overrides such as ``model=rnng``, as on the command line."""
     from gardenpath.settings.command_line import CommandLine
 
-    return CommandLine(Source(script), list(overrides)).settings()
+    return CommandLine(ConfigSource(script), list(overrides)).settings()

@@ -16,7 +16,7 @@ from typing import Any
 
 from gardenpath.errors import RunError
 from gardenpath.store.files import is_leftover, sha256_of, write_json
-from gardenpath.store.versions import versions
+from gardenpath.versions import versions
 
 MANIFEST_FILE = "manifest.json"
 

@@ -52,7 +52,7 @@ from gardenpath.store.run_folder import (
     RunFolder,
     upgraded,
 )
-from gardenpath.store.versions import versions
+from gardenpath.versions import versions
 
 # Packages that the numbers of a model may depend on.
 _PACKAGES = ("torch", "pytorch-lightning", "numpy", "sentencepiece")

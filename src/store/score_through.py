@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from gardenpath.store.surprisal_store import Stored, SurprisalStore, Words
+from gardenpath.store.surprisal_store import Stored, SurprisalStore
+from gardenpath.text import Words
 
 # Scores sentences, in order.
 Compute = Callable[[Sequence[Words]], Sequence[Stored]]

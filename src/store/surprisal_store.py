@@ -28,11 +28,11 @@ from gardenpath.store.disks import is_network
 from gardenpath.store.files import whole_file
 from gardenpath.store.keys import canonical, digest
 from gardenpath.store.locks import locked
+from gardenpath.text import Words
 from gardenpath.units import bits
 
 STORE_VERSION = 1
 
-Words = tuple[str, ...]
 # The best partial parses of each word, with their posterior shares.
 Parses = Sequence[Sequence[tuple[float, str]]]
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from rich.table import Table
 
 from gardenpath.console import console, words_progress
-from gardenpath.data.arrays import Words
 from gardenpath.data.sentence import Sentence
 from gardenpath.data.trees.brackets import format_tree
 from gardenpath.data.trees.tree import Tree
@@ -33,6 +32,7 @@ from gardenpath.store.files import write_text
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import BRACKETING, write_table
 from gardenpath.tasks.asked import asked_runs
+from gardenpath.text import Words
 
 _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
 

@@ -23,10 +23,10 @@ from gardenpath.runs.results import how_made
 from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings, RescoreTask, SuiteSettings
 from gardenpath.store.results_folder import results_folder
-from gardenpath.store.versions import versions
 from gardenpath.tasks.printing import print_analyses
 from gardenpath.tasks.publish import publish
 from gardenpath.text import enumeration, heading, plural
+from gardenpath.versions import versions
 
 _PUBLISHED = {"mandarin": rescore_mandarin, "reflexives": rescore_reflexives}
 

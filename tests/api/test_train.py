@@ -11,7 +11,7 @@ import pytest
 
 import gardenpath as gp
 from gardenpath.cli import train_job
-from gardenpath.settings.compose import Source, composed, load_settings
+from gardenpath.settings.compose import ConfigSource, composed, load_settings
 from tests import small_runs
 from tests.integration.commands import call
 from tests.small_runs import NEURAL, arguments
@@ -52,7 +52,7 @@ def test_numbers_are_those_of_the_command_line(corpus: Path) -> None:
 
 
 def test_sweepers_minimise_the_validation_loss(corpus: Path) -> None:
-    config = composed(Source("train"), arguments(corpus, "model=unigram"))
+    config = composed(ConfigSource("train"), arguments(corpus, "model=unigram"))
     loss = train_job(config)
     assert loss == gp.load(corpus / "runs" / "text" / "unigram" / "seed1").metrics["valid"]["loss"]
 

@@ -15,7 +15,7 @@ from gardenpath import __version__
 from gardenpath.cli import train_job
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.places import CONFIG_DIR
-from gardenpath.settings.compose import Source, choices_of, composed, groups_of
+from gardenpath.settings.compose import ConfigSource, choices_of, composed, groups_of
 from gardenpath.settings.evaluate_settings import SurprisalTask
 from gardenpath.settings.explain import explanations
 from tests.integration.commands import ROOT, start, toy
@@ -24,8 +24,8 @@ SCRIPTS = ("train.py", "evaluate.py")
 GROUPS = sorted(path.name for path in CONFIG_DIR.iterdir() if path.is_dir())
 
 
-def _source(script: str) -> Source:
-    return Source("train" if script == "train.py" else "evaluate")
+def _source(script: str) -> ConfigSource:
+    return ConfigSource("train" if script == "train.py" else "evaluate")
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -143,7 +143,7 @@ def test_a_sweep_writes_its_record_where_it_is_told(tmp_path: Path) -> None:
 
 
 def test_a_job_returns_its_validation_loss_to_sweepers(tmp_path: Path) -> None:
-    config = composed(Source("train"), toy(tmp_path, "model=unigram"))
+    config = composed(ConfigSource("train"), toy(tmp_path, "model=unigram"))
     loss = train_job(config)
     assert isinstance(loss, float) and 0 < loss < 20
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from gardenpath.store.keys import digest
 from gardenpath.store.score_through import score_through
-from gardenpath.store.surprisal_store import Stored, SurprisalStore, Words
+from gardenpath.store.surprisal_store import Stored, SurprisalStore
+from gardenpath.text import Words
 
 SPAWN = multiprocessing.get_context("spawn")
 CHUNK = 16

@@ -11,7 +11,8 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from gardenpath.store.surprisal_store import Stored, SurprisalStore, Words
+from gardenpath.store.surprisal_store import Stored, SurprisalStore
+from gardenpath.text import Words
 
 SPAWN = multiprocessing.get_context("spawn")
 CHUNKS, PER_CHUNK = 30, 20

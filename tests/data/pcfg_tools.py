@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from gardenpath.data.arrays import Words
 from gardenpath.data.pcfg.grammar import Grammar, Rule
 from gardenpath.data.pcfg.grammar_file import parse_grammar
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.trees.tree import Tree
+from gardenpath.text import Words
 
 SHIPPED = Path(__file__).parents[2] / "src" / "data" / "grammars"
 

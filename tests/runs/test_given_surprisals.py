@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.arrays import Words
 from gardenpath.errors import GardenpathError
 from gardenpath.runs.given_surprisals import measured_table
 from gardenpath.runs.measured import Measured
+from gardenpath.text import Words
 
 Values = dict[Words, list[float]]
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gardenpath.data.arrays import Words
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.runs.measured import exact_grammars, measured_run, measured_scorer
+from gardenpath.text import Words
 from tests.toy_runs import run_of
 
 OLD, NEW = ("the", "boys", "knew", "."), ("the", "man", "knew", ".")

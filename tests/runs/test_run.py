@@ -13,12 +13,12 @@ import pytest
 import torch
 import yaml
 
-from gardenpath.data.arrays import Words
 from gardenpath.errors import RunError
 from gardenpath.eval.search.search_settings import Particle, WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.runs.run import Run, find, load
+from gardenpath.text import Words
 from tests.toy_runs import run_of
 
 MODELS = ("ngram", "lstm", "rnng", "plm")

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gardenpath.data.arrays import Words
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.suites.scoring.results import RunName
+from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.runs.measured import Measured, exact_grammars
-from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pairs
+from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
+from gardenpath.text import Words
 from tests.runs.own_suite import agreement
 from tests.toy_runs import run_of
 
@@ -143,12 +143,12 @@ def test_local_and_global_surprisal_of_sentences() -> None:
 def test_word_pairs_have_a_row_for_each_vocabulary(folder: Path) -> None:
     suites = load_suites(["reflexives/toy"])
     runs = [run_of(folder, "ngram"), run_of(folder, "lstm")]
-    rows = word_pairs(suites, runs)
-    assert rows == word_pairs(suites, runs[:1]) != []
+    rows = word_pair_rows(suites, runs)
+    assert rows == word_pair_rows(suites, runs[:1]) != []
     vocabulary = runs[0].vocabulary
     counts = dict(zip(vocabulary.tokens, vocabulary.counts, strict=True))
     assert any(row["first_count"] for row in rows)
     for row in rows:
         assert (row["corpus"], row["suite"]) == ("toy_english", "reflexives/toy")
         assert row["first_count"] == counts.get(str(row["first"]), 0)
-    assert word_pairs([replace(suites[0], language="zh")], runs) == []
+    assert word_pair_rows([replace(suites[0], language="zh")], runs) == []

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from gardenpath.errors import ConfigError
 from gardenpath.settings import command_line
 from gardenpath.settings.command_line import CommandLine, check_command_line
-from gardenpath.settings.compose import Script, Source, composed
+from gardenpath.settings.compose import ConfigSource, Script, composed
 
 
 def _mistakes(*arguments: str, script: Script = "train") -> list[str]:
@@ -163,9 +163,9 @@ def test_a_mistake_in_a_swept_value_is_named() -> None:
 
 
 def _compositions(monkeypatch: pytest.MonkeyPatch, line: CommandLine) -> int:
-    calls: list[Source] = []
+    calls: list[ConfigSource] = []
 
-    def counted(source: Source, overrides: Sequence[str]) -> DictConfig:
+    def counted(source: ConfigSource, overrides: Sequence[str]) -> DictConfig:
         calls.append(source)
         return composed(source, overrides)
 
@@ -175,15 +175,16 @@ def _compositions(monkeypatch: pytest.MonkeyPatch, line: CommandLine) -> int:
 
 
 def test_a_single_job_is_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = CommandLine(Source("train"), ["model=rnng", "data=ptb_sample", "seed=3"])
+    line = CommandLine(ConfigSource("train"), ["model=rnng", "data=ptb_sample", "seed=3"])
     assert _compositions(monkeypatch, line) == 1
 
 
 def test_a_sweep_costs_by_groups_and_not_by_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["model=lstm,rnng", "seed=range(0,50)", "trainer.max_epochs=1,2,3"]
-    many = _compositions(monkeypatch, CommandLine(Source("train"), arguments, is_sweep=True))
+    many = _compositions(monkeypatch, CommandLine(ConfigSource("train"), arguments, is_sweep=True))
     few = _compositions(
-        monkeypatch, CommandLine(Source("train"), ["model=lstm,rnng", "seed=1,2"], is_sweep=True)
+        monkeypatch,
+        CommandLine(ConfigSource("train"), ["model=lstm,rnng", "seed=1,2"], is_sweep=True),
     )
     assert many == few <= 4
 

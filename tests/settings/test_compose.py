@@ -19,8 +19,8 @@ from gardenpath.models.family import EstimatedFamily, NeuralFamily
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.check import plain, read
 from gardenpath.settings.compose import (
+    ConfigSource,
     Script,
-    Source,
     choices_of,
     composed,
     groups_of,
@@ -36,7 +36,7 @@ SCRIPTS: tuple[Script, ...] = ("train", "evaluate")
 
 
 def _choices(group: str) -> list[str]:
-    return choices_of(group, Source("train"))
+    return choices_of(group, ConfigSource("train"))
 
 
 @pytest.fixture
@@ -166,21 +166,21 @@ def test_groups_are_those_of_the_script(script: Script) -> None:
         "train": {"data", "model", "trainer", "experiment"},
         "evaluate": {"task", "suite", "search"},
     }
-    assert groups_of(Source(script)) == shared | own[script]
+    assert groups_of(ConfigSource(script)) == shared | own[script]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_files_repeat_no_default(script: Script) -> None:
     """A value in a file that equals the default of its dataclass would be a second truth."""
-    for group in sorted(groups_of(Source(script)) - {"experiment", "suite"}):
-        for name in choices_of(group, Source(script)):
+    for group in sorted(groups_of(ConfigSource(script)) - {"experiment", "suite"}):
+        for name in choices_of(group, ConfigSource(script)):
             path = CONFIG_DIR / group / f"{name}.yaml"
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
             bases = [one for one in content.pop("defaults", []) if one != "_self_"]
             if not bases:
                 continue
             override = f"{'+' if group == 'suite' else ''}{group}={bases[0]}"
-            base = composed(Source(script), [override])[group]
+            base = composed(ConfigSource(script), [override])[group]
             repeated = [
                 key
                 for key, value in _flat(content)
@@ -206,5 +206,5 @@ def _value_at(config: object, key: str) -> object:
 
 
 def test_names_with_an_underscore_are_for_interpolation() -> None:
-    config = composed(Source("train"), ["experiment=demo_neural"])
+    config = composed(ConfigSource("train"), ["experiment=demo_neural"])
     assert "_demo" in config and "_demo" not in plain_config(config)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gardenpath.store.score_through import score_through
-from gardenpath.store.surprisal_store import Stored, SurprisalStore, Words
+from gardenpath.store.surprisal_store import Stored, SurprisalStore
+from gardenpath.text import Words
 
 SENTENCES = [("the", "dog"), ("a", "cat", "sat"), ("the", "cat"), ("a", "cat"), ("a",), ("the",)]
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from gardenpath.errors import InputError
 from gardenpath.store import surprisal_store
-from gardenpath.store.surprisal_store import STORE_VERSION, Stored, SurprisalStore, Words
+from gardenpath.store.surprisal_store import STORE_VERSION, Stored, SurprisalStore
+from gardenpath.text import Words
 
 SENTENCE = ("the", "cat", "sat")
 SCORES = Stored([-1.5, -0.25, -3.125, -0.0])

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.data.arrays import Words
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.search.search_settings import WordSync
@@ -19,6 +18,7 @@ from gardenpath.eval.suites.library.catalogue import export
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.runs.run import Run
 from gardenpath.store.results_folder import read_results_manifest
+from gardenpath.text import Words
 from tests.runs.own_suite import agreement
 from tests.toy_runs import evaluate, run_of
 

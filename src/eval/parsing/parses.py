@@ -27,7 +27,7 @@ from gardenpath.data.trees.tree import Tree
 from gardenpath.eval.search.beam import NO_ACTION
 from gardenpath.eval.search.result import SentenceResult, Step
 
-Parsed = TypeVar("Parsed", bound=Hashable)
+_Parse = TypeVar("_Parse", bound=Hashable)
 Starts = Sequence[bool] | Bools
 
 
@@ -224,11 +224,11 @@ def _with_shares(step: Step, parses: Sequence[Partial]) -> list[tuple[float, Par
     return [(shares[key], parse) for key, parse in by_identity.items()]
 
 
-def _best(parses: Iterable[tuple[float, Parsed]], k: int) -> list[tuple[float, Parsed]]:
+def _best(parses: Iterable[tuple[float, _Parse]], k: int) -> list[tuple[float, _Parse]]:
     """Return the ``k`` best distinct parses; ties keep the order of the beam."""
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
-    shares: dict[Parsed, float] = defaultdict(float)
+    shares: dict[_Parse, float] = defaultdict(float)
     for share, parse in parses:
         shares[parse] += share
     ranked = sorted(shares.items(), key=lambda item: -item[1])

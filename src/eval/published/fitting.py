@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gardenpath.data.arrays import Words
 from gardenpath.errors import InputError
 from gardenpath.eval.published.surprisal_files import ScoredSentence, without_edges
 from gardenpath.eval.suites.design.suite import Item, Suite, Variant
 from gardenpath.eval.suites.scoring.alignment import AlignmentError, is_unknown, word_surprisals
+from gardenpath.text import Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

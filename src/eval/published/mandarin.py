@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gardenpath.data.arrays import Words
 from gardenpath.errors import InputError
 from gardenpath.eval.published.fitting import FittedSurprisals, fit
 from gardenpath.eval.published.surprisal_files import read_lines, read_token_table
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
+from gardenpath.text import Words
 
 _REFERENCE = "Wang, Hu, Levy and Qian 2021: Controlled evaluation of grammatical knowledge"
 

@@ -23,7 +23,7 @@ from gardenpath.eval.suites.design.suite import Suite, chance_by_class
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score_table
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.suites.scoring.regions import RegionTable
-from gardenpath.eval.suites.scoring.results import RunName, ScoredItems, items_frame, word_rows
+from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems, items_frame, word_rows
 from gardenpath.store.tables import SURPRISALS
 
 

@@ -19,7 +19,7 @@ from gardenpath.eval.report.means import accuracies
 from gardenpath.eval.report.order import arranged, models_in_order, ranked
 from gardenpath.eval.suites.design.chance import USUAL_CHANCE
 from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
-from gardenpath.eval.suites.scoring.results import RunName
+from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.store.tables import (
     EFFECTS,
     ITEMS,

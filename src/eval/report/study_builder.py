@@ -12,7 +12,7 @@ from gardenpath.eval.report.shown_analyses import as_shown
 from gardenpath.eval.report.study import Curve, Parse, ParseKey, Study
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult
 from gardenpath.eval.suites.design.suite import Suite, chance_by_class
-from gardenpath.eval.suites.scoring.results import RunName, ScoredItems
+from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.store.tables import EFFECTS
 from gardenpath.text import enumeration, heading, plural
 

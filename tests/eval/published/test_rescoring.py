@@ -18,7 +18,7 @@ from gardenpath.eval.published.rescoring import (
 )
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.aggregation import summarise
-from gardenpath.eval.suites.scoring.results import RunName, ScoredItems
+from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from tests.eval.suites.samples import cats_suite
 
 CLASSES = (

@@ -11,7 +11,7 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Curve, Shown, Study, corpus_groups
-from gardenpath.eval.suites.scoring.results import RunName
+from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.store.tables import ITEMS
 from tests.eval.report.samples import ISLANDS
 

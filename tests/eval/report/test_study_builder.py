@@ -8,7 +8,7 @@ import pytest
 
 from gardenpath.eval.report.study_builder import build_study
 from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.suites.scoring.results import RunName, ScoredItems
+from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.store.tables import SURPRISALS
 from tests.eval.report.samples import garden_paths
 

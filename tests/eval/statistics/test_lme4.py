@@ -18,7 +18,7 @@ from scipy.stats import norm
 
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.choices import Distribution
-from gardenpath.eval.statistics.mixed.coding import Coding
+from gardenpath.eval.statistics.formulas.coding import Coding
 from gardenpath.eval.statistics.mixed.design_matrix import Design, build_design
 from gardenpath.eval.statistics.mixed.laplace import LaplaceLikelihood
 from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit

@@ -21,7 +21,7 @@ ASSETS = Path(__file__).parents[1] / "page" / "assets"
 BUNDLED = ASSETS / "GardenpathHan-Regular.otf"
 BUNDLED_NAME = "Gardenpath Han"
 LATIN_NAME = "DejaVu Sans"
-MISSING = "〓"
+MISSING_GLYPH = "〓"
 
 # Families with Han characters on common systems, the most complete first.
 SYSTEM_FAMILIES = (
@@ -81,7 +81,7 @@ def drawable(text: object) -> str:
         return written
     known = _characters(families())
     return "".join(
-        letter if ord(letter) in known or letter == "\n" else MISSING for letter in written
+        letter if ord(letter) in known or letter == "\n" else MISSING_GLYPH for letter in written
     )
 
 

@@ -72,17 +72,17 @@ def load_constructions(path: Path) -> tuple[Construction, ...]:
         raise InputError(f"is not a file of patterns: {error}", path=path) from error
 
 
-def _construction(name: str, settings: Mapping[str, Any], path: Path) -> Construction:
-    if wrong := sorted(set(settings) - _SETTINGS):
+def _construction(name: str, content: Mapping[str, Any], path: Path) -> Construction:
+    if wrong := sorted(set(content) - _SETTINGS):
         raise InputError(
             f"{name} has {', '.join(wrong)}", path=path, remedy=f"valid: {', '.join(_SETTINGS)}"
         )
     made = Construction(
         name=name,
-        annotated=str(settings["annotated"]).strip(),
-        plain=str(settings["plain"]).strip(),
-        description=str(settings.get("description", "")),
-        modifiers=tuple(map(str, settings.get("modifiers") or ())),
+        annotated=str(content["annotated"]).strip(),
+        plain=str(content["plain"]).strip(),
+        description=str(content.get("description", "")),
+        modifiers=tuple(map(str, content.get("modifiers") or ())),
     )
     for pattern in (made.annotated, made.plain):
         compile_pattern(pattern, path=path)

@@ -20,11 +20,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.statistics.mixed.coding import Coding
+from gardenpath.eval.statistics.formulas.coding import Coding
+from gardenpath.eval.statistics.formulas.model_formula import ModelFormula, RandomPart, backticked
+from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
+from gardenpath.eval.statistics.formulas.model_matrix import model_matrix, with_all_codings
 from gardenpath.eval.statistics.mixed.loadings import Loadings
-from gardenpath.eval.statistics.mixed.model_formula import ModelFormula, RandomPart, backticked
-from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
-from gardenpath.eval.statistics.mixed.model_matrix import model_matrix, with_all_codings
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.settings.check import nearest
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.choices import Distribution
-from gardenpath.eval.statistics.mixed.coding import Coding
+from gardenpath.eval.statistics.formulas.coding import Coding
 from gardenpath.eval.statistics.mixed.design_matrix import Design, build_design
 from gardenpath.eval.statistics.mixed.estimates import (
     fixed_effects,

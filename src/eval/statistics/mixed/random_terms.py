@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.eval.statistics.choices import Distribution
-from gardenpath.eval.statistics.mixed.model_formula import INTERCEPT_TERM, RandomPart
-from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
+from gardenpath.eval.statistics.formulas.model_formula import INTERCEPT_TERM, RandomPart
+from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
 
 
 def identifiable(

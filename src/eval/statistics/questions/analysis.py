@@ -11,9 +11,9 @@ import yaml
 
 from gardenpath.errors import InputError
 from gardenpath.eval.statistics.choices import ContrastKind, Distribution, WithinMethod
+from gardenpath.eval.statistics.formulas.model_formula import ModelFormula
+from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
-from gardenpath.eval.statistics.mixed.model_formula import ModelFormula
-from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.settings.check import read
 
@@ -21,7 +21,7 @@ from gardenpath.settings.check import read
 if TYPE_CHECKING:
     import pandas as pd
 
-    from gardenpath.eval.statistics.mixed.coding import Coding
+    from gardenpath.eval.statistics.formulas.coding import Coding
 
 TableName = Literal["items", "effects"]
 Test = Literal["mixed", "t_test", "within_item"]

@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.formulas.coding import Coding, coding_of
+from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
+from gardenpath.eval.statistics.formulas.model_matrix import INTERCEPT
 from gardenpath.eval.statistics.inference.permutation import PermutationTest, permutation_test
-from gardenpath.eval.statistics.mixed.coding import Coding, coding_of
 from gardenpath.eval.statistics.mixed.mixed_fit import FitFailure, FixedEffect, MixedFit
 from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
-from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
-from gardenpath.eval.statistics.mixed.model_matrix import INTERCEPT
 from gardenpath.eval.statistics.mixed.random_terms import identifiable
 from gardenpath.eval.statistics.questions import wording
 from gardenpath.eval.statistics.questions.analysis import Analysis, FittedPart

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from gardenpath.eval.statistics.mixed.coding import Coding
-from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
+from gardenpath.eval.statistics.formulas.coding import Coding
+from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.questions import r_functions as r
 from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResult, FittedPart
 from gardenpath.store.files import write_text

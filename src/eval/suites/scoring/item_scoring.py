@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite
 from gardenpath.eval.suites.scoring.outcome import TieRule, outcome
-from gardenpath.eval.suites.scoring.regions import RegionTable, Words
+from gardenpath.eval.suites.scoring.regions import RegionTable
+from gardenpath.text import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class ItemOutcome:
     unknown: tuple[str, ...] = ()
 
 
-def score(
+def score_suite(
     suite: Suite,
     surprisals: Mapping[Words, Sequence[float]],
     *,

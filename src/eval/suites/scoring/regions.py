@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gardenpath.data.arrays import Words as Words
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Lookup
 from gardenpath.eval.suites.design.suite import Item, Metric, Suite, Variant
 from gardenpath.eval.suites.scoring.alignment import place_of, region_tokens
+from gardenpath.text import Words
 
 ByRegion = tuple[tuple[float, ...], ...]
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.scoring.regions import Words, exact_sum
+from gardenpath.eval.suites.scoring.regions import exact_sum
+from gardenpath.text import Words
 from gardenpath.units import nats
 
 

@@ -112,7 +112,7 @@ def test_the_bundled_font_has_the_grammar_and_gb2312() -> None:
 
 
 def test_a_character_that_no_font_has_is_marked_and_not_a_box() -> None:
-    assert fonts.drawable("a\U000e0041b") == f"a{fonts.MISSING}b"
+    assert fonts.drawable("a\U000e0041b") == f"a{fonts.MISSING_GLYPH}b"
 
 
 def test_models_differ_in_colour_and_mark() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.statistics.mixed.coding import Coding
+from gardenpath.eval.statistics.formulas.coding import Coding
 from gardenpath.eval.statistics.mixed.design_matrix import build_design
 from gardenpath.eval.statistics.mixed.laplace import LaplaceLikelihood
 from gardenpath.eval.statistics.mixed.separation import separated_effects

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from gardenpath.eval.statistics.choices import WithinMethod
-from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
+from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.questions.analysis import Analysis, load_analysis, make_analysis
 from gardenpath.eval.statistics.questions.answering import run_analysis
 from gardenpath.eval.statistics.questions.rscript import r_script, write_result

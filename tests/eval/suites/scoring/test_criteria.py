@@ -22,7 +22,12 @@ from gardenpath.eval.suites.scoring.effects import (
     flip_rate,
 )
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
-from gardenpath.eval.suites.scoring.results import RunName, ScoredItems, effects_frame, items_frame
+from gardenpath.eval.suites.scoring.scored_items import (
+    RunName,
+    ScoredItems,
+    effects_frame,
+    items_frame,
+)
 from gardenpath.store.tables import SUMMARY_KEYS
 
 ONE = RunName(run="lstm-1", model="lstm", corpus="toy", seed=1)

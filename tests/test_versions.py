@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.store import versions as module
-from gardenpath.store.versions import versions
+from gardenpath import versions as module
+from gardenpath.versions import versions
 
 NUMBERS = r"Gardenpath [\d.]+{revision}, Python 3\.\d+\.\d+, scipy [\d.]+, numpy [\d.]+"
 

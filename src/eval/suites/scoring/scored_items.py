@@ -14,7 +14,6 @@ from gardenpath.eval.suites.scoring.aggregation import summarise
 from gardenpath.eval.suites.scoring.criteria import with_criteria
 from gardenpath.eval.suites.scoring.effects import ItemEffect
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
-from gardenpath.eval.suites.scoring.regions import Words
 from gardenpath.store.tables import (
     EFFECTS,
     ITEMS,
@@ -23,7 +22,7 @@ from gardenpath.store.tables import (
     SURPRISALS,
     write_table,
 )
-from gardenpath.text import spaced
+from gardenpath.text import Words, spaced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NoReturn
 
-from gardenpath.eval.statistics.mixed.model_formula import (
+from gardenpath.eval.statistics.formulas.model_formula import (
     INTERCEPT_TERM,
     ModelFormula,
     ModelTerm,

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.statistics.mixed.coding import Coding, coding_of
-from gardenpath.eval.statistics.mixed.model_formula import INTERCEPT_TERM, ModelTerm, Variable
+from gardenpath.eval.statistics.formulas.coding import Coding, coding_of
+from gardenpath.eval.statistics.formulas.model_formula import INTERCEPT_TERM, ModelTerm, Variable
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 INTERCEPT = "(Intercept)"

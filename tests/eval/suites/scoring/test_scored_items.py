@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from gardenpath.eval.suites.scoring.effects import ItemEffect
-from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score
-from gardenpath.eval.suites.scoring.results import (
+from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score_suite
+from gardenpath.eval.suites.scoring.scored_items import (
     RunName,
     ScoredItems,
     effects_frame,
@@ -28,8 +28,8 @@ EXACT = RunName(run="exact", model="exact grammar")
 
 def _results() -> ScoredItems:
     suite = cats_suite(items=3)
-    good = score(suite, surprisals_of(suite, [(1, 2), (1, 2), (3, 3)]), unknown={"猫2"})
-    bad = score(suite, surprisals_of(suite, [(1, 2), (3, 2), (3, math.nan)]))
+    good = score_suite(suite, surprisals_of(suite, [(1, 2), (1, 2), (3, 3)]), unknown={"猫2"})
+    bad = score_suite(suite, surprisals_of(suite, [(1, 2), (3, 2), (3, math.nan)]))
     return ScoredItems(items=items_frame([(LSTM, good), (EXACT, bad)]), notes=("a remark",))
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.statistics.mixed.coding import Coding, coding_of
+from gardenpath.eval.statistics.formulas.coding import Coding, coding_of
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 LEVELS = ("none", "adjective", "rc")

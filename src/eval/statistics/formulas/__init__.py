@@ -1,0 +1,1 @@
+"""Formulas of models, and the matrices that they stand for."""

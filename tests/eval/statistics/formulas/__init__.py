@@ -1,0 +1,1 @@
+"""Tests of formulas and their matrices."""
