@@ -239,7 +239,7 @@ class Run:
         return surprisal_frame(self, sentences_of_given(text, self.settings.data.cleaning), end=end)
 
     def parse(self, text: Given, k: int = 1) -> list[Any]:
-        """Return the ``k`` best trees of a sentence with their shares of the probability found.
+        """Return the ``k`` best trees of a sentence with their shares of the total probability.
 
         For a list of sentences, return a list of such lists.
         """

@@ -121,7 +121,7 @@ def _sentences(run: Run, given: GivenText | None, task: ParseTask) -> list[Sente
 
 
 def _as_text(parses: Sequence[Ranked]) -> str:
-    """Format one tree per line; several per sentence have shares and end with an empty line."""
+    """Format one tree per line; several trees per sentence form a block, with their shares."""
     if all(len(best) <= 1 for best in parses):
         lines = [format_tree(best[0][1]) if best else "" for best in parses]
         return "\n".join(lines) + "\n"

@@ -28,8 +28,8 @@ from gardenpath.units import bits
 # Limits the memory of the two charts of one batch.
 _CHART_BYTES = 256 * 2**20
 
-# Scaled charts stay below this value. The product of a span and the probability that it is expected
-# in its position is at most 1, so only a practically impossible span comes close to it.
+# Scaled charts stay below this value. The scaled probability of a span, times the probability that
+# the span is expected in its position, is at most 1, so only nearly impossible spans come close.
 _CEILING = 1e100
 
 

@@ -22,7 +22,7 @@ class Reader(Protocol):
         """Whether sentences come with trees."""
 
     def read(self, split: str) -> Iterator[Sentence]:
-        """Yield the sentences of ``train``, ``valid`` or ``test`` in corpus order."""
+        """Yield the sentences of ``train``, ``valid`` or ``test``, not yet cleaned."""
 
     def fingerprint(self) -> str:
         """Return a hash that changes whenever the sentences that :meth:`read` yields may change."""

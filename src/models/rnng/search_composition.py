@@ -85,7 +85,7 @@ class Composer:
         return self._vectors[place][inverse], key
 
     def forget(self) -> None:
-        """Clear the known contents; after a word, none of them can be closed again."""
+        """Clear the known contents, none of which can recur after the next word."""
         self._known = self._vectors = None
 
 

@@ -29,7 +29,7 @@ _LEAST_SAVED = 0.2
 class SequentialScorer:
     """Scores words with a sequential model (LSTM, Transformer or n-gram).
 
-    With ``share_prefixes``, common prefixes of sentences are computed once, and ``sharing`` tells
+    With ``share_prefixes``, common prefixes of sentences are computed once, and ``sharing`` reports
     after a call how much that saved; the scores are the same. N-gram models do not share prefixes,
     because a lookup costs less than finding them.
     """
