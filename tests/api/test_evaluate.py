@@ -129,7 +129,7 @@ def test_models_of_other_languages_are_left_out(suites: list[gp.Suite]) -> None:
     any_language.language = None  # type: ignore[assignment]
     results = gp.evaluate([chinese, any_language, Uniform()], suites)
     assert set(results.items["run"]) == {"any", "uniform"}
-    with pytest.raises(gp.GardenpathError, match="suites are in en, but all models in zh"):
+    with pytest.raises(gp.GardenpathError, match="suites are in en, but all models are in zh"):
         gp.evaluate(chinese, suites)
 
 

@@ -156,7 +156,7 @@ def test_new_results_take_the_place_of_old_ones_and_of_nothing_else(
 
 
 def test_runs_of_another_language_are_an_error_with_a_remedy(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(GardenpathError, match=r"in zh, but all models in en; train one"):
+    with pytest.raises(GardenpathError, match=r"in zh, but all models are in en; train one"):
         evaluate(folder, tmp_path, "suite=mandarin", *QUICK)
     assert list(tmp_path.iterdir()) == []
 
