@@ -51,6 +51,7 @@ class CommandLine:
     arguments: list[str]
     is_sweep: bool = False
     mistakes: list[str] = field(default_factory=list)
+    _wrong_groups: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Without task=, suite= selects task=suite."""
@@ -62,12 +63,12 @@ class CommandLine:
     def overrides(self) -> list[Override]:
         """The overrides that can be checked further; mistakes are recorded."""
         parsed = [one for argument in self.arguments for one in self._parsed(argument)]
-        wrong = {one.key_or_group for one in parsed if self._has_wrong_choice(one)}
+        self._wrong_groups |= {one.key_or_group for one in parsed if self._has_wrong_choice(one)}
         # Settings that depend on a wrong choice cannot be checked; all others can.
         return [
             one
             for one in parsed
-            if one.key_or_group.split(".")[0] not in wrong and self._is_possible(one)
+            if one.key_or_group.split(".")[0] not in self._wrong_groups and self._is_possible(one)
         ]
 
     @functools.cached_property
@@ -174,7 +175,9 @@ class CommandLine:
             content = plain_config(composed(self.source, [o.input_line or "" for o in known]))
             typed(self.source.script, content)
         except ConfigError as error:
-            self.mistakes += error.mistakes
+            # A group with a wrong choice was left out above; it is not missing.
+            without = tuple(f"{group} is missing" for group in self._wrong_groups)
+            self.mistakes += [one for one in error.mistakes if not one.startswith(without)]
         except (HydraException, OmegaConfBaseException) as error:
             self.mistakes.append(str(error).splitlines()[0])
         else:

@@ -136,7 +136,7 @@ def test_models_of_other_languages_are_left_out(suites: list[gp.Suite]) -> None:
 @pytest.mark.parametrize(
     ("subjects", "chosen", "error", "problem"),
     [
-        ([], "suites", gp.GardenpathError, "no models are given"),
+        ([], "suites", gp.GardenpathError, "no models given"),
         (Uniform(), "none", gp.GardenpathError, "no suites are given"),
         (Uniform(), "name", TypeError, "give suites, as gp.suites"),
     ],

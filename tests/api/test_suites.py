@@ -44,7 +44,7 @@ def test_all_of_them() -> None:
 
 @pytest.mark.parametrize("name", ["reflexives/toi", "file", "no/such/suite"])
 def test_an_unknown_name_is_an_error(name: str) -> None:
-    with pytest.raises(gp.GardenpathError, match=f"no suite is called '{name}'"):
+    with pytest.raises(gp.GardenpathError, match=f"unknown suite '{name}'"):
         gp.suites("reflexives/toy", name)
 
 

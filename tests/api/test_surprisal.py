@@ -183,7 +183,7 @@ def test_parses_are_kept_and_those_of_other_numbers_are_not_mixed_up(
 
 
 def test_sequential_models_have_no_trees(folder: Path) -> None:
-    with pytest.raises(gp.RunError, match=r"model=lstm has no trees.*rnng or plm"):
+    with pytest.raises(gp.RunError, match=r"model=lstm does not generate trees.*rnng or plm"):
         run_of(folder, "lstm").parse("the boys knew .")
 
 

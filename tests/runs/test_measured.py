@@ -84,7 +84,7 @@ class _Wrong:
     ("log_probs", "problem"),
     [
         ([], "_Wrong: word_log_probs returned scores of 0 sentences for 1"),
-        ([[-1.0], [-1.0]], "gave scores of 2 sentences for 1"),
+        ([[-1.0], [-1.0]], "returned scores of 2 sentences for 1"),
         ([[-1.0] * 3], "3 log probabilities for the 4 words of 'the boys knew .'"),
         ([[-1.0] * 6], "6 log probabilities for the 4 words of 'the boys knew .'"),
         ([np.zeros((2, 4))], "8 log probabilities for the 4 words of 'the boys knew .'"),

@@ -305,6 +305,12 @@ def test_wrong_id_ranges_are_listed_with_all_other_mistakes() -> None:
     assert any("'2-x' is not a list of numbers" in mistake for mistake in found)
 
 
+def test_a_suite_that_does_not_exist_is_not_missing_too() -> None:
+    for arguments in (("suite=mandrin",), ("task=suite", "suite=mandrin", "task.ties=coin")):
+        (found,) = _mistakes(*arguments, script="evaluate")
+        assert "did you mean 'mandarin'?" in found
+
+
 @pytest.mark.parametrize("task", ["suite", "rescore"])
 def test_a_missing_suite_is_listed_with_all_other_mistakes(task: str) -> None:
     arguments = (f"task={task}", "task.ties=tails", "search.word_beam=0")
