@@ -76,7 +76,7 @@ def test_the_report_has_every_word_in_its_explorer(folder: Path, tmp_path: Path)
 
 def test_a_folder_without_tables(folder: Path, tmp_path: Path) -> None:
     empty = run_of(folder, "ngram").path
-    with pytest.raises(InputError, match=r"holds no surprisals.*tables such as"):
+    with pytest.raises(InputError, match=r"contains no surprisals.*tables such as"):
         rescore.run(settings(folder, tmp_path, "task=rescore", *OWN, f"surprisals={empty}"))
     assert list(tmp_path.iterdir()) == []
 
