@@ -61,7 +61,7 @@ def test_the_report_has_every_word_in_its_explorer(folder: Path, tmp_path: Path)
     rescore.run(settings(folder, tmp_path / "re", "task=rescore", *OWN[:2], f"surprisals={tables}"))
     report = (tmp_path / "re" / "report.html").read_text(encoding="utf-8")
     assert "<title>Toy english: given surprisals of 1 model</title>" in report
-    assert 'id="explorer-root"' in report and "Surprisal along item" in report
+    assert 'id="explorer-root"' in report and "Surprisal by word: item" in report
     found = re.search(r'id="explorer-data">(.*?)</script>', report, flags=re.DOTALL)
     assert found
     data = json.loads(found[1])
