@@ -1,18 +1,18 @@
-# Two commands on a fresh machine: `make demo` and `make test`. Both set everything up first and
-# re-use what is installed as long as pyproject.toml and constraints.txt stay the same.
+# Two commands for a fresh machine: `make demo` and `make test`. Both install everything first and
+# reuse the installation as long as pyproject.toml and constraints.txt do not change.
 
 # Supported versions of Python, in order of preference (the same as in pyproject.toml).
 VERSIONS := 3.11 3.12 3.13
-# Prints the version of an interpreter, if it runs and is supported; otherwise it fails.
+# Prints the version of an interpreter; fails if it does not run or is not supported.
 SUPPORTED := -c 'import sys; v = "%d.%d" % sys.version_info[:2]; print(v); sys.exit(v not in "$(VERSIONS)".split())'
-# The first supported interpreter. A name may be found and still not run, so each one is started.
+# The first supported interpreter. A command may exist and still not run, so each one is tried.
 PYTHON ?= $(shell for name in $(addprefix python,$(VERSIONS)) python3; do \
 	if $$name $(SUPPORTED) >/dev/null 2>&1; then command -v $$name; break; fi; done)
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
-# mypy and the documentation read sources without importing them, so they need a folder that has
-# the name of the package.
+# mypy and the documentation read sources without importing them, so they need a folder with the
+# name of the package.
 LINK := build/types/gardenpath
 
 .PHONY: help demo test lint types docs format benchmark clean
@@ -27,15 +27,15 @@ help:
 	@echo "make clean      remove the virtual environment, caches and the demo's runs"
 	@echo "PYTHON=/path/to/python selects the interpreter (Python $(VERSIONS))"
 
-# A virtual environment of another version of Python is replaced.
+# A virtual environment with another version of Python is replaced.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@python="$(PYTHON)"; \
 	test -n "$$python" || { \
 		echo "error: no Python of version $(VERSIONS) was found;" \
 			"install one, or set PYTHON=/path/to/python" >&2; exit 2; }; \
 	version=$$("$$python" $(SUPPORTED) 2>/dev/null) || { \
-		echo "error: PYTHON=$$python is $${version:+Python }$${version:-not a Python that runs};" \
-			"set PYTHON to one of version $(VERSIONS)" >&2; exit 2; }; \
+		echo "error: PYTHON=$$python is $${version:+Python }$${version:-not a working Python};" \
+			"set PYTHON to an interpreter of version $(VERSIONS)" >&2; exit 2; }; \
 	echo "Setting up $(VENV) with Python $$version (a few minutes the first time) ..."; \
 	test "$$($(BIN)/python $(SUPPORTED) 2>/dev/null)" = "$$version" || clear=--clear; \
 	"$$python" -m venv $$clear $(VENV)
@@ -47,7 +47,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	@$(INSTALL) --editable '.[test]'
 	@touch $@
 
-# What the demo evaluates: narrow beams are enough for small grammars.
+# Settings of the demo's evaluation; narrow beams suffice for small grammars.
 DEMO := suite=demo task.perplexity=true task.perplexity_sentences=30 task.parsed_items=2 \
 	search.action_beam=30 search.word_beam=5
 
@@ -56,8 +56,8 @@ demo: $(VENV)/.installed
 	@$(MAKE) --no-print-directory -j2 demo-english demo-mandarin
 	@$(BIN)/python evaluate.py run=runs/demo $(DEMO)
 
-# Small models use one thread best, so the two corpora are worked on side by side. Surprisals are
-# kept: the report over both finds them.
+# Small models run best on one thread, so the two corpora are processed in parallel. Surprisals are
+# stored, and the final report reuses them.
 demo-%: $(VENV)/.installed
 	@OMP_NUM_THREADS=1 $(BIN)/python train.py -m experiment=demo data=toy_$* model=unigram,ngram
 	@OMP_NUM_THREADS=1 $(BIN)/python train.py -m experiment=demo_neural data=toy_$* \
@@ -78,7 +78,7 @@ lint: $(VENV)/.installed-test $(LINK)
 types: $(VENV)/.installed-test $(LINK)
 	$(BIN)/mypy
 
-# One thread in each of two processes is faster than two threads that wait for each other.
+# Two processes with one thread each are faster than one process with two threads.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 

@@ -4,7 +4,7 @@
     python evaluate.py task=perplexity run=runs/ptb_sample
     python evaluate.py task=surprisal run=runs/ptb_sample/rnng/seed1 input=sentences.txt
 
-`run` names a run folder, or a folder above several.
+`run` is a run folder, or a folder that contains several.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SOURCE = Path(__file__).resolve().parent / "src"
 
 
 def use_this_checkout() -> None:
-    """Import ``gardenpath`` from src/ beside this file, whatever is installed."""
+    """Import ``gardenpath`` from src/ next to this file, even if another version is installed."""
     spec = importlib.util.spec_from_file_location("gardenpath", SOURCE / "__init__.py")
     if "gardenpath" not in sys.modules and spec is not None and spec.loader is not None:
         sys.modules["gardenpath"] = package = importlib.util.module_from_spec(spec)
@@ -27,7 +27,7 @@ def use_this_checkout() -> None:
 
 # Hydra's shell completion works for files that contain the words @hydra.main.
 def job(config: Any) -> None:
-    """One job of a sweep, possibly in a process of its own."""
+    """Run one job of a sweep, possibly in its own process."""
     use_this_checkout()
     from gardenpath.cli import evaluate_job
 

@@ -3,7 +3,7 @@
     python train.py model=lstm data=ptb_sample seed=3
     python train.py -m model=rnng,transformer seed=1,2,3
 
-The run folder (runs/<data>/<model>/seed<k>) is all that evaluate.py needs.
+evaluate.py needs only the run folder (runs/<data>/<model>/seed<k>).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SOURCE = Path(__file__).resolve().parent / "src"
 
 
 def use_this_checkout() -> None:
-    """Import ``gardenpath`` from src/ beside this file, whatever is installed."""
+    """Import ``gardenpath`` from src/ next to this file, even if another version is installed."""
     spec = importlib.util.spec_from_file_location("gardenpath", SOURCE / "__init__.py")
     if "gardenpath" not in sys.modules and spec is not None and spec.loader is not None:
         sys.modules["gardenpath"] = package = importlib.util.module_from_spec(spec)
@@ -26,7 +26,7 @@ def use_this_checkout() -> None:
 
 # Hydra's shell completion works for files that contain the words @hydra.main.
 def job(config: Any) -> float | None:
-    """One job of a sweep, possibly in a process of its own."""
+    """Run one job of a sweep, possibly in its own process."""
     use_this_checkout()
     from gardenpath.cli import train_job
 

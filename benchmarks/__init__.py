@@ -1,1 +1,1 @@
-"""Speed, measured as ratios within one run."""
+"""Speed benchmarks, reported as ratios within one run."""

@@ -1,8 +1,7 @@
-"""An RNNG whose hypotheses own their stacks: tensors of fixed size that are copied as a whole.
+"""A baseline RNNG search in which each hypothesis owns its stack, a fixed-size tensor to copy.
 
-This is how batched RNNGs are usually searched. Stacks have as much room as is usual there, two
-and a half times the length of the sentence and at most 104 elements, and grow where a hypothesis
-needs more.
+This is how batched RNNGs are usually searched. As is common, stacks have room for two and a half
+times the length of the sentence and at most 104 elements; they grow if a hypothesis needs more.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from gardenpath.models.states.transitions import LegalActions
 
 _MOST_ROOM = 104
 
-# The tensors of all stacks, by row.
+# The tensors of all stacks, with one row per stack.
 _TENSORS = ("_hidden_and_cell", "_vector", "_label", "_label_place", "_labels", "_top")
 
 
 def copied_stacks(network: RnngNetwork) -> Begin:
-    """How a search with a top-down RNNG begins."""
+    """Return the function that begins a search with a top-down RNNG."""
     assert network.strategy == "top_down" and network.action_norm == "legal"
     composer = make_composer(network, is_packed=False, is_shared=False)
 
@@ -40,10 +39,10 @@ def copied_stacks(network: RnngNetwork) -> Begin:
 
 
 class CopiedStacks:
-    """Stacks, a row each.
+    """Stacks, one per row.
 
-    By place: state of the stack LSTM (hidden, cell) and vector. Open constituents by their
-    number: label, and place of it. The start of the stack is at place zero.
+    Each position has the state of the stack LSTM (hidden, cell) and a vector. Open constituents, by
+    number, have a label and its position. The start of the stack is at position zero.
     """
 
     def __init__(self, network: RnngNetwork, composer: Composer, rows: int, room: int) -> None:
@@ -61,14 +60,14 @@ class CopiedStacks:
         self._push(everything, start.expand(rows, -1))
 
     def select(self, rows: Tensor) -> Self:
-        """Copies of stacks."""
+        """Copy the stacks of some rows."""
         result = copy.copy(self)
         for name in _TENSORS:
             setattr(result, name, getattr(self, name).index_select(0, rows))
         return result
 
     def join(self, others: Sequence[Self]) -> Self:
-        """One after the other, all with room for the highest."""
+        """Concatenate stacks, all with room for the highest."""
         room = max(stacks._vector.shape[1] for stacks in (self, *others))
         everything = [stacks._with_room(room) for stacks in (self, *others)]
         result = copy.copy(self)
@@ -115,17 +114,17 @@ class CopiedStacks:
 
     def _legal(self) -> Tensor:
         label = self._innermost(torch.arange(len(self._top)))
-        # After a word as after a constituent.
+        # A constituent counts like a word.
         last = torch.where(label == self._top, int(Kind.OPEN), int(Kind.SHIFT))
         bits = self._legal_actions.after_each(last, self._labels)
         return torch.where(self._labels == 0, self._legal_actions.at_start(bits), bits)
 
     def _innermost(self, rows: Tensor) -> Tensor:
-        """The place of the innermost open label."""
+        """Return the position of the innermost open label."""
         return self._label_place[rows, (self._labels[rows] - 1).clamp(min=0)]
 
     def advance(self, columns: Tensor, words: Tensor) -> None:
-        """Shift, open and close."""
+        """Shift words, and open and close constituents."""
         network = self._network
         shifts = (columns == Column.WORD).nonzero().squeeze(1)
         opens = (columns >= Column.FIRST_OPEN).nonzero().squeeze(1)
@@ -155,7 +154,7 @@ class CopiedStacks:
         self._vector[rows, self._top[rows]] = vectors
 
     def _close(self, rows: Tensor) -> Tensor:
-        """Take constituents off the stacks; the vectors of what they are composed to."""
+        """Pop constituents from the stacks; return the composed vectors."""
         room, top, label = self._vector.shape[1], self._top[rows], self._innermost(rows)
         count = top - label
         back = torch.arange(int(count.max()))

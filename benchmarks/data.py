@@ -1,9 +1,9 @@
-"""How fast corpora are read and batches are made.
+"""Benchmark reading corpora and building batches.
 
     python -m benchmarks.data
 
-Trees come from the toy corpus, and from the Penn Treebank sample where GARDENPATH_REFERENCE_DATA
-is set. NLTK reads the same text, for comparison. Batches are made with no model behind them.
+Trees come from the toy corpus and, if GARDENPATH_REFERENCE_DATA is set, from the Penn Treebank
+sample. NLTK reads the same text for comparison. Batches are built without a model.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gardenpath.data.trees.cleaning import Cleaning
 
 
 def seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """The best of several times, for the machine may be busy with other things."""
+    """Return the shortest of several times, because the machine may be busy."""
     best = float("inf")
     for _ in range(repeats):
         begin = time.perf_counter()
@@ -41,7 +41,7 @@ def seconds(work: Callable[[], object], repeats: int = 3) -> float:
 
 
 def measure_reading(reader: Reader) -> list[tuple[str, str]]:
-    """Trees per second of our reader, of NLTK's, and of cleaning."""
+    """Measure trees per second of Gardenpath's reader, of NLTK's reader, and of cleaning."""
     sentences = list(reader.read("train"))
     lines = [format_tree(s.tree) for s in sentences if s.tree is not None]
     ours = seconds(lambda: list(read_trees(lines, path="benchmark")))
@@ -50,13 +50,13 @@ def measure_reading(reader: Reader) -> list[tuple[str, str]]:
     count = len(lines)
     return [
         ("trees read per second", f"{count / ours:,.0f}"),
-        ("  NLTK's reader", f"{count / theirs:,.0f} (ours is {theirs / ours:.1f} times as fast)"),
+        ("  NLTK's reader", f"{count / theirs:,.0f} (speed-up {theirs / ours:.1f})"),
         ("trees cleaned per second", f"{count / cleaning:,.0f}"),
     ]
 
 
 def measure_batches(reader: Reader) -> list[tuple[str, str]]:
-    """Batches and tokens per second, and how fast a cached corpus opens."""
+    """Measure batches and tokens per second, and the time to open a cached corpus."""
     preparation = Preparation(
         reader=reader, cleaning=Cleaning(pos_in_source="present"), language="en"
     )
@@ -81,7 +81,7 @@ def measure_batches(reader: Reader) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    """Measure all corpora at hand and print a table of each."""
+    """Measure all available corpora and print one table for each."""
     readers: dict[str, Reader] = {"toy_english": ToyTreebank(grammar="english")}
     if reference := os.environ.get("GARDENPATH_REFERENCE_DATA"):
         readers["ptb_sample"] = PennTreebankSample(root=f"{reference}/nltk_data")

@@ -1,4 +1,4 @@
-"""Peak memory of one piece of work, in a process of its own so that none hides another."""
+"""Measure the peak memory of a function in its own process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLEAR = Path("/proc/self/clear_refs")
 
 
 def peak_gb(work: Callable[[], object]) -> float:
-    """The most memory that the work takes beyond what the process holds before it, in GB."""
+    """Return the peak memory (GB) of the function, beyond what the process used before."""
     _reset_peak()
     before = _kilobytes("VmRSS")
     work()
@@ -23,15 +23,15 @@ def peak_gb(work: Callable[[], object]) -> float:
 
 
 def _reset_peak() -> None:
-    """Let the high-water mark begin at what is held now, where the system can do so."""
+    """Reset the peak to the memory in use now, if the system supports it."""
     if _CLEAR.exists():
         _CLEAR.write_text("5")
 
 
 def _kilobytes(field: str) -> int:
-    """A field of the process's memory status."""
+    """Read a field of the process's memory status."""
     if _STATUS.exists():
-        # Not ru_maxrss: a process begins with that of the one that started it.
+        # Not ru_maxrss, because a process inherits that of its parent.
         for line in _STATUS.read_text("utf-8").splitlines():
             if line.startswith(f"{field}:"):
                 return int(line.split()[1])
@@ -40,7 +40,7 @@ def _kilobytes(field: str) -> int:
 
 
 def in_own_process(module: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``python -m module --only SETTINGS`` prints: a line of JSON, the last one."""
+    """Run ``python -m module --only SETTINGS`` and parse its last line of output as JSON."""
     command = [sys.executable, "-m", module, "--only", json.dumps(settings)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

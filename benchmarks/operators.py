@@ -1,4 +1,4 @@
-"""What a computation asks of the machine, and what the machine can do."""
+"""Count operators and floating-point operations, and measure the speed of the machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MATRIX_PRODUCTS = {"aten::mm", "aten::addmm", "aten::addmm_", "aten::bmm"}
 
 
 class LaunchCounter(TorchDispatchMode):
-    """Counts operators that run on the device; views launch nothing there."""
+    """Counts operators that run on the device; views launch no kernel."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -35,8 +35,8 @@ class LaunchCounter(TorchDispatchMode):
 class ProductCounter(TorchDispatchMode):
     """Counts the floating-point operations of matrix products in inference mode.
 
-    There compound operators arrive whole; taking them apart, as the library's counter does, takes
-    far longer than the work that is counted.
+    In this mode, compound operators are not decomposed; decomposing them, as PyTorch's own counter
+    does, takes far longer than the computation itself.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class ProductCounter(TorchDispatchMode):
 
 
 def _operations(packet: Any, args: Any, result: Any) -> int:
-    """Two for each number that is multiplied and added."""
+    """Count two operations for each multiply-add."""
     aten = torch.ops.aten
     if packet in (aten.linear, aten.matmul, aten.mm, aten.bmm, aten.mv):
         return 2 * int(result.numel()) * int(args[0].shape[-1])
@@ -68,7 +68,7 @@ def _operations(packet: Any, args: Any, result: Any) -> int:
 
 
 def matmul_rate(size: int = 1024, repeats: int = 20) -> float:
-    """Floating-point operations per second of a large matrix product."""
+    """Measure the floating-point operations per second of a large matrix product."""
     one, other = torch.randn(size, size), torch.randn(size, size)
     for _ in range(3):
         one @ other
@@ -81,7 +81,7 @@ def matmul_rate(size: int = 1024, repeats: int = 20) -> float:
 
 
 def launches(loss: Loss) -> int:
-    """Operators launched by forward and backward pass."""
+    """Count the operators launched by a forward and backward pass."""
     counter = LaunchCounter()
     with counter:
         loss().backward()
@@ -89,7 +89,7 @@ def launches(loss: Loss) -> int:
 
 
 def flops(loss: Loss) -> int:
-    """Floating-point operations in the matrix products of forward and backward pass."""
+    """Count the floating-point operations in matrix products of a forward and backward pass."""
     with FlopCounterMode(display=False) as counter:
         loss().backward()
     total: int = counter.get_total_flops()
@@ -97,7 +97,7 @@ def flops(loss: Loss) -> int:
 
 
 def share_in_products(loss: Loss) -> float:
-    """The part of forward and backward pass that is spent in matrix products."""
+    """Return the fraction of a forward and backward pass that is spent in matrix products."""
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         loss().backward()
     events = profiler.key_averages()

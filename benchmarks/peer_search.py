@@ -1,11 +1,11 @@
-"""Word-synchronous beam search the usual way, to measure ours against.
+"""A baseline word-synchronous beam search, implemented in the usual way.
 
-A hypothesis owns all that its model remembers of it: at every step the chosen successors get
-copies. All entries of the beam are expanded, each with the softmax over all words, until as many
-hypotheses as the action beam holds have generated the word. Batches hold sentences of similar
-length, and those that end leave them. The results are those of
-:class:`BeamExpansion` with ``stop=beam_full`` and without ``bounded`` and
-``lazy_words``: that rule counts hypotheses, so what is left out as hopeless would count as well.
+Each hypothesis owns its model state: at every step, the chosen successors get copies. All entries
+of the beam are expanded, each with the softmax over all words, until as many hypotheses as fit into
+the action beam have generated the word. Batches contain sentences of similar length; finished
+sentences leave the batch. The results equal those of :class:`BeamExpansion` with
+``stop=beam_full`` and without ``bounded`` and ``lazy_words``: this stop rule counts hypotheses, so
+hopeless hypotheses must not be skipped.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.work import Work
 
-# The column of hypotheses that do nothing.
+# The column of hypotheses that take no action.
 STAY = -1
 
 
 class Memories(Protocol):
-    """What a model remembers of hypotheses, a row each."""
+    """The model states of hypotheses, one per row."""
 
     def log_probs(self, words: Tensor, depth: Tensor) -> Tensor:
-        """``(rows, columns)``: the given word, the end, closing, opening each of the labels."""
+        """``(rows, columns)``: the given word, the end, closing, opening of each label."""
 
     def select(self, rows: Tensor) -> Self:
-        """Copies of rows."""
+        """Copy rows."""
 
     def join(self, others: Sequence[Self]) -> Self:
-        """One after the other, this one first."""
+        """Concatenate memories, this one first."""
 
     def advance(self, columns: Tensor, words: Tensor) -> None:
         """Take actions; in the column of words, read the word."""
@@ -46,7 +46,7 @@ Begin = Callable[[int, int], Memories]
 
 @dataclass(frozen=True)
 class _Beam:
-    """``(groups, width)`` hypotheses, ``-inf`` where empty; memories have a row for each."""
+    """``(groups, width)`` hypotheses, ``-inf`` if empty; memories have a row for each."""
 
     score: Tensor
     depth: Tensor
@@ -58,7 +58,7 @@ class _Beam:
         return self.score > -torch.inf
 
     def pick(self, places: Tensor, score: Tensor) -> _Beam:
-        """Copies of the hypotheses at ``(groups, width)`` places."""
+        """Copy the hypotheses at ``(groups, width)`` positions."""
         rows = places + torch.arange(len(places)).unsqueeze(1) * self.score.shape[1]
         return _Beam(
             score,
@@ -68,7 +68,7 @@ class _Beam:
         )
 
     def first(self, groups: int) -> _Beam:
-        """The first groups alone."""
+        """Return only the first groups."""
         if groups == len(self.score):
             return self
         rows = torch.arange(groups * self.score.shape[1])
@@ -81,7 +81,7 @@ class _Beam:
 
 
 class PeerSearch:
-    """Searches batches of sentences; ``begin`` makes memories for so many groups and words."""
+    """Searches batches of sentences; ``begin`` creates memories for given groups and words."""
 
     def __init__(self, begin: Begin, settings: WordSync) -> None:
         self._begin = begin
@@ -90,7 +90,7 @@ class PeerSearch:
         self.work = Work()
 
     def run(self, sentences: Sequence[Sequence[int]], *, batch: int) -> list[list[float]]:
-        """Log probabilities of the prefixes after each token and, last, after the end."""
+        """Return log probabilities of the prefixes after each token and, last, after the end."""
         order = sorted(range(len(sentences)), key=lambda n: -len(sentences[n]))
         results: list[list[float]] = [[] for _ in sentences]
         with torch.inference_mode():
@@ -102,7 +102,7 @@ class PeerSearch:
         return results
 
     def _batch(self, sentences: list[Sequence[int]]) -> list[list[float]]:
-        """The longest sentence comes first."""
+        """Search one batch, whose first sentence is the longest."""
         found: list[list[float]] = [[] for _ in sentences]
         count = len(sentences)
         memories = self._begin(count, len(sentences[0]))
@@ -121,7 +121,7 @@ class PeerSearch:
         return found
 
     def _next_word(self, beam: _Beam, words: Tensor, is_end: Tensor) -> _Beam:
-        """The word beam, after the word."""
+        """Return the word beam after the word."""
         completed: list[_Completed] = []
         count = torch.zeros_like(words)
         for _ in range(self._most_steps):
@@ -142,7 +142,7 @@ class PeerSearch:
         return beam
 
     def _scores(self, beam: _Beam, words: Tensor, is_end: Tensor) -> Tensor:
-        """``(groups, width, columns)``, ``-inf`` for what may not come."""
+        """``(groups, width, columns)`` scores, ``-inf`` for illegal actions."""
         groups, width = beam.score.shape
         rows = words.repeat_interleave(width)
         log_probs = beam.memories.log_probs(rows, beam.depth.flatten()).view(groups, width, -1)
@@ -156,12 +156,12 @@ class PeerSearch:
         return scores
 
     def _compete(self, scores: Tensor, done: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores and places of the best successors, those that generate the word behind others."""
+        """Return scores and positions of the best successors; words come after actions."""
         pool = torch.cat([scores[..., Column.CLOSE :].flatten(1), done], dim=1)
         return pool.topk(min(self._settings.action_beam, pool.shape[1]), dim=1)
 
     def _admitted(self, scores: Tensor, done: Tensor, score: Tensor, place: Tensor) -> Tensor:
-        """``(groups, width)`` scores of those that leave the action beam; fast-track helps."""
+        """``(groups, width)`` scores of hypotheses that generate the word, with fast-track."""
         own = place - scores[..., Column.CLOSE :].flatten(1).shape[1]
         score = score.masked_fill(own < 0, -torch.inf)
         nothing = torch.full_like(done, -torch.inf)
@@ -171,12 +171,12 @@ class PeerSearch:
         return admitted.scatter_reduce(1, more.indices, more.values, "amax")
 
     def _advance(self, beam: _Beam, scores: Tensor, score: Tensor, place: Tensor) -> _Beam:
-        """The actions among the best, each with a copy of its parent's memory."""
+        """Apply the actions among the best successors, each to a copy of its parent's memory."""
         actions = scores.shape[2] - Column.CLOSE
         score = score.masked_fill(place >= scores.shape[1] * actions, -torch.inf)
         width = max(int((score > -torch.inf).sum(1).max()), 1)
         score, order = score.topk(width, dim=1)
-        # A word's place, where the beam is not full of actions, may stand for any parent.
+        # If the beam is not full of actions, the position of a word may be used for any parent.
         place = place.gather(1, order).masked_fill(score == -torch.inf, 0)
         beam = beam.pick(place // actions, score)
         column = (place % actions + Column.CLOSE).masked_fill(~beam.is_alive, STAY)
@@ -190,7 +190,7 @@ class PeerSearch:
 
 @dataclass(frozen=True)
 class _Completed:
-    """Hypotheses that generate the word, one after the other, by group."""
+    """Hypotheses that have generated the word, concatenated, with their groups."""
 
     group: Tensor
     score: Tensor
@@ -209,7 +209,7 @@ def _completed(beam: _Beam, admitted: Tensor) -> _Completed:
 
 
 def _best(completed: list[_Completed], groups: int, width: int) -> _Beam:
-    """The best of each group, among those of all steps."""
+    """Return the best hypotheses of each group, over all steps."""
     score = torch.cat([c.score for c in completed])
     depth = torch.cat([c.depth for c in completed])
     member = torch.cat([c.group for c in completed]) == torch.arange(groups).unsqueeze(1)

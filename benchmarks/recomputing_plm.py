@@ -1,6 +1,7 @@
-"""A PLM whose hypotheses are sequences of symbols, read from the beginning at every step.
+"""A baseline PLM search that reads every hypothesis from the beginning at every step.
 
-This is how the published PLM is searched: nothing is kept of what was computed before.
+This is how the published PLM is searched: hypotheses are sequences of symbols, and no states are
+kept.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from gardenpath.data.trees.actions import Column
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
 from gardenpath.models.plm.plm import PlmNetwork
 
-# How many symbols pass through the network at a time, so that memory stays within bounds.
+# Maximum number of symbols that pass through the network at a time, to limit memory.
 _MOST_SYMBOLS = 1 << 15
 
 
 def recomputed_prefixes(network: PlmNetwork) -> Begin:
-    """How a search with a PLM begins."""
+    """Return the function that begins a search with a PLM."""
     assert not network.structured_heads and network.action_norm == "legal"
     return lambda groups, _: RecomputedPrefixes(network, groups)
 
 
 class RecomputedPrefixes:
-    """Sequences of symbols, a row each, and how many of them there are."""
+    """Sequences of symbols, one per row, and their lengths."""
 
     def __init__(self, network: PlmNetwork, rows: int) -> None:
         self._network = network
@@ -42,11 +43,11 @@ class RecomputedPrefixes:
         return result
 
     def select(self, rows: Tensor) -> Self:
-        """Copies of sequences."""
+        """Copy sequences."""
         return self._replaced(self._symbols[rows], self._length[rows])
 
     def join(self, others: Sequence[Self]) -> Self:
-        """One after the other, padded to the longest."""
+        """Concatenate sequences, padded to the longest."""
         everything = (self, *others)
         longest = max(each._symbols.shape[1] for each in everything)
         return self._replaced(
@@ -79,7 +80,7 @@ class RecomputedPrefixes:
         return torch.cat([word, end, close, log_probs[:, closing + 1 :]], dim=1)
 
     def _last_states(self, symbols: Tensor, length: Tensor) -> Tensor:
-        """What the network makes of whole sequences, at their ends."""
+        """Return the states of the network at the ends of the sequences."""
         states: Tensor = self._network.decoder(symbols[:, : int(length.max())])
         return states[torch.arange(len(length)), length - 1]
 

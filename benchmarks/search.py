@@ -1,17 +1,17 @@
-"""Searching with RNNGs and PLMs, ours against the usual way.
+"""Benchmark the search with RNNGs and PLMs against baselines.
 
     python -m benchmarks.search [--rnng-run FOLDER] [--plm-run FOLDER] [--sentences 60]
         [--baseline-sentences 6] [--plm-baseline-sentences 2] [--tables usual savings ...]
 
-Sentences are of the Penn Treebank sample where GARDENPATH_REFERENCE_DATA is set, otherwise of the
-toy corpus. The usual ways are a search that copies the stacks of its hypotheses
+Sentences come from the Penn Treebank sample if GARDENPATH_REFERENCE_DATA is set, otherwise from the
+toy corpus. The baselines are a search that copies the stacks of its hypotheses
 (:mod:`benchmarks.copying_rnng`) and a PLM that reads every hypothesis from the beginning
-(:mod:`benchmarks.recomputing_plm`); they are measured on fewer sentences, speed being a rate.
-*The same search* stops where those stop and leaves nothing out: it differs in how it computes only.
-Without run folders weights are random, and a model that knows nothing has much more to search than
-a trained one. *Of peak* is the time that the matrix products would take at the measured rate of a
-large product, divided by the time taken. Each row is measured in a process of its own; memory is
-what the search takes beyond model and corpus.
+(:mod:`benchmarks.recomputing_plm`); they are timed on fewer sentences. *Same search* uses the
+baseline's stop rule and skips no hypothesis, so that only the implementation differs. Without run
+folders, weights are random, and an untrained model has to search much more than a trained one.
+*Of peak* is the time that the matrix products would take at the measured rate of a large product,
+divided by the actual time. Each row is measured in its own process; memory excludes model and
+corpus.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SAVINGS = {
     "rnng": ("bounded", "lazy_words", "shared_compositions"),
     "plm": ("bounded", "lazy_words"),
 }
-# The search that the usual one is: the stop rule counts hypotheses, so none may be left out.
+# The search of the baseline: its stop rule counts hypotheses, so none may be skipped.
 SAME_SEARCH = {"stop": "beam_full", "bounded": False, "lazy_words": False}
 Found = dict[str, Any]
 Row = tuple[Variant, Found]
@@ -53,18 +53,18 @@ class Plan:
     words: int
 
     def baseline(self, variant: Variant) -> Variant:
-        """The usual way to search the same, for fewer sentences."""
+        """Return the baseline of a variant, with fewer sentences."""
         count = self.baseline_counts[variant.model]
         return replace(changed(variant, **SAME_SEARCH), baseline=True, count=count)
 
 
 def changed(variant: Variant, **changes: Any) -> Variant:
-    """The same with other settings of the search."""
+    """Return a variant with other search settings."""
     return replace(variant, changes={**variant.changes, **changes})
 
 
 def new_table(title: str, *columns: str) -> Table:
-    """A table whose first two columns are words, and the others numbers."""
+    """Return a table whose first two columns are text and the others numbers."""
     table = Table(title=title)
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number < 2 else "right")
@@ -72,7 +72,7 @@ def new_table(title: str, *columns: str) -> Table:
 
 
 def speed_and_work(found: Found) -> tuple[str, ...]:
-    """Cells that all tables have."""
+    """Return the cells common to all tables."""
     return (
         f"{found['sentences']}", f"{found['speed']:.2f}", f"{found['memory']:.2f}",
         f"{found['expanded']:,.0f}", f"{found['word_scores']:,.0f}",
@@ -83,11 +83,11 @@ WORK_COLUMNS = ("sentences", "words/s", "peak GB", "states/word", "word scores/w
 
 
 def usual_table(plan: Plan) -> Table:
-    """Ours against the usual way, on independent sentences."""
+    """Compare with the baselines on independent sentences."""
     rate = matmul_rate()
     table = new_table(
         f"Independent sentences; matmul {rate / 1e9:.0f} GFLOP/s",
-        "model", "search", *WORK_COLUMNS, "of peak", "times usual",
+        "model", "search", *WORK_COLUMNS, "of peak", "speed-up",
     )  # fmt: skip
     differences = []
     for variant in plan.variants:
@@ -95,8 +95,8 @@ def usual_table(plan: Plan) -> Table:
         usual = plan.baseline(counted).measured()
         rows = {
             USUAL[variant.model]: usual,
-            "ours, the same search": changed(counted, **SAME_SEARCH).measured(),
-            "ours": counted.measured(),
+            "Gardenpath, same search": changed(counted, **SAME_SEARCH).measured(),
+            "Gardenpath": counted.measured(),
         }
         for name, found in rows.items():
             share = found["operations"] * found["speed"] / rate
@@ -107,22 +107,22 @@ def usual_table(plan: Plan) -> Table:
         differences.append(f"{NAMES[variant.model]} {usual['difference']:.1g} bits")
         table.add_section()
     table.caption = (
-        "The same search for the same sentences: surprisals differ from the usual way's by at most "
+        "The same search for the same sentences: surprisals differ from the baseline by at most "
         + ", ".join(differences)
     )
     return table
 
 
 def pairs_table(plan: Plan) -> Table:
-    """Minimal pairs: with and without sharing of prefixes."""
-    table = new_table("Minimal pairs", "model", "search", *WORK_COLUMNS, "times usual")
+    """Compare minimal pairs with and without shared prefixes."""
+    table = new_table("Minimal pairs", "model", "search", *WORK_COLUMNS, "speed-up")
     for variant in (replace(variant, material="pairs") for variant in plan.variants):
         baseline = plan.baseline(variant)
         usual = replace(baseline, count=max(4, baseline.count // 4 * 4)).measured()
         rows = {
             USUAL[variant.model]: usual,
-            "ours, prefixes not shared": changed(variant, share_prefixes=False).measured(),
-            "ours": variant.measured(),
+            "Gardenpath, prefixes not shared": changed(variant, share_prefixes=False).measured(),
+            "Gardenpath": variant.measured(),
         }
         for name, found in rows.items():
             table.add_row(
@@ -134,8 +134,8 @@ def pairs_table(plan: Plan) -> Table:
 
 
 def savings_table(plan: Plan) -> Table:
-    """Each exact saving off in turn."""
-    table = new_table("Exact savings, off in turn", "model", "off", *WORK_COLUMNS)
+    """Turn off each exact saving in turn."""
+    table = new_table("Exact savings, each turned off", "model", "off", *WORK_COLUMNS)
     for variant in (replace(variant, count=plan.few) for variant in plan.variants):
         names = SAVINGS[variant.model]
         for off in ((), *((name,) for name in names), names):
@@ -146,9 +146,9 @@ def savings_table(plan: Plan) -> Table:
 
 
 def beams_table(plan: Plan) -> Table:
-    """Growth with the beams, the word beam being a tenth of the action beam."""
+    """Measure growth with the beam width; the word beam is a tenth of the action beam."""
     return _growth_table(
-        "Growth with the beam", "action beam", plan,
+        "Growth with the beam width", "action beam", plan,
         lambda variant: (
             (size, replace(
                 changed(variant, action_beam=size, word_beam=max(size // 10, 1)), count=plan.few
@@ -159,9 +159,9 @@ def beams_table(plan: Plan) -> Table:
 
 
 def lengths_table(plan: Plan) -> Table:
-    """Growth with the length of sentences, about as many words in all."""
+    """Measure growth with sentence length, for about the same total number of words."""
     return _growth_table(
-        "Growth with the length", "words each", plan,
+        "Growth with sentence length", "words per sentence", plan,
         lambda variant: (
             (length, replace(
                 variant, material="texts", length=length, count=max(plan.words // length, 1)
@@ -195,7 +195,7 @@ TABLES: dict[str, Callable[[Plan], Table]] = {
 
 
 def report(plan: Plan, tables: Iterable[str]) -> None:
-    """Measure and print, table by table."""
+    """Measure and print table by table."""
     console = Console(width=120)
     for variant in plan.variants:
         weights = f"weights of {variant.run}" if variant.run else "random weights, not trained"
@@ -205,7 +205,7 @@ def report(plan: Plan, tables: Iterable[str]) -> None:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
     parser.add_argument("--rnng-run", default="", help="run folder of a trained RNNG")
     parser.add_argument("--plm-run", default="", help="run folder of a trained PLM")
@@ -221,13 +221,13 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--word-beam", type=int, default=10)
     parser.add_argument("--beams", type=int, nargs="+", default=[10, 50, 100, 200, 400])
     parser.add_argument("--lengths", type=int, nargs="+", default=[10, 20, 40, 80, 160])
-    parser.add_argument("--words", type=int, default=320, help="words of all texts of a length")
+    parser.add_argument("--words", type=int, default=320, help="total words of each length")
     parser.add_argument("--only", help="measure one variant, given as JSON, and print JSON")
     return parser
 
 
 def make_plan(arguments: argparse.Namespace) -> Plan:
-    """From the command line."""
+    """Build the plan from the command line."""
     runs = {"rnng": arguments.rnng_run, "plm": arguments.plm_run}
     changes = {"action_beam": arguments.action_beam, "word_beam": arguments.word_beam}
     return Plan(
@@ -250,7 +250,7 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
 
 
 def main() -> None:
-    """Read the command line and report."""
+    """Parse the command line and print the tables."""
     arguments = make_parser().parse_args()
     if arguments.only:
         print(json.dumps(measure(Variant(**json.loads(arguments.only)))))

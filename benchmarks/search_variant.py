@@ -1,4 +1,4 @@
-"""One way to search, measured: what :mod:`benchmarks.search` runs in a process of its own."""
+"""Measure one search variant; :mod:`benchmarks.search` runs it in its own process."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ Corpus = Literal["toy", "ptb_sample"]
 Words = Sequence[str]
 Network = RnngNetwork | PlmNetwork
 
-# Operations are counted over so many sentences.
+# Number of sentences over which operations are counted.
 _COUNTED = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """What is searched, and how.
+    """The material, the model and the settings of a search.
 
-    ``material``: sentences of the corpus, minimal pairs of a suite that comes with the project, or
-    texts of exactly ``length`` words. ``count`` of them are searched, chosen from
-    ``out_of`` so that their lengths are spread alike. ``baseline``: the usual search, in batches
-    of ``batch`` sentences. ``changes``: settings other than the defaults. ``run``: the folder of a
-    trained model; without one, weights are random.
+    ``material``: sentences of the corpus, minimal pairs of an included suite, or texts of exactly
+    ``length`` words. ``count`` of them are searched, chosen from ``out_of`` such that their lengths
+    are evenly spread. ``baseline``: use the baseline search, in batches of ``batch`` sentences.
+    ``changes``: settings that differ from the defaults. ``run``: run folder of a trained model;
+    without one, weights are random.
     """
 
     model: Literal["rnng", "plm"]
@@ -71,13 +71,13 @@ class Variant:
     counts_operations: bool = False
 
     def measured(self) -> dict[str, Any]:
-        """What :func:`measure` finds, in a process of its own."""
+        """Run :func:`measure` in its own process."""
         return in_own_process("benchmarks.search", asdict(self))
 
 
 @dataclass(frozen=True)
 class Model:
-    """A network and how it reads words."""
+    """A network with its vocabulary."""
 
     network: Network
     vocabulary: Vocabulary
@@ -85,7 +85,7 @@ class Model:
 
 
 def preparation(corpus: Corpus) -> Preparation:
-    """How a corpus is prepared."""
+    """Return the preparation of a corpus."""
     reader: Reader = ToyTreebank(grammar="english")
     if corpus == "ptb_sample":
         root = os.environ["GARDENPATH_REFERENCE_DATA"]
@@ -94,11 +94,11 @@ def preparation(corpus: Corpus) -> Preparation:
 
 
 def load_model(variant: Variant) -> Model:
-    """The model of a run folder, or one with random weights that are the same every time."""
+    """Load the model of a run folder, or build one with reproducible random weights."""
     if variant.run:
         run = gardenpath.load(variant.run)
         network = run.network()
-        assert isinstance(network, RnngNetwork | PlmNetwork), "the run must be a syntactic model's"
+        assert isinstance(network, RnngNetwork | PlmNetwork), "the run must be of a syntactic model"
         return Model(network, run.vocabulary, run.subwords)
     prepared = preparation(variant.corpus).prepare(
         Path(tempfile.gettempdir()) / "gardenpath-benchmark"
@@ -113,14 +113,14 @@ def load_model(variant: Variant) -> Model:
             label_count=labels,
         )
     else:
-        # Nothing tells random weights how long a tree may become.
+        # With random weights, trees can become arbitrarily long.
         settings = PlmSettings(layers=4, hidden=256, heads=4, max_positions=8192)
         random = PlmNetwork(settings, vocabulary_size=words, label_count=labels)
     return Model(random.eval(), vocabulary, prepared.subwords)
 
 
 def load_sentences(variant: Variant) -> list[Words]:
-    """The material of a variant."""
+    """Return the material of a variant."""
     pool = [list(sentence.words) for sentence in preparation(variant.corpus).sentences("test")]
     order = np.random.default_rng(0).permutation(len(pool))
     shuffled: list[Words] = [pool[number] for number in order]
@@ -132,21 +132,21 @@ def load_sentences(variant: Variant) -> list[Words]:
 
 
 def spread(sentences: Sequence[Words], count: int) -> list[Words]:
-    """So many of the sentences, short and long ones alike."""
+    """Choose ``count`` sentences with evenly spread lengths."""
     ordered = sorted(sentences, key=len)
     count = min(count, len(ordered))
     return [ordered[int((part + 0.5) * len(ordered) / count)] for part in range(count)]
 
 
 def texts(sentences: Sequence[Words], length: int, count: int) -> list[Words]:
-    """Texts of exactly so many words: sentences joined and cut."""
+    """Build texts of exactly ``length`` words by joining and cutting sentences."""
     words = [word for sentence in sentences for word in sentence]
     starts = [number * length % max(len(words) - length, 1) for number in range(count)]
     return [words[start : start + length] for start in starts]
 
 
 def _pairs(corpus: Corpus) -> list[Words]:
-    """Sentences of a suite, item by item: its variants stand side by side."""
+    """Return the sentences of a suite, item by item, with the variants of an item adjacent."""
     name = "reflexives/toy" if corpus == "toy" else "islands"
     return [words for suite in load_suites(name) for words in suite.sentences]
 
@@ -155,7 +155,7 @@ Search = Callable[[Sequence[Words]], list[list[float]]]
 
 
 def make_search(variant: Variant, model: Model) -> tuple[Search, Work]:
-    """A function from sentences to log probabilities of their words and ends, and its work."""
+    """Return a function from sentences to log probabilities of words and ends, and its work."""
     settings = WordSync(**variant.changes)
     network = model.network
     if variant.baseline:
@@ -187,7 +187,7 @@ def _baseline(model: Model, settings: WordSync, batch: int) -> tuple[Search, Wor
 
 
 def measure(variant: Variant) -> dict[str, Any]:
-    """Speed, memory and work of a variant."""
+    """Measure speed, memory and work of a variant."""
     model, sentences = load_model(variant), load_sentences(variant)
     search, work = make_search(variant, model)
     log_probs: list[list[float]] = []
@@ -196,7 +196,7 @@ def measure(variant: Variant) -> dict[str, Any]:
 
     def run() -> None:
         nonlocal duration
-        search([sentences[0][:2]])  # what happens once only
+        search([sentences[0][:2]])  # warm-up
         before.update(asdict(work))
         begin = time.perf_counter()
         log_probs.extend(search(sentences))
@@ -222,7 +222,7 @@ def measure(variant: Variant) -> dict[str, Any]:
 def _difference(
     variant: Variant, model: Model, sentences: Sequence[Words], expected: list[list[float]]
 ) -> float:
-    """The largest difference (bits) from our search with the same settings."""
+    """Return the largest difference (bits) from Gardenpath's search with the same settings."""
     ours = Variant(model=variant.model, corpus=variant.corpus, changes=variant.changes)
     found = make_search(ours, model)[0](sentences)
     pairs = zip(found, expected, strict=True)
@@ -230,7 +230,7 @@ def _difference(
 
 
 def operations_per_word(search: Search, sentences: Sequence[Words]) -> float:
-    """Floating-point operations in matrix products, counted over a few sentences."""
+    """Count floating-point operations in matrix products, over a few sentences."""
     few = spread(sentences, _COUNTED)
     with ProductCounter() as counter:
         search(few)

@@ -1,7 +1,7 @@
-"""The usual way to train an RNNG: all sentences of a batch in step, one action at a time.
+"""Baseline RNNG training: all sentences of a batch in step, one action at a time.
 
-Stacks are tensors of fixed size, sentences are padded to the longest. This is what the schedule by
-level is measured against; the loss is the same.
+Stacks are tensors of fixed size, and sentences are padded to the longest. The schedule by level is
+compared with this one; the loss is the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PADDING = -1
 
 
 class StepwiseBatch:
-    """Padded words, actions and legal bits, and the largest stack."""
+    """Padded words, actions and legal bits, and the maximum stack size."""
 
     def __init__(self, split: EncodedSplit, plan: StackPlan, sentences: Ints) -> None:
         words = [torch.from_numpy(split.sentence(n).astype("int64")) for n in sentences]
@@ -51,7 +51,7 @@ class StepwiseRnng(nn.Module):
         self.network = network
         part = network.composition
         assert isinstance(part, LstmComposition)
-        # The library's LSTM reads the children, as in other implementations.
+        # PyTorch's LSTM reads the children, as in other implementations.
         self.lstm = nn.LSTM(part.size, part.size, bidirectional=True, batch_first=True)
         with torch.no_grad():
             for suffix, direction in (("", "forward"), ("_reverse", "backward")):
@@ -65,7 +65,7 @@ class StepwiseRnng(nn.Module):
                 getattr(self.lstm, f"bias_hh_l0{suffix}").zero_()
 
     def log_prob(self, batch: StepwiseBatch) -> Tensor:
-        """The joint log probability of the batch."""
+        """Return the joint log probability of the batch."""
         network, count = self.network, len(batch.words)
         rows = torch.arange(count)
         words = network.word_embedding(batch.words)
@@ -161,7 +161,7 @@ class Stacks:
         self._height[rows] += 1
 
     def pop_constituents(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Children (padded), their number, and the vector of the label, off the stacks."""
+        """Pop constituents: return their children (padded), numbers of children and labels."""
         place = torch.arange(self._is_label.shape[1])
         inside = place < self._height[rows].unsqueeze(1)
         label = torch.where(self._is_label[rows] & inside, place, -1).max(1).values

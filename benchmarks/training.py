@@ -1,14 +1,13 @@
-"""Training RNNGs by level against the usual way, action by action.
+"""Benchmark RNNG training by level against training action by action.
 
     python -m benchmarks.training [--batches 16 64 128] [--sentences-of toy|ptb_sample]
     python -m benchmarks.training --curve 100
 
-Both schedules take the same batches and the same weights and compute forward pass, backward pass
-and update, each in a process of its own; memory is what they take beyond model and batches. *Of
-peak* is the time that the matrix products of a step would take at the measured rate of a large
-product, divided by the time that the step takes; *in products* is the part of the time that is
-spent in the products as they are. With ``--curve`` both train from the same weights over the same
-batches, and their losses are compared.
+Both schedules use the same batches and the same weights and compute forward pass, backward pass and
+update, each in its own process; memory excludes model and batches. *Of peak* is the time that the
+matrix products of a step would take at the measured rate of a large product, divided by the actual
+time of the step; *in products* is the fraction of time actually spent in matrix products. With
+``--curve``, both train from the same weights on the same batches, and their losses are compared.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ from gardenpath.models.rnng.rnng_family import RnngSettings
 Schedule = Literal["by level", "action by action"]
 SCHEDULES: tuple[Schedule, Schedule] = ("by level", "action by action")
 
-# How many steps of a curve are printed.
+# Maximum number of printed steps of a curve.
 _MOST_POINTS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What one process measures: the speed of a schedule, or its losses over as many steps."""
+    """The work of one process: measure the speed of a schedule, or its losses over ``steps``."""
 
     schedule: Schedule
     corpus: str
@@ -63,7 +62,7 @@ class Task:
 
 
 def step(loss: Loss, optimiser: torch.optim.Optimizer) -> float:
-    """Forward, backward, update."""
+    """Run a forward pass, a backward pass and an update."""
     value = loss()
     optimiser.zero_grad()
     value.backward()
@@ -72,7 +71,7 @@ def step(loss: Loss, optimiser: torch.optim.Optimizer) -> float:
 
 
 def seconds_per_step(losses: list[Loss], optimiser: torch.optim.Optimizer) -> float:
-    """The median over batches, after one to warm up."""
+    """Return the median time over batches, after a warm-up batch."""
     step(losses[0], optimiser)
     times = []
     for loss in losses:
@@ -83,7 +82,7 @@ def seconds_per_step(losses: list[Loss], optimiser: torch.optim.Optimizer) -> fl
 
 
 def load(name: str) -> tuple[EncodedSplit, int, int]:
-    """The training split of a corpus, and the sizes of its vocabulary."""
+    """Return the training split of a corpus and the sizes of its vocabulary."""
     reader: Reader
     if name == "ptb_sample":
         root = os.environ["GARDENPATH_REFERENCE_DATA"]
@@ -98,7 +97,7 @@ def load(name: str) -> tuple[EncodedSplit, int, int]:
 
 
 class Schedules:
-    """Both schedules over the same random batches, from the same weights."""
+    """Both schedules on the same random batches, with the same initial weights."""
 
     def __init__(self, task: Task) -> None:
         self.split, words, labels = load(task.corpus)
@@ -114,7 +113,7 @@ class Schedules:
         self.collate = tree_collate(self.split, strategy="top_down", label_count=labels)
 
     def losses(self, schedule: Schedule) -> list[Loss]:
-        """The loss of each batch."""
+        """Return the loss function of each batch."""
         if schedule == "by level":
             return [_level_loss(self.network, self.collate(numbers)) for numbers in self.members]
         plan = plan_stacks(self.split, "top_down")
@@ -124,16 +123,16 @@ class Schedules:
         ]
 
     def optimiser(self, schedule: Schedule) -> torch.optim.Optimizer:
-        """For the weights that a schedule uses."""
+        """Return the optimiser of the weights that a schedule uses."""
         weights: torch.nn.Module = self.network if schedule == "by level" else self.stepwise
-        # The library's LSTM has two biases where one is meant; both would be updated.
+        # PyTorch's LSTM has two biases per gate; only one of them should be updated.
         for name, weight in self.stepwise.lstm.named_parameters():
             weight.requires_grad_("bias_hh" not in name)
         return torch.optim.AdamW(weights.parameters())
 
 
 def measure(task: Task) -> dict[str, float]:
-    """Speed, memory and work of one schedule."""
+    """Measure speed, memory and work of one schedule."""
     schedules = Schedules(task)
     losses, optimiser = schedules.losses(task.schedule), schedules.optimiser(task.schedule)
     with torch.no_grad():
@@ -162,7 +161,7 @@ def measure(task: Task) -> dict[str, float]:
 
 
 def curve(task: Task) -> list[float]:
-    """Losses along the training with one schedule."""
+    """Return the losses while training with one schedule."""
     schedules = Schedules(task)
     schedules.stepwise.to(torch.float64 if task.is_double else torch.float32)
     optimiser = schedules.optimiser(task.schedule)
@@ -190,7 +189,7 @@ def _planning_seconds(collate: Callable[[Ints], Any], members: list[Ints]) -> fl
 
 
 def measured(task: Task) -> dict[str, Any]:
-    """The same, in a process of its own."""
+    """Run a task in its own process."""
     return in_own_process("benchmarks.training", asdict(task))
 
 
@@ -215,7 +214,7 @@ def report(corpus: str, batch_sizes: list[int], steps: int) -> None:
         for name, found in zip(SCHEDULES, (fast, slow), strict=True):
             table.add_row(str(size), name, *_cells(found, rate))
         table.add_row(
-            "", f"[bold]{slow['seconds'] / fast['seconds']:.1f} times as fast[/bold]", "", "",
+            "", f"[bold]speed-up {slow['seconds'] / fast['seconds']:.1f}[/bold]", "", "",
             f"1/{slow['launches'] / fast['launches']:.1f}", "", "", "", "",
         )  # fmt: skip
         table.add_section()
@@ -232,7 +231,7 @@ def _cells(found: dict[str, float], rate: float) -> tuple[str, ...]:
 
 
 def report_curves(corpus: str, batch: int, steps: int, *, is_double: bool) -> None:
-    """Train with both schedules and print the losses side by side."""
+    """Train with both schedules and print the losses next to each other."""
     by_level, by_time = (
         measured(
             Task(
@@ -253,21 +252,21 @@ def report_curves(corpus: str, batch: int, steps: int, *, is_double: bool) -> No
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
     parser.add_argument("--batches", type=int, nargs="+", default=[16, 64, 128])
-    parser.add_argument("--steps", type=int, default=6, help="batches measured per size")
+    parser.add_argument("--steps", type=int, default=6, help="number of batches measured per size")
     default = "ptb_sample" if "GARDENPATH_REFERENCE_DATA" in os.environ else "toy"
     parser.add_argument("--sentences-of", choices=["toy", "ptb_sample"], default=default)
     parser.add_argument("--curve", type=int, metavar="N", help="only compare losses over N steps")
     parser.add_argument("--curve-batch", type=int, default=64)
-    parser.add_argument("--double", action="store_true", help="the curve in double precision")
+    parser.add_argument("--double", action="store_true", help="use double precision for the curve")
     parser.add_argument("--only", help="measure one schedule, given as JSON, and print JSON")
     return parser
 
 
 def main() -> None:
-    """Read the command line and report."""
+    """Parse the command line and print the report."""
     arguments = make_parser().parse_args()
     corpus = arguments.sentences_of
     if arguments.only:

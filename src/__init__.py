@@ -1,13 +1,13 @@
-"""Gardenpath: train language models, compute their surprisal, test their grammar.
+"""Gardenpath: train language models, compute surprisal, and test syntactic knowledge.
 
-Everything public is a name of this package and is imported when it is first used::
+All public names are attributes of this package and are imported on first use::
 
     import gardenpath as gp
 
     run = gp.load("runs/ptb_sample/rnng/seed3")
     run.surprisal("the cat sat .")
 
-What is not in ``gardenpath.__all__`` may change between versions.
+Names that are not in ``gardenpath.__all__`` may change between versions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gardenpath.runs.training import train as train
     from gardenpath.settings.train_settings import TrainSettings as TrainSettings
 
-# Where each public name is defined.
+# The module that defines each public name.
 _HOMES = {
     "load": "runs.run",
     "find": "runs.run",

@@ -1,7 +1,7 @@
-"""The two commands: command line in, typed settings out, then the work.
+"""The two commands: turn the command line into typed settings and run the job.
 
-``train.py``, ``evaluate.py`` and the console scripts of an installed package all end here. A single
-job is composed once and run; sweeps, launchers and Hydra's own flags are left to Hydra.
+``train.py``, ``evaluate.py`` and the console scripts of an installed package call this module. A
+single job is composed once and run; sweeps, launchers and Hydra's own flags are left to Hydra.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from gardenpath.settings.compose import Script, Source, plain_config, register, 
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.help_text import help_text
 
-# What Hydra calls once for each job of a sweep; the result is for its sweepers.
+# Called by Hydra once for each job of a sweep; the returned value is for its sweepers.
 Job = Callable[[DictConfig], float | None]
 
 
 def train_main() -> None:
-    """The command ``gardenpath-train``."""
+    """Run the command ``gardenpath-train``."""
     main("train", train_job)
 
 
 def evaluate_main() -> None:
-    """The command ``gardenpath-evaluate``."""
+    """Run the command ``gardenpath-evaluate``."""
     main("evaluate", evaluate_job)
 
 
 def train_job(config: DictConfig) -> float | None:
-    """Train as a composed configuration says; returns the validation loss, for sweepers."""
+    """Train with a composed configuration; return the validation loss, for sweepers."""
     with exit_on_error():
         return _train(typed("train", plain_config(config)))
 
 
 def evaluate_job(config: DictConfig) -> None:
-    """Evaluate as a composed configuration says."""
+    """Evaluate with a composed configuration."""
     with exit_on_error():
         _evaluate(typed("evaluate", plain_config(config)))
 
@@ -70,7 +70,7 @@ def _evaluate(settings: EvaluateSettings) -> None:
 
 
 def main(script: Script, job: Job) -> None:
-    """Do what the command line of this process says."""
+    """Run the command line of this process."""
     arguments = sys.argv[1:]
     if "--version" in arguments:
         console.print(f"Gardenpath {__version__}", highlight=False)
@@ -79,7 +79,7 @@ def main(script: Script, job: Job) -> None:
         parser = get_args_parser()
         _require_known_flags(parser, arguments)
         flags = parser.parse_args(arguments)
-        line = _command_line(script, flags)
+        line = command_line(script, flags)
         if flags.help:
             _print_help(line)
             return
@@ -92,7 +92,7 @@ def main(script: Script, job: Job) -> None:
 
 
 def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> None:
-    """``--seed 3`` is how other programs take settings; say how it is written here."""
+    """Explain the syntax ``seed=3`` to users who write ``--seed 3``."""
     known = parser._option_string_actions
     mistakes = []
     for place, argument in enumerate(arguments):
@@ -106,17 +106,17 @@ def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> No
         raise ConfigError(mistakes)
 
 
-def _command_line(script: Script, flags: Namespace) -> CommandLine:
-    overrides = list(flags.overrides)
-    names = [one.partition("=")[0] for one in overrides]
-    if script == "evaluate" and "suite" in names and "task" not in names:
-        overrides.append("task=suite")
+def command_line(script: Script, flags: Namespace) -> CommandLine:
+    """Return the settings that parsed flags leave; contradictory flags are an error."""
+    given = [flags.run, flags.multirun, flags.cfg, flags.info, flags.shell_completion]
+    if sum(map(bool, given)) > 1:
+        raise ConfigError(["use one of --run, --multirun, --cfg, --info, --shell-completion"])
     source = Source(script, flags.config_name, flags.config_dir)
-    return CommandLine(source, overrides, is_sweep=flags.multirun)
+    return CommandLine(source, list(flags.overrides), is_sweep=flags.multirun)
 
 
 def _needs_hydra(flags: Namespace) -> bool:
-    """Whether anything is asked for that a single job does not need."""
+    """Whether the command line requests anything that a single job does not need."""
     is_special = flags.multirun or flags.hydra_help or flags.cfg or flags.info
     is_special = is_special or flags.shell_completion or flags.config_path
     is_special = is_special or flags.experimental_rerun
@@ -124,7 +124,7 @@ def _needs_hydra(flags: Namespace) -> bool:
 
 
 def _is_checked(flags: Namespace) -> bool:
-    """Whether the settings are checked before Hydra starts; jobs check their own again."""
+    """Whether to check the settings before Hydra starts; jobs check their own again."""
     others = (flags.hydra_help, flags.info, flags.shell_completion, flags.config_path)
     return not any(others) and not flags.experimental_rerun
 
@@ -140,7 +140,7 @@ def _print_help(line: CommandLine) -> None:
 
 
 def _start_hydra(script: Script, job: Job, arguments: Sequence[str], line: CommandLine) -> None:
-    """Hand over to Hydra, with short names of settings written out."""
+    """Hand over to Hydra, with short names of settings expanded."""
     register(script)
     given = {one for one in arguments if "=" in one and not one.startswith("-")}
     flags = [one for one in arguments if one not in given]

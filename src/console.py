@@ -1,4 +1,4 @@
-"""What the root scripts share: errors, logs and progress on the terminal."""
+"""Errors, logs and progress on the terminal, for both scripts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ console = Console()
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Print errors that are the input's fault as one message, and exit with code 2."""
+    """Print errors caused by the input as one message, and exit with code 2."""
     try:
         yield
     except GardenpathError as error:
@@ -42,7 +42,7 @@ def exit_on_error() -> Iterator[None]:
 
 
 def say(sentence: str) -> None:
-    """Print a sentence, indented; numbers stay with their names, as in the report."""
+    """Print an indented sentence; numbers stay with their names, as in the report."""
     # Unlike the console, textwrap does not break lines at no-break spaces.
     lines = textwrap.wrap(
         unbroken(sentence),
@@ -59,7 +59,7 @@ def say(sentence: str) -> None:
 
 @contextmanager
 def log_to(path: Path) -> Iterator[None]:
-    """Send the log of the project to a file and to the terminal, and keep libraries quiet."""
+    """Send the log of the project to a file and to the terminal, and silence libraries."""
     path.parent.mkdir(parents=True, exist_ok=True)
     project = logging.getLogger("gardenpath")
     project.setLevel(logging.INFO)
@@ -70,7 +70,7 @@ def log_to(path: Path) -> Iterator[None]:
     project.addHandler(to_file)
     project.addHandler(to_terminal)
     with warnings.catch_warnings():
-        # Advice for other situations than ours, such as more worker processes.
+        # Advice that does not apply here, such as to use more worker processes.
         warnings.filterwarnings("ignore", module="pytorch_lightning")
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
         try:
@@ -82,7 +82,7 @@ def log_to(path: Path) -> Iterator[None]:
 
 
 def track_runs(runs: Iterable[_Item], title: str) -> Iterable[_Item]:
-    """Show on the terminal how many runs are done."""
+    """Show the number of completed runs on the terminal."""
     return track(
         list(runs), description=title, console=console, transient=True, disable=_is_unattended()
     )
@@ -90,7 +90,7 @@ def track_runs(runs: Iterable[_Item], title: str) -> Iterable[_Item]:
 
 @contextmanager
 def words_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar with words per second; call what it gives with the number of words just done."""
+    """Yield a function to call with the number of words just completed; shows words per second."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -1,4 +1,4 @@
-"""The few exceptions that users meet. Each message names the place, the problem and the remedy."""
+"""Exceptions for users. Each message names the place, the problem and the remedy."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 class GardenpathError(Exception):
-    """Base of every error that is the input's fault, not the program's.
+    """Base class of all errors caused by the input, not by a bug.
 
-    Root scripts print the message of such an error, without a traceback, and exit with code 2.
+    The scripts print the message of such an error, without a traceback, and exit with code 2.
     """
 
 
 class InputError(GardenpathError):
-    """A file holds something that cannot be read."""
+    """A file has content that cannot be read."""
 
     def __init__(
         self, problem: str, *, path: str | Path, line: int | None = None, remedy: str = ""
@@ -32,7 +32,7 @@ class TreeError(InputError):
 
 
 class GrammarError(InputError):
-    """A grammar file is malformed, or its probabilities do not make a proper distribution."""
+    """A grammar file is malformed, or its probabilities do not form a proper distribution."""
 
 
 class MissingCorpusError(GardenpathError):
@@ -40,10 +40,10 @@ class MissingCorpusError(GardenpathError):
 
     def __init__(self, *, corpus: str, looked_for: str | Path, licence: str, setting: str) -> None:
         super().__init__(
-            f"{corpus} was not found: {looked_for} does not exist or holds no such files.\n"
+            f"{corpus} was not found: {looked_for} does not exist or contains no such files.\n"
             f"  Where to get it: {licence}\n"
             f"  Then set:        {setting}\n"
-            "  Or, to try things out with nothing to download: data=toy_english or "
+            "  Or, to try Gardenpath without a download: data=toy_english or "
             "data=toy_mandarin"
         )
 
@@ -59,4 +59,4 @@ class ConfigError(GardenpathError):
 
 
 class RunError(GardenpathError):
-    """A run folder cannot be used: incomplete, damaged, or already taken."""
+    """A run folder cannot be used: it is incomplete, damaged or in use."""

@@ -1,4 +1,4 @@
-"""Small helpers for names and sentences that are shown to people."""
+"""Helpers for names and sentences shown to users."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ def unbroken(content: str) -> str:
 
 
 def key(value: object) -> str:
-    """Return a value as configurations spell it: ``Verb-Noun`` is ``verb_noun``."""
+    """Convert a value to the spelling used in configurations: ``Verb-Noun`` is ``verb_noun``."""
     return str(value).strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def spaced(name: object) -> str:
-    """Return a name with spaces in place of underscores: ``classifier noun``."""
+    """Replace underscores in a name by spaces: ``classifier noun``."""
     return str(name).replace("_", " ")
 
 
 def heading(name: str) -> str:
-    """Return a name as a title begins: ``wh_discharge`` becomes ``Wh discharge``."""
+    """Format a name as the beginning of a title: ``wh_discharge`` becomes ``Wh discharge``."""
     words = spaced(name)
     return f"{words[:1].upper()}{words[1:]}"
 
 
 def enumeration(values: Sequence[object], *, last: str = ", ") -> str:
-    """List different values once each; ``last`` separates the last two."""
+    """List distinct values once each; ``last`` separates the last two."""
     texts = list(dict.fromkeys(str(value) for value in values))
     return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 

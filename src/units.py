@@ -1,8 +1,8 @@
-"""Units of information: nats inside the program, bits for users, log10 in ARPA files.
+"""Units of information: nats internally, bits for users, log10 in ARPA files.
 
-A model returns the log probability of an event in nats (``log_prob``); a table shows its surprisal
-in bits (``surprisal_bits``). Surprisal is the negative log probability, so both functions change
-the sign as well as the unit.
+Models return the log probability of an event in nats (``log_prob``); tables show its surprisal in
+bits (``surprisal_bits``). Surprisal is the negative log probability, so both functions change the
+sign as well as the unit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 NATS_PER_BIT = math.log(2.0)
 
-# ARPA files state logarithms to base 10.
+# ARPA files use logarithms to base 10.
 NATS_PER_LOG10 = math.log(10.0)
 
 # Beyond this many nats, exp() overflows a double.
@@ -35,8 +35,8 @@ def bits(
 ) -> float | npt.NDArray[np.float64]:
     """Convert log probabilities (nats) to surprisals (bits), in double precision.
 
-    The surprisal of a certain event is 0.0, never -0.0; that of an impossible one is infinite, and
-    NaN stays NaN.
+    The surprisal of a certain event is 0.0, never -0.0; that of an impossible event is infinite,
+    and NaN stays NaN.
     """
     # 0.0 - x instead of -x: the negative of 0.0 would be -0.0.
     if isinstance(log_prob_nats, np.ndarray):

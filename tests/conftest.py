@@ -1,4 +1,4 @@
-"""What all tests share: the reference data, the settings of property tests, the rule on skips."""
+"""What all tests share: reference data, small runs, settings of property tests, rule on skips."""
 
 from __future__ import annotations
 
@@ -40,6 +40,14 @@ def reference_data() -> Path:
     if not Path(folder).is_dir():
         pytest.fail(f"{REFERENCE_DATA}={folder} is not a folder")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of four small runs on one toy corpus, which are trained once."""
+    from tests import toy_runs
+
+    return toy_runs.trained(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="session")

@@ -8,15 +8,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gardenpath.settings.compose import Script
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("**/*.md"))
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + PAGES
 
 _FENCE = re.compile(r"^[ ]*```[^\n`]*\n(.*?)^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_TITLED = re.compile(
+    r"^```\w+ title=\"([^\"]+)\"\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)  # fmt: skip
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _SEPARATORS = {"|", "||", "&&", ";", "&", ">", ">>"}
-_SCRIPTS = {
+_SCRIPTS: dict[str, Script] = {
     "python train.py": "train",
     "python evaluate.py": "evaluate",
     "gardenpath-train": "train",
@@ -29,8 +34,7 @@ class Command:
     """A command line of one of the two scripts, as a document has it."""
 
     document: str
-    script: str
-    """``train`` or ``evaluate``"""
+    script: Script
     arguments: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -48,6 +52,11 @@ def anchors(text: str) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", text), re.MULTILINE)
     plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
     return {heading.strip().replace(" ", "-") for heading in plain}
+
+
+def titled_files(text: str) -> dict[str, str]:
+    """The files that a document shows: blocks of code with a path as their title."""
+    return dict(_TITLED.findall(text))
 
 
 def commands(document: str, text: str) -> Iterator[Command]:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-import train
-from gardenpath.settings.compose import Settings, load_settings
+from gardenpath.runs.run import Run
+from gardenpath.runs.training import train
+from gardenpath.settings.compose import load_settings
+from gardenpath.settings.train_settings import TrainSettings
 from gardenpath.store.run_folder import RunFolder
 
 WORDS = ("the", "a", "cat", "dog", "sees", "hears", "that", "old", "sleeps", ".")
@@ -42,9 +44,10 @@ def arguments(folder: Path, *overrides: str) -> list[str]:
 NEURAL = ("model.size=tiny", "model.batches.max_sentences=8", "trainer.max_epochs=3")
 
 
-def settings(folder: Path, *overrides: str) -> Settings:
+def settings(folder: Path, *overrides: str) -> TrainSettings:
     """The settings of a small run in a folder."""
-    return load_settings("train", arguments(folder, *overrides))
+    found: TrainSettings = load_settings("train", arguments(folder, *overrides))
+    return found
 
 
 def run(folder: Path, *overrides: str) -> RunFolder:
@@ -52,8 +55,13 @@ def run(folder: Path, *overrides: str) -> RunFolder:
     if not (folder / "corpus").exists():
         write_corpus(folder / "corpus")
     chosen = settings(folder, *overrides)
-    train.train(chosen)
-    return RunFolder(Path(chosen["run_dir"]))
+    train(chosen)
+    return RunFolder(Path(chosen.run_dir))
+
+
+def loaded(folder: RunFolder) -> Run:
+    """The model of a run folder."""
+    return Run(folder.path, device="cpu")
 
 
 def metrics(folder: RunFolder) -> list[dict[str, str]]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 import gardenpath
+from gardenpath.data.readers.registry import READERS
+from gardenpath.eval.search.search_settings import SEARCHES
+from gardenpath.models.families import MODELS
+from gardenpath.settings.evaluate_settings import TASKS
 from tests.documents import PAGES, ROOT
 from tests.eval.report.browser import browser, find_browser
 from tests.no_skips import NEEDS_BROWSER
@@ -41,10 +47,25 @@ def test_every_page_is_in_the_site(site: Path) -> None:
 
 
 def test_the_reference_has_every_public_name(site: Path) -> None:
-    public = [name for name in getattr(gardenpath, "__all__", ()) if not name.startswith("__")]
-    expected = {f"gardenpath.{name}" for name in public} | {"gardenpath.errors.GardenpathError"}
-    found = re.findall(r'<h\d id="([\w.]+)"', (site / "reference.html").read_text(encoding="utf-8"))
-    assert sorted(expected - set(found)) == []
+    public = [name for name in gardenpath.__all__ if not name.startswith("__")]
+    assert sorted({f"gardenpath.{name}" for name in public} - _headings(site)) == []
+
+
+def test_the_reference_has_all_settings(site: Path) -> None:
+    networks = [get_type_hints(model)["network"] for model in MODELS.values()]
+    classes = [*READERS.values(), *networks, *TASKS.values(), *SEARCHES.values()]
+    # Some have public names of their own, and some families have no settings.
+    expected = {
+        f"{one.__module__}.{one.__name__}"
+        for one in classes
+        if one.__name__ not in gardenpath.__all__ and dataclasses.fields(one)
+    }
+    assert sorted(expected - _headings(site)) == []
+
+
+def _headings(site: Path) -> set[str]:
+    text = (site / "reference.html").read_text(encoding="utf-8")
+    return set(re.findall(r'<h\d id="([\w.]+)"', text))
 
 
 def test_nothing_is_loaded_from_other_hosts(site: Path) -> None:

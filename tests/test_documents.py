@@ -2,51 +2,85 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from hydra._internal.utils import get_args_parser
 
+from gardenpath import cli
 from gardenpath.errors import ConfigError
-from gardenpath.settings.compose import check_command_line
-from tests.documents import DOCUMENTS, ROOT, Command, anchors, commands, links
+from gardenpath.settings.help_text import help_text
+from tests.documents import DOCUMENTS, ROOT, Command, anchors, commands, links, titled_files
 
 # Names in commands that a reader replaces by one of several choices, and a choice.
-PLACEHOLDERS = {"suite=NAME": "suite=mandarin"}
+PLACEHOLDERS = {"suite=NAME": "suite=mandarin", "model=NAME": "model=rnng"}
+
+# What makes the example of the README small enough for a test.
+SMALLER = {
+    '"model.size=tiny"': '"model.size=tiny", "trainer=cpu", "trainer.max_epochs=1", '
+    '"data.reader.train=200", "data.reader.valid=20", "data.reader.test=20"',
+    'gp.suites("toy_english")': 'gp.suites("reflexives/toy")',
+}
+
+# Commands of this page need what the page adds; tests/extending runs them.
+EXTENDING = "docs/extending.md"
 
 COMMANDS = [
     command
     for path in DOCUMENTS
     for command in commands(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    if command.document != EXTENDING
 ]
 
 
-def mistakes(command: Command) -> list[str]:
+def mistakes(command: Command, folder: Path) -> list[str]:
     """What the script would say about a command line before it reads any data.
 
-    Of flags (``--help``) only ``-m`` matters, with which a setting may have several values.
+    ``folder`` stands for the working directory; files that the document shows are written there.
     """
-    arguments = [
-        PLACEHOLDERS.get(argument, argument)
-        for argument in command.arguments
-        if argument == "-m" or not argument.startswith("-")
-    ]
+    arguments = [PLACEHOLDERS.get(argument, argument) for argument in command.arguments]
+    if "--version" in arguments:
+        return []
+    flags = get_args_parser().parse_args(arguments)
+    if flags.config_dir is not None:
+        _write_files(ROOT / command.document, folder)
+        flags.config_dir = str(folder / flags.config_dir)
+    line = cli.command_line(command.script, flags)
+    if flags.help:  # is given without required settings, too
+        help_text(line, program=command.script, width=100)
+        return line.mistakes
     try:
-        check_command_line(command.script, arguments)
+        line.check()
     except ConfigError as error:
         return error.mistakes
     return []
 
 
+def _write_files(document: Path, folder: Path) -> None:
+    for name, text in titled_files(document.read_text(encoding="utf-8")).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=str)
-def test_documented_commands_are_valid(command: Command) -> None:
-    assert mistakes(command) == []
+def test_documented_commands_are_valid(command: Command, tmp_path: Path) -> None:
+    assert mistakes(command, tmp_path) == []
 
 
-def test_a_wrong_command_is_found() -> None:
+def test_a_wrong_command_is_found(tmp_path: Path) -> None:
     text = "```\ncat x | python train.py modle=lstm \\\n    seed=abc  # wrong\n```\n"
     (command,) = commands("a.md", text)
     assert command.arguments == ("modle=lstm", "seed=abc")
-    assert len(mistakes(command)) == 2
+    assert len(mistakes(command, tmp_path)) == 2
+
+
+def test_files_that_a_page_shows_are_found() -> None:
+    text = '```yaml title="a/b.yaml"\nx: 1\n```\n\n```yaml\ny: 2\n```\n'
+    assert titled_files(text) == {"a/b.yaml": "x: 1\n"}
+    assert any("--config-dir" in command.arguments for command in COMMANDS)
 
 
 def test_commands_are_found_in_blocks_and_in_lines() -> None:
@@ -91,3 +125,18 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
         "[e](https://example.org) `[f](code.md)`\n"
     )
     assert _dead_links(page) == ["no.svg", "page.md#no"]
+
+
+def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    for full, small in SMALLER.items():
+        assert full in example
+        example = example.replace(full, small)
+    script = tmp_path / "example.py"
+    script.write_text(example, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert (tmp_path / "results" / "mine" / "report.html").is_file()

@@ -1,1 +1,1 @@
-"""Text and trees in, batches out."""
+"""Corpora: readers, trees, vocabularies, encoded splits and batches."""

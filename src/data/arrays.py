@@ -1,4 +1,4 @@
-"""Types of arrays and words that the whole package shares."""
+"""Array and word types that the whole package shares."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-# Ids of words or pieces, as they are stored.
+# Ids of words or subword pieces, as they are stored.
 Tokens = npt.NDArray[np.int32]
 
 # The words of a sentence.

@@ -1,4 +1,4 @@
-"""The settings of a corpus: ``data=`` on the command line."""
+"""Settings of a corpus: ``data=`` on the command line."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from gardenpath.settings.check import Tagged
 
 @dataclass(frozen=True, kw_only=True)
 class DataSettings:
-    """A corpus, and how its sentences are cleaned, counted and encoded."""
+    """A corpus, and how to clean, count and encode its sentences."""
 
     name: str
     """Name of the corpus in folders and tables."""
     language: Language
-    """Language of the corpus; suites of this language fit its models."""
+    """Language of the corpus; its models are scored on suites of this language."""
     root: str | None = None
     """Folder of the corpus."""
     reader: Annotated[Reader, Tagged("kind", READERS)]
-    """Format of the corpus on disk, and its splits."""
+    """Format of the corpus on disk and its splits."""
     cleaning: Cleaning = Cleaning()
-    """Transforms of trees and words."""
+    """Transforms applied to trees and words."""
     min_count: PositiveInt = 2
-    """Words less frequent than this in the training split become unknown-word classes."""
+    """Words less frequent than this in the training split are replaced by unknown-word classes."""
     subwords: SubwordSettings = SubwordSettings()
-    """Pieces instead of words."""
+    """Subword pieces instead of whole words."""
 
     def preparation(self) -> Preparation:
-        """What turns the corpus on disk into a prepared corpus."""
+        """Return the preparation that turns the corpus on disk into a prepared corpus."""
         return Preparation(
             reader=self.reader,
             cleaning=self.cleaning,

@@ -1,12 +1,12 @@
-"""The sentences of a job as tries, so that a prefix they share is computed once.
+"""Prefix tries over the sentences of a job, so that each shared prefix is computed only once.
 
-Minimal pairs agree up to the critical word. What a model computes for a prefix depends on nothing
-else, so each distinct prefix needs to be computed once, and whatever follows it in some sentence,
-be it a token or the end, is read off the same distribution.
+Minimal pairs agree up to the critical word. The computation of a model for a prefix depends only on
+that prefix, so each distinct prefix is computed once, and the probability of whatever follows it in
+some sentence (a token or the end) is read from the same distribution.
 
-A trie is a set of arrays with a row for each prefix (:class:`PrefixTrie`). Models that read from
-left to right take the arrays as they are, with what is to be predicted from each row. A search
-over trees walks from prefix to prefix (:class:`Prefix`).
+A trie is a set of arrays with one row for each prefix (:class:`PrefixTrie`). Sequential models use
+the arrays directly, together with the predictions to be made from each row. Syntactic models search
+from prefix to prefix (:class:`Prefix`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How much of a job its sentences shared.
+    """How many predictions of a job were saved by shared prefixes.
 
-    ``tokens`` counts the predictions of a job (its tokens and the ends of its sentences),
-    ``computed`` those of them that had to be computed.
+    ``tokens`` counts all predictions of a job (its tokens and the ends of its sentences), and
+    ``computed`` those that had to be computed.
     """
 
     tokens: int
@@ -35,19 +35,19 @@ class Sharing:
 
     @property
     def saved(self) -> float:
-        """The share that was saved."""
+        """The fraction of predictions that was saved."""
         return 1 - self.computed / self.tokens if self.tokens else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class PrefixTrie:
-    """The distinct prefixes of some sentences of a job, shorter ones first; row 0 is the empty one.
+    """The distinct prefixes of some sentences of a job, shorter ones first; row 0 is empty.
 
-    ``numbers`` are the sentences in sorted order, ``lengths`` their tokens, and ``paths[i, d]`` is
-    the row of the first d tokens of sentence i (of no meaning if it is shorter). Of each prefix:
-    its last token (``tokens``), its length (``depths``), the prefix without its last token
-    (``parents``; the empty prefix is its own) and the range of sentences, in sorted order, that
-    begin with it (``first``, ``last``).
+    ``numbers`` are the sentences in sorted order, ``lengths`` their numbers of tokens, and
+    ``paths[i, d]`` is the row of the first d tokens of sentence i (meaningless if the sentence is
+    shorter). Each prefix has its last token (``tokens``), its length (``depths``), the row of the
+    prefix without its last token (``parents``; the empty prefix is its own parent) and the range of
+    sentences, in sorted order, that begin with it (``first``, ``last``).
     """
 
     numbers: list[int]
@@ -59,23 +59,23 @@ class PrefixTrie:
     first: Ints
     last: Ints
 
-    # ---- As arrays: what is to be predicted. Prediction i is that of ``targets[i]`` after the
-    # prefix ``contexts[i]``: the last token of each prefix but the empty one, and then the ends.
+    # ---- As arrays: prediction i is that of ``targets[i]`` after the prefix ``contexts[i]``: first
+    # the last token of each nonempty prefix, then the ends.
 
     @cached_property
     def contexts(self) -> Ints:
-        """``(predictions,)`` rows of the prefixes from which something is predicted."""
+        """``(predictions,)`` rows of the prefixes from which predictions are made."""
         return np.concatenate([self.parents[1:], self._ends[self._is_distinct]])
 
     @cached_property
     def targets(self) -> Ints:
-        """``(predictions,)`` tokens that are predicted; the end symbol for ends."""
+        """``(predictions,)`` predicted tokens; the end symbol for ends."""
         ends = np.full(np.count_nonzero(self._is_distinct), END_ID)
         return np.concatenate([self.tokens[1:], ends])
 
     @property
     def predictions(self) -> list[Ints]:
-        """For each sentence, ``(tokens + 1,)`` numbers of its predictions."""
+        """``(tokens + 1,)`` numbers of the predictions of each sentence."""
         numbers = np.roll(self.paths - 1, -1, axis=1)
         numbers[self._sentences, self.lengths] = len(self.tokens) - 2 + self._distinct_so_far
         is_prefix = np.arange(self.paths.shape[1]) <= self.lengths[:, None]
@@ -83,7 +83,7 @@ class PrefixTrie:
 
     @property
     def sharing(self) -> Sharing:
-        """Predictions of the sentences, and distinct ones."""
+        """Number of predictions of the sentences, and of distinct predictions."""
         return Sharing(int(self.lengths.sum()) + len(self.lengths), len(self.targets))
 
     # ---- Prefix by prefix.
@@ -95,25 +95,25 @@ class PrefixTrie:
 
     @property
     def length(self) -> int:
-        """The length of the longest sentence."""
+        """Length of the longest sentence."""
         return int(self.depths[-1])
 
     @cached_property
     def first_child(self) -> list[int]:
-        """For each row the first of its children, which stand together; one entry more at last."""
+        """First child of each row; children are contiguous. The list has one extra entry."""
         rows = np.arange(len(self.tokens) + 1)
         first: list[int] = (np.searchsorted(self.parents[1:], rows) + 1).tolist()
         return first
 
     @cached_property
     def end_count(self) -> list[int]:
-        """For each row how many sentences end there; they are the first that begin with it."""
+        """Number of sentences that end at each row; these are the first that begin with it."""
         counts: list[int] = np.bincount(self._ends, minlength=len(self.tokens)).tolist()
         return counts
 
     @cached_property
     def leaf_count(self) -> list[int]:
-        """For each row the number of different sentences that begin with it."""
+        """Number of distinct sentences that begin with each row."""
         so_far = self._distinct_so_far
         counts: list[int] = (so_far[self.last] - so_far[self.first] + 1).tolist()
         return counts
@@ -124,13 +124,13 @@ class PrefixTrie:
 
     @cached_property
     def _ends(self) -> Ints:
-        """``(sentences,)`` rows of whole sentences."""
+        """``(sentences,)`` rows of complete sentences."""
         ends: Ints = self.paths[self._sentences, self.lengths]
         return ends
 
     @cached_property
     def _is_distinct(self) -> Bools:
-        """``(sentences,)``: whether a sentence differs from the one before."""
+        """``(sentences,)``: whether a sentence differs from the previous one."""
         is_distinct: Bools = np.diff(self._ends, prepend=-1) != 0
         return is_distinct
 
@@ -141,32 +141,32 @@ class PrefixTrie:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """One prefix of a trie: how it goes on, and which sentences end here."""
+    """One prefix of a trie: its continuations and the sentences that end with it."""
 
     trie: PrefixTrie
     row: int
 
     @property
     def children(self) -> dict[int, Prefix]:
-        """The prefixes that are one token longer, by that token."""
+        """The prefixes that are one token longer, keyed by that token."""
         first, end = self.trie.first_child[self.row : self.row + 2]
         tokens = self.trie.tokens[first:end].tolist()
         return {token: Prefix(self.trie, first + n) for n, token in enumerate(tokens)}
 
     @property
     def sentences(self) -> list[int]:
-        """The sentences, by number, that end here."""
+        """Numbers of the sentences that end here."""
         begin = int(self.trie.first[self.row])
         return self.trie.numbers[begin : begin + self.trie.end_count[self.row]]
 
     @property
     def all_sentences(self) -> list[int]:
-        """The sentences, by number, that begin with this prefix."""
+        """Numbers of the sentences that begin with this prefix."""
         return self.trie.numbers[self.trie.first[self.row] : self.trie.last[self.row] + 1]
 
     @property
     def leaves(self) -> int:
-        """The number of different sentences that begin with this prefix."""
+        """Number of distinct sentences that begin with this prefix."""
         return self.trie.leaf_count[self.row]
 
 
@@ -177,7 +177,7 @@ def tries_by_size(sentences: Sequence[Tokens], *, most: int) -> Iterator[PrefixT
     for number in _sorted(sentences):
         tokens = sentences[number]
         shared = _common_length(sentences[members[-1]], tokens) if members else 0
-        # Equal sentences stay together, however long they are.
+        # Equal sentences stay together, regardless of their length.
         if members and shared < len(tokens) and prefixes + len(tokens) - shared > most:
             yield _trie(sentences, members)
             members, prefixes, shared = [], 1, 0
@@ -190,8 +190,8 @@ def tries_by_size(sentences: Sequence[Tokens], *, most: int) -> Iterator[PrefixT
 def tries_by_start(sentences: Sequence[Tokens], *, is_shared: bool, most: int) -> list[PrefixTrie]:
     """Divide a job into tries of at most ``most`` sentences that begin with the same token.
 
-    Without sharing each sentence has a trie of its own. Those with long sentences come first, so
-    that none of them is left alone at the end.
+    Without sharing, each sentence has its own trie. Tries with long sentences come first, so that
+    no long sentence is left alone at the end.
     """
     groups = _by_first_token(sentences, most) if is_shared else ([n] for n in _sorted(sentences))
     found = [_trie(sentences, members) for members in groups]
@@ -207,8 +207,8 @@ def _by_first_token(sentences: Sequence[Tokens], most: int) -> Iterator[list[int
 
 
 def _sorted(sentences: Sequence[Tokens]) -> list[int]:
-    """The numbers of sentences, sorted by tokens, so that common beginnings stand together."""
-    # Big-endian bytes have the order of the numbers that they stand for.
+    """Return sentence numbers, sorted by tokens, so that common prefixes are adjacent."""
+    # Big-endian bytes sort in the same order as the numbers they encode.
     return sorted(range(len(sentences)), key=lambda n: sentences[n].astype(">u4").tobytes())
 
 
@@ -219,17 +219,17 @@ def _common_length(one: Tokens, other: Tokens) -> int:
 
 
 def _trie(sentences: Sequence[Tokens], numbers: list[int]) -> PrefixTrie:
-    """The trie of sorted sentences."""
+    """Build the trie of sorted sentences."""
     members = [sentences[number] for number in numbers]
     common = [_common_length(one, other) for one, other in itertools.pairwise(members)]
     lengths = np.array([len(tokens) for tokens in members])
-    columns = np.arange(lengths.max() + 1)  # column d stands for the prefix of length d
+    columns = np.arange(lengths.max() + 1)  # column d is the prefix of length d
     is_prefix = columns <= lengths[:, None]
     is_new = is_prefix & (columns > np.array([-1, *common])[:, None])
     paths = _paths(is_new)
     first, depths = np.nonzero(is_new)
     last = np.empty_like(first)
-    last[paths[is_prefix]] = np.nonzero(is_prefix)[0]  # of several sentences the last remains
+    last[paths[is_prefix]] = np.nonzero(is_prefix)[0]  # the last sentence overwrites earlier ones
     begins = np.cumsum(lengths) - lengths
     places = (begins[:, None] + columns - 1)[is_new][1:]
 
@@ -248,9 +248,10 @@ def _trie(sentences: Sequence[Tokens], numbers: list[int]) -> PrefixTrie:
 
 
 def _paths(is_new: Bools) -> Ints:
-    """``(sentences, lengths)``: the prefixes of sentences, numbered in the order of their coming.
+    """``(sentences, lengths)``: the prefixes of sentences, numbered by first appearance.
 
-    What is not new was in the sentence before; and of a length, the newest has the highest number.
+    A prefix that is not new occurs in the previous sentence, and the newest prefix of a length has
+    the highest number.
     """
     numbers = np.zeros(is_new.shape, dtype=np.int64)
     numbers[is_new] = np.arange(np.count_nonzero(is_new))

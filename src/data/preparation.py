@@ -1,4 +1,4 @@
-"""From a corpus on disk to a prepared corpus: cleaned, counted, encoded and cached."""
+"""Turn a corpus on disk into a prepared corpus: clean, count, encode and cache it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from gardenpath.store.corpora import corpus_key, stored_corpus, verify_corpus
 from gardenpath.store.files import write_json, write_text
 from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE
 
-# The default: units are words.
+# The default: units are whole words.
 WHOLE_WORDS = SubwordSettings(algorithm="none")
 
 Progress = Callable[[Iterable[Sentence], str], Iterable[Sentence]]
 
 
 def no_progress(sentences: Iterable[Sentence], _title: str) -> Iterable[Sentence]:
-    """The default: work in silence."""
+    """Iterate without showing progress; the default."""
     return sentences
 
 
@@ -49,26 +49,26 @@ class PreparedCorpus:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary that all models of this corpus share."""
+        """The vocabulary shared by all models of this corpus."""
         return Vocabulary.load(self.folder / VOCABULARY_FILE)
 
     @cached_property
     def subwords(self) -> Subwords | None:
-        """The segmentation into pieces, where the units are pieces."""
+        """The segmentation into pieces, if the units are pieces."""
         path = self.folder / SUBWORDS_FILE
         return Subwords.load(path) if path.exists() else None
 
     def split(self, name: str) -> EncodedSplit:
-        """The encoded sentences of a split."""
+        """Return the encoded sentences of a split."""
         return EncodedSplit.load(self.folder / name)
 
     def sources(self, name: str) -> list[str]:
-        """Where each sentence of a split stands in the corpus."""
+        """Return the source of each sentence of a split: its location in the corpus."""
         return (self.folder / name / "sources.txt").read_text(encoding="utf-8").splitlines()
 
 
 class Preparation:
-    """Everything that decides what a prepared corpus holds."""
+    """Everything that determines the content of a prepared corpus."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Preparation:
         self._subwords = subwords
 
     def key(self) -> str:
-        """A hash of the corpus and of all settings: equal keys, equal prepared corpora."""
+        """Return a hash of the corpus and all settings; equal keys mean equal prepared corpora."""
         return corpus_key(
             corpus=self._reader.fingerprint(),
             cleaning=asdict(self._cleaning),
@@ -96,16 +96,16 @@ class Preparation:
         )
 
     def sentences(self, split: str) -> Iterator[Sentence]:
-        """The cleaned sentences of a split, as trees and strings."""
+        """Yield the cleaned sentences of a split, as trees and strings."""
         return self._cleaning.apply(self._reader.read(split))
 
     def prepare(
         self, cache: Path, *, progress: Progress = no_progress, verify: bool = False
     ) -> PreparedCorpus:
-        """Take the corpus from the cache, or make it and put it there.
+        """Load the prepared corpus from the cache, or build it and add it to the cache.
 
-        The sizes of its files are always compared with its manifest, checksums if asked to
-        ``verify``.
+        File sizes are always compared with the manifest; checksums are compared if ``verify`` is
+        set.
         """
         folder = stored_corpus(
             cache, self.key(), lambda temporary: self._build(temporary, progress)
@@ -123,7 +123,7 @@ class Preparation:
         for split in SPLITS:
             if not raw[split].sources:
                 raise GardenpathError(
-                    f"the {split} split has no sentences (left after cleaning); check the corpus "
+                    f"the {split} split has no sentences after cleaning; check the corpus "
                     "and data.cleaning.max_tokens"
                 )
         encoded, vocabulary = self._encode(raw, words, labels, folder)

@@ -1,4 +1,4 @@
-"""Sentences of a corpus or of a user's input, each with the place where it stands."""
+"""Sentences of a corpus or of a user's input, each with its location."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a sentence stands: a file (or corpus) and the line, or number, within it.
+    """The location of a sentence: a file (or corpus) and the line, or number, within it.
 
-    As text it is ``path:line``, which is how messages name a sentence.
+    Converted to text it is ``path:line``, which is how messages name a sentence.
     """
 
     path: str

@@ -1,1 +1,1 @@
-"""Language models: plain modules, and one thin Lightning module that trains them."""
+"""Language models: plain PyTorch modules, and one thin Lightning module that trains them."""

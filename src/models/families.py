@@ -1,7 +1,7 @@
-"""Which model families there are: the one list.
+"""The list of model families.
 
-A run folder names its family; only what is listed here is ever built from one, so that a folder
-from somebody else cannot run code.
+A run folder names its family. Only families in this list are ever built, so that a run folder from
+an untrusted source cannot run code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FAMILIES: Mapping[str, Family] = {
     "plm": PlmFamily(),
 }
 
-# The classes of their settings, by the name of the family.
+# Settings classes, by the name of the family.
 MODELS: Mapping[str, type[ModelSettings]] = {
     name: family.settings for name, family in FAMILIES.items()
 }

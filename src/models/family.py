@@ -1,7 +1,7 @@
-"""What a model family is: its settings, and how to make its models.
+"""The interface of model families: their settings, and how to build their models.
 
-A family lives in a folder of its own and has one line in :mod:`families`. Modules that need torch
-are imported inside the methods, so that settings can be read without it.
+Each family has its own folder and one entry in :mod:`families`. Modules that need torch are
+imported inside the methods, so that settings can be read without it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """What all models have in common."""
+    """Settings common to all models."""
 
     name: str
     """Name of the model in folders and tables."""
@@ -38,16 +38,16 @@ class ModelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralSettings(ModelSettings):
-    """What all neural models have in common."""
+    """Settings common to all neural models."""
 
     optimiser: OptimiserSettings = OptimiserSettings()
     """Optimiser and learning-rate schedule."""
     batches: BatchSettings = BatchSettings()
-    """Batches of training and validation."""
+    """Batch sizes for training and validation."""
 
 
 class Family(abc.ABC):
-    """A kind of model; ``settings`` is the class of its settings (``model=``)."""
+    """A kind of model; ``settings`` is its settings class (``model=``)."""
 
     settings: ClassVar[type[ModelSettings]]
     needs_trees: ClassVar[bool] = False
@@ -58,20 +58,20 @@ class EstimatedFamily(Family):
 
     @abc.abstractmethod
     def estimate(self, settings: Any, corpus: PreparedCorpus) -> tuple[NgramModel, Vocabulary]:
-        """The model, and the vocabulary that it is defined on."""
+        """Return the model and the vocabulary it is defined on."""
 
 
 class NeuralFamily(Family):
-    """Networks that read sentences from left to right and are trained in epochs."""
+    """Neural networks that read sentences from left to right and are trained in epochs."""
 
     @abc.abstractmethod
     def build(self, settings: Any, vocabulary: Vocabulary) -> nn.Module:
-        """A network with initial weights."""
+        """Return a network with initial weights."""
 
     def make_collate(
         self, settings: Any, split: EncodedSplit, vocabulary: Vocabulary
     ) -> Collate[Any]:
-        """The function that makes batches of the sentences of a split, given by number."""
+        """Return the function that collates sentences of a split, given by number, into batches."""
         import functools
 
         from gardenpath.data.batches.token_batches import token_batch
@@ -80,14 +80,14 @@ class NeuralFamily(Family):
 
 
 class SyntacticFamily(NeuralFamily):
-    """Syntactic language models: they generate trees and words, and score words by search."""
+    """Syntactic language models: generate trees and words, and score words by search."""
 
     needs_trees: ClassVar[bool] = True
 
     @abc.abstractmethod
     def strategy(self, settings: Any) -> Strategy:
-        """The order in which trees are generated."""
+        """Return the order in which trees are generated."""
 
     @abc.abstractmethod
     def as_searched(self, network: nn.Module, search: Any, *, is_packed: bool) -> Any:
-        """The network as a search sees it (``TransitionModel``)."""
+        """Wrap the network for the search (``TransitionModel``)."""

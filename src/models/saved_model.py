@@ -1,4 +1,4 @@
-"""The model of a run folder: its vocabulary, its segmentation and its weights, verified."""
+"""Load the model of a run folder: its vocabulary, segmentation and weights, verified."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def load_vocabulary(run: RunFolder) -> Vocabulary:
 
 
 def load_subwords(run: RunFolder) -> Subwords | None:
-    """Read the segmentation of words of a run; None if its units are words."""
+    """Read the subword segmentation of a run; None if its units are whole words."""
     if not run.subwords_path.exists():
         return None
     run.verify(SUBWORDS_FILE)
@@ -48,6 +48,6 @@ def _load_ngram(run: RunFolder, vocabulary_size: int) -> NgramModel:
     if model.vocabulary_size != vocabulary_size:
         raise RunError(
             f"{run.weights_path}: the model has {model.vocabulary_size} words, but "
-            f"vocabulary.json beside it {vocabulary_size}; copy the run folder again"
+            f"vocabulary.json next to it has {vocabulary_size}; copy the run folder again"
         )
     return model

@@ -1,4 +1,4 @@
-"""What a model says about a batch, and the averages that are reported from it."""
+"""Scores of batches, and the metrics that are reported from them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gardenpath.units import perplexity_of
 
 @dataclass(frozen=True, slots=True)
 class BatchScores:
-    """Sums of log probabilities (nats) by kind of event, and how many words and sentences.
+    """Sums of log probabilities (nats) by kind of event, and numbers of words and sentences.
 
-    Kinds are ``word`` and ``end`` (the end of a sentence) for models of sentences, ``word`` and
-    ``action`` for models of sentences with their trees.
+    Kinds are ``word`` and ``end`` (the end of a sentence) for sequential models, and ``word`` and
+    ``action`` for syntactic models.
     """
 
     log_prob: Mapping[str, Tensor]
@@ -27,17 +27,17 @@ class BatchScores:
     sentences: Tensor
 
     def loss(self) -> Tensor:
-        """Negative log likelihood per event: per word or end of sentence."""
+        """Return the mean negative log-likelihood per event (word or end of sentence)."""
         return -sum(self.log_prob.values(), torch.zeros_like(self.words, dtype=torch.float32)) / (
             self.words + self.sentences
         )
 
 
 class Network(Protocol):
-    """A neural model: of sentences, or of sentences with their trees."""
+    """A neural network: a sequential or a syntactic model."""
 
     def score(self, batch: Any) -> BatchScores:
-        """Log probabilities of a batch of the kind that the model reads."""
+        """Return the log probabilities of a batch of the model's kind."""
 
 
 def score_tokens(log_prob: Tensor, batch: TokenBatch) -> BatchScores:
@@ -52,7 +52,7 @@ def score_tokens(log_prob: Tensor, batch: TokenBatch) -> BatchScores:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The scores of a whole split; everything that is reported follows from these sums."""
+    """The scores of a whole split; all reported metrics follow from these sums."""
 
     log_prob: Mapping[str, float]
     words: int
@@ -60,17 +60,17 @@ class Totals:
 
     @property
     def loss(self) -> float:
-        """Negative log likelihood in nats per event."""
+        """Mean negative log-likelihood per event, in nats."""
         return -sum(self.log_prob.values()) / (self.words + self.sentences)
 
     @property
     def perplexity(self) -> float:
-        """Per word, the end of each sentence counting as one."""
+        """Perplexity per word, counting the end of each sentence as a word."""
         return perplexity_of(self.loss)
 
     @property
     def perplexity_without_end(self) -> float:
-        """Per word, the end of sentences left out of sum and count."""
+        """Perplexity per word, without sentence ends."""
         without = sum(value for kind, value in self.log_prob.items() if kind != "end")
         return perplexity_of(-without / self.words)
 
@@ -80,7 +80,7 @@ class Totals:
         return "action" in self.log_prob
 
     def as_metrics(self) -> dict[str, float]:
-        """Names and values for logs and files; the parts of a joint loss add up to it."""
+        """Return metrics for logs and files; the parts of a joint loss add up to it."""
         if self.is_joint:
             events = self.words + self.sentences
             return {

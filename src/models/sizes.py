@@ -1,4 +1,4 @@
-"""How large networks are: named sizes, and single numbers in their place."""
+"""Sizes of networks: named sizes and individual values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Size = Literal["tiny", "small", "base"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LstmShape:
-    """The numbers that make an LSTM, or the stack LSTM of an RNNG, large or small."""
+    """Size of an LSTM, or of the stack LSTM of an RNNG."""
 
     layers: int
     hidden: int
@@ -20,7 +20,7 @@ class LstmShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerShape:
-    """The numbers that make a Transformer large or small."""
+    """Size of a Transformer."""
 
     layers: int
     hidden: int
@@ -43,5 +43,5 @@ _Shape = TypeVar("_Shape", LstmShape, TransformerShape)
 
 
 def shape_of(table: Mapping[Size, _Shape], size: Size, **given: int | None) -> _Shape:
-    """Return the shape of a named size, with the numbers that are given (not None) replaced."""
+    """Return the shape of a named size, with given values (not None) replaced."""
     return replace(table[size], **{name: n for name, n in given.items() if n is not None})

@@ -1,4 +1,4 @@
-"""The weights of networks as safetensors files."""
+"""Network weights as safetensors files."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gardenpath.store.files import whole_file
 
 
 def save_weights(network: nn.Module, path: Path) -> None:
-    """Write the weights of a network, as a whole; shared ones (tied embeddings) once."""
+    """Write the weights of a network atomically; shared weights (tied embeddings) once."""
     weights = {name: w.detach().cpu().contiguous() for name, w in _unique_weights(network)}
     with whole_file(path) as temporary:
         save_file(weights, temporary)
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
-    """Read the weights of a network; all must be there, and no others."""
+    """Read the weights of a network; the file must contain exactly these weights."""
     try:
         weights = load_file(path)
     except (OSError, SafetensorError) as error:
@@ -35,11 +35,11 @@ def load_weights(network: nn.Module, path: Path) -> None:
             name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)
         )
         raise RunError(
-            f"{path}: the weights do not fit config.yaml and vocabulary.json beside it; they "
+            f"{path}: the weights do not fit config.yaml and vocabulary.json next to it; they "
             f"differ in {', '.join(differing[:5])}"
         )
     network.load_state_dict(weights, strict=False)
 
 
 def _unique_weights(network: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    return list(network.named_parameters())  # which lists a shared parameter once
+    return list(network.named_parameters())  # lists a shared parameter once

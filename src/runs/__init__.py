@@ -1,1 +1,1 @@
-"""Trained models as one asks them: load, train, score, evaluate."""
+"""Trained models: load, train, score and evaluate."""

@@ -1,8 +1,10 @@
-"""Models on test suites: from runs, anybody's models or tables of surprisal to results."""
+"""Evaluate runs, other models or tables of surprisals on test suites."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from gardenpath.console import track_runs, words_progress
@@ -11,42 +13,42 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.report.study import Curve
 from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.word_scorer import Scorer
+from gardenpath.runs.given_surprisals import measured_table
 from gardenpath.runs.measured import (
     Measured,
     exact_grammars,
     measured_run,
     measured_scorer,
-    measured_table,
+    scorer_name,
 )
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pairs
 from gardenpath.settings.check import plain
 
-# A run of ours, or anybody's model.
+# A run, or any other model.
 Subject = Run | Scorer
 
 
 def suites(*patterns: str) -> list[Suite]:
-    """Test suites by name, by pattern (``mandarin/*``) or from files; all of them without any.
+    """Return test suites by name, by pattern (``mandarin/*``) or from files; by default, all.
 
-    A set of suites that ``suite=`` takes on the command line, such as ``reflexives``, has the same
-    name here.
+    The sets of suites that ``suite=`` accepts on the command line, such as ``reflexives``, have the
+    same names here.
     """
     from gardenpath.eval.suites.library.collection import suite_names
     from gardenpath.settings.suite_sets import suites_of_set
 
     chosen = [name for pattern in patterns for name in suites_of_set(pattern)]
-    return load_suites(chosen or suite_names())
+    return load_suites(chosen if patterns else suite_names())
 
 
-def read_suite(path: str) -> Suite:
-    """The suite in a file: YAML, SyntaxGym's JSON or CSV, minimal pairs."""
-    (suite,) = load_suites([str(path)])
-    return suite
+def read_suite(path: str | Path) -> Suite:
+    """Read the suite in a file: YAML, SyntaxGym's JSON or CSV, or minimal pairs."""
+    return load_suite_file(Path(path))
 
 
 def evaluate(
@@ -63,18 +65,20 @@ def evaluate(
     """Score models on test suites in their languages.
 
     ``subjects`` are runs, or objects with a method ``word_log_probs`` (:class:`Scorer`). With
-    ``in_vocabulary`` only items count whose words all models know, and the exact grammars of toy
-    corpora are scored too. ``items`` limits the items of each suite. ``parsed_items`` is for how
-    many items of each suite partial parses of syntactic models are kept for the report.
+    ``in_vocabulary``, only items whose words are in the vocabularies of all models are scored, and
+    the exact grammars of toy corpora are scored too. ``items`` limits the number of items of each
+    suite. ``parsed_items`` is the number of items of each suite for which the report shows partial
+    parses of syntactic models.
     """
     models = _as_list(subjects)
-    asked = suitable([suites] if isinstance(suites, Suite) else suites, models)
+    asked = suitable(_as_suites(suites), models)
     knowers = {
         suite.language: [_knows(one) for one in models if _fits(one, suite.language)]
         for suite in asked
     }
     asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
     models = [one for one in models if any(_fits(one, suite.language) for suite in asked)]
+    _require_different(models)
     measured = _measured(models, asked, parsed_items)
     names = tuple(one.name for one in measured)
     runs = [one for one in models if isinstance(one, Run)]
@@ -101,13 +105,14 @@ def score(
     ties: TieRule = "expectation",
     tie_seed: int = 0,
 ) -> Results:
-    """Score surprisals that were computed elsewhere; no model is run.
+    """Score surprisals that were computed elsewhere, without running a model.
 
     ``surprisals`` is a DataFrame with the columns ``sentence_id``, ``word`` and ``surprisal_bits``
     (and ``model``, ``run`` or ``seed`` for several models), or a mapping from models to mappings
-    from sentences to surprisals in bits. Every sentence of the suites must be there, word by word.
+    from sentences to surprisals in bits. It must contain every sentence of the suites, word by
+    word.
     """
-    asked = [suites] if isinstance(suites, Suite) else list(suites)
+    asked = _as_suites(suites)
     measured = measured_table(surprisals, sentences_in(asked, None))
     return Results(
         title=title,
@@ -118,13 +123,13 @@ def score(
 
 
 def suitable(suites: Sequence[Suite], models: Sequence[Subject]) -> list[Suite]:
-    """The suites in the languages of the models; one at least."""
+    """Return the suites in the languages of the models; raise an error if there are none."""
     found = [suite for suite in suites if any(_fits(one, suite.language) for one in models)]
     if not found:
         languages = sorted({suite.language for suite in suites})
         known = sorted({str(_language(one)) for one in models})
         raise GardenpathError(
-            f"the suites are in {', '.join(languages)}, but all models in {', '.join(known)}; "
+            f"the suites are in {', '.join(languages)}, but all models are in {', '.join(known)}; "
             "train one with 'python train.py data=…', or choose another suite="
         )
     return found
@@ -135,8 +140,27 @@ def _as_list(subjects: Subject | Iterable[Subject]) -> list[Subject]:
         return [cast(Subject, subjects)]
     found = list(subjects)
     if not found:
-        raise GardenpathError("no models are given")
+        raise GardenpathError("no models given")
     return found
+
+
+def _as_suites(suites: Suite | Sequence[Suite]) -> list[Suite]:
+    found = [suites] if isinstance(suites, Suite) else list(suites)
+    if not found:
+        raise GardenpathError("no suites are given")
+    if not all(isinstance(one, Suite) for one in found):
+        raise TypeError("give suites, as gp.suites('reflexives') and gp.read_suite(file) return")
+    return found
+
+
+def _require_different(models: Sequence[Subject]) -> None:
+    """Refuse models with one name: their results could not be told apart."""
+    names = Counter(one.name.run if isinstance(one, Run) else scorer_name(one) for one in models)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise GardenpathError(
+            f"{twice[0]}: {names[twice[0]]} models have this name; give each once, with an "
+            "attribute name of its own"
+        )
 
 
 def _language(subject: Subject) -> str | None:
@@ -168,7 +192,7 @@ def _measured(
 
 
 def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
-    """The sentences whose partial parses the report shows."""
+    """Return the sentences whose partial parses the report shows."""
     return {
         variant.words
         for suite in suites
@@ -178,5 +202,5 @@ def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
 
 
 def _curve(run: Run) -> Curve | None:
-    """The metrics of each epoch of a run, if it has any."""
+    """Return the metrics of each epoch of a run, if available."""
     return Curve.read(run.folder.metrics_path, run.name)

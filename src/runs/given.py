@@ -1,4 +1,4 @@
-"""Sentences that a user gives in Python: strings, lists of words, or trees."""
+"""Sentences given in Python: strings, lists of words, or trees."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import GardenpathError
 
-# One sentence: words separated by blanks, or a bracketed tree; a list of words; a tree.
+# One sentence: words separated by spaces, a bracketed tree, a list of words, or a tree.
 OneGiven = str | Sequence[str] | Tree
 Given = OneGiven | Sequence[OneGiven]
 
-# How messages call sentences that are not from a file.
+# Name of sentences that are not from a file, in messages.
 _SOURCE = "sentence"
 
 
 def is_single(given: Given) -> bool:
-    """Whether one sentence is given, and not a list of them."""
+    """Whether a single sentence is given, not a list of sentences."""
     return isinstance(given, str | Tree)
 
 
 def sentences_of_given(given: Given, cleaning: Cleaning) -> list[Sentence]:
-    """The sentences as a model reads them: cleaned as its corpus was, none left out.
+    """Return sentences, cleaned like the corpus of a model; none may be empty.
 
-    A list of strings is a list of sentences; a list of lists of strings is one of tokenised
+    A list of strings is a list of sentences; a list of lists of strings is a list of tokenised
     sentences.
     """
     members = [given] if isinstance(given, str | Tree) else list(given)
@@ -54,6 +54,6 @@ def _sentence(one: OneGiven, number: int) -> Sentence:
 
 def _words(one: Iterable[str]) -> Iterable[str]:
     for word in one:
-        if not isinstance(word, str) or not word:
+        if not isinstance(word, str) or word.split() != [word]:
             raise GardenpathError(f"{word!r} is not a word; give strings, lists of words, or trees")
         yield word

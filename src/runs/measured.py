@@ -1,18 +1,19 @@
-"""Surprisals of one model on the sentences of test suites, whatever the model is.
+"""Surprisals of one model on the sentences of test suites.
 
-The model may be a run of our own, anybody's model behind the Protocol :class:`Scorer`, the exact
-grammar of a toy corpus, or a table of surprisals.
+The model may be a run, any other model that implements the protocol :class:`Scorer`, or the exact
+grammar of a toy corpus. :mod:`given_surprisals` reads tables of surprisals.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gardenpath.data.arrays import Words
+from gardenpath.data.arrays import Floats, Words
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.errors import GardenpathError
@@ -22,18 +23,18 @@ from gardenpath.eval.word_scorer import OnWords, Scorer
 from gardenpath.runs.run import Run
 from gardenpath.units import bits
 
-if TYPE_CHECKING:
-    import pandas as pd
+# By how many bits a surprisal may lie below zero: models in half precision are as inexact.
+_ROUNDING = 0.01
 
 Parses = Sequence[Sequence[tuple[float, str]]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Surprisal in bits of each word of sentences, NaN where it is undefined.
+    """Surprisal in bits of each word of sentences; NaN if undefined.
 
-    ``language`` is None for a model that may be tested in any. ``remedies`` says of sentences that
-    no hypothesis survived which setting to change.
+    ``language`` is None for a model that may be tested in any language. ``remedies`` maps each
+    sentence without a surviving hypothesis to the setting to change.
     """
 
     name: RunName
@@ -45,7 +46,7 @@ class Measured:
     remedies: Mapping[Words, str] = field(default_factory=dict)
 
     def fits(self, language: str) -> bool:
-        """Whether the model is tested on suites in a language."""
+        """Whether the model can be tested on suites in a language."""
         return self.language in (None, language)
 
 
@@ -56,7 +57,7 @@ def measured_run(
     parsed: Iterable[Words] = (),
     on_words: OnWords = lambda _: None,
 ) -> Measured:
-    """The surprisals of a run, with partial parses of ``parsed`` sentences."""
+    """Return the surprisals of a run, with partial parses of ``parsed`` sentences."""
     scored = run.scored(sentences, parsed=parsed, on_words=on_words)
     return Measured(
         name=run.name,
@@ -70,21 +71,21 @@ def measured_run(
 
 
 def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
-    """The surprisals of anybody's model.
+    """Return the surprisals of any other model.
 
-    Its attributes ``name``, ``language`` and ``knows`` are used if it has them.
+    Its attributes ``name``, ``language`` and ``knows`` are used if present.
     """
+    name = scorer_name(scorer)
     log_probs = scorer.word_log_probs(sentences)
-    name = str(getattr(scorer, "name", type(scorer).__name__))
-    values = {}
-    for words, scores in zip(sentences, log_probs, strict=True):
-        if len(scores) not in (len(words), len(words) + 1):
-            raise GardenpathError(
-                f"{name}: {len(scores)} log probabilities for the {len(words)} words of "
-                f"{' '.join(words)!r}; word_log_probs gives one for each word and, last, one for "
-                "the end"
-            )
-        values[words] = bits(np.asarray(scores, dtype=np.float64)[: len(words)]).tolist()
+    if len(log_probs) != len(sentences):
+        raise GardenpathError(
+            f"{name}: word_log_probs returned scores of {len(log_probs)} sentences for "
+            f"{len(sentences)}; it must return one array for each"
+        )
+    values = {
+        words: _surprisals(name, words, np.asarray(scores, dtype=np.float64))
+        for words, scores in zip(sentences, log_probs, strict=True)
+    }
     return Measured(
         name=RunName(run=name, model=name),
         language=getattr(scorer, "language", None),
@@ -93,10 +94,41 @@ def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
     )
 
 
-def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]]) -> list[Measured]:
-    """The grammars behind toy corpora, each once, as if they were models.
+def scorer_name(scorer: Scorer) -> str:
+    """Return the name of a model: its attribute ``name``, or the name of its class."""
+    return str(getattr(scorer, "name", type(scorer).__name__))
 
-    ``sentences`` gives those of a language.
+
+def _surprisals(name: str, words: Words, log_probs: Floats) -> list[float]:
+    if log_probs.shape not in ((len(words),), (len(words) + 1,)):
+        raise GardenpathError(
+            f"{name}: {log_probs.size} log probabilities for the {len(words)} words of "
+            f"{' '.join(words)!r}; word_log_probs must return one per word and, last, one for "
+            "the end"
+        )
+    found: list[float] = bits(log_probs[: len(words)]).tolist()
+    require_possible(name, words, found)
+    return found
+
+
+def require_possible(name: str, words: Words, surprisal_bits: Sequence[float]) -> None:
+    """Refuse surprisals that are log probabilities with the wrong sign.
+
+    A single word may have a negative surprisal if a beam search found more of the probability of
+    the longer prefix. Their sum, the negative log probability of a prefix, is never negative.
+    """
+    sums = itertools.accumulate(value for value in surprisal_bits if not math.isnan(value))
+    if any(total < -_ROUNDING * number for number, total in enumerate(sums, start=1)):
+        raise GardenpathError(
+            f"{name}: negative surprisals for {' '.join(words)!r}; surprisal is -log2 p, and a log "
+            "probability is at most zero"
+        )
+
+
+def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]]) -> list[Measured]:
+    """Return the surprisals of the grammars of toy corpora, each once, as if they were models.
+
+    ``sentences`` returns the sentences in a language.
     """
     found: dict[str, Measured] = {}
     for run in runs:
@@ -108,7 +140,7 @@ def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]])
         found[data.name] = Measured(
             name=RunName(run=f"exact/{data.name}", model=EXACT, corpus=data.name),
             language=data.language,
-            # What follows an impossible word is as impossible.
+            # After an impossible word, all following words are impossible.
             surprisal_bits={
                 words: np.nan_to_num(bits(scores[:-1]), nan=np.inf, posinf=np.inf).tolist()
                 for words, scores in zip(asked, log_probs, strict=True)
@@ -117,85 +149,3 @@ def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]])
             unigram_log_prob=run.unigram_log_prob,
         )
     return list(found.values())
-
-
-def measured_table(table: Any, sentences: Sequence[Words]) -> list[Measured]:
-    """Surprisals from a table, one model for each value of its column ``model`` (or ``run``).
-
-    The table has the columns ``sentence_id``, ``word`` and ``surprisal_bits``, words in their
-    order, as :meth:`Run.surprisal` gives them; rows ``</s>`` are left out. Or it is a mapping from
-    models to mappings from sentences, as strings or tuples of words, to surprisals in bits. Every
-    sentence of the suites must be there.
-    """
-    by_model = _from_mapping(table) if isinstance(table, Mapping) else _from_frame(table)
-    found = []
-    for name, (run, values) in by_model.items():
-        lacking = [words for words in sentences if words not in values]
-        if lacking:
-            raise GardenpathError(
-                f"{name}: no surprisals for {len(lacking)} of {len(sentences)} sentences, such as "
-                f"{' '.join(lacking[0])!r}; score the sentences of the suites word by word"
-            )
-        known = {words: values[words] for words in sentences}
-        found.append(Measured(name=run, language=None, surprisal_bits=known))
-    return found
-
-
-_ByModel = dict[str, tuple[RunName, dict[Words, list[float]]]]
-
-
-def _from_mapping(table: Mapping[str, Mapping[Any, Sequence[float]]]) -> _ByModel:
-    found: _ByModel = {}
-    for model, scored in table.items():
-        values: dict[Words, list[float]] = {}
-        for sentence, surprisals in scored.items():
-            words = tuple(sentence.split()) if isinstance(sentence, str) else tuple(sentence)
-            _require_one_per_word(model, words, surprisals)
-            values[words] = [float(value) for value in surprisals[: len(words)]]
-        found[model] = (RunName(run=model, model=model), values)
-    return found
-
-
-def _require_one_per_word(model: str, words: Words, surprisals: Sequence[float]) -> None:
-    if len(surprisals) not in (len(words), len(words) + 1):
-        raise GardenpathError(
-            f"{model}: {len(surprisals)} surprisals for the {len(words)} words of "
-            f"{' '.join(words)!r}; give one for each word"
-        )
-
-
-def _from_frame(table: pd.DataFrame) -> _ByModel:
-    needed = ("sentence_id", "word", "surprisal_bits")
-    if missing := [column for column in needed if column not in table.columns]:
-        raise GardenpathError(
-            f"the table of surprisals has no column {', '.join(missing)}; it needs "
-            f"{', '.join(needed)}, and model or run for several models"
-        )
-    who = [column for column in ("run", "model", "seed") if column in table.columns]
-    found: _ByModel = {}
-    groups = table.groupby(who, sort=False, dropna=False) if who else [((), table)]
-    for key, rows in groups:
-        named = dict(zip(who, key if isinstance(key, tuple) else (key,), strict=True))
-        name = _name_from(named)
-        found[name.run] = (name, _sentences_from(rows))
-    return found
-
-
-def _name_from(named: Mapping[str, Any]) -> RunName:
-    model = str(named.get("model", named.get("run", "model")))
-    seed: Any = named.get("seed")
-    has_seed = seed is not None and seed == seed  # a missing seed may be NaN
-    run = str(named.get("run", f"{model}/seed{seed}" if has_seed else model))
-    return RunName(run=run, model=model, seed=int(seed) if has_seed else None)
-
-
-def _sentences_from(rows: pd.DataFrame) -> dict[Words, list[float]]:
-    from gardenpath.data.words.vocabulary import END
-
-    rows = rows[rows["word"] != END]
-    if "word_id" in rows.columns:
-        rows = rows.sort_values(["sentence_id", "word_id"], kind="stable")
-    return {
-        tuple(map(str, group["word"])): [float(value) for value in group["surprisal_bits"]]
-        for _, group in rows.groupby("sentence_id", sort=False)
-    }

@@ -1,4 +1,4 @@
-"""The best trees of sentences, from the search of a syntactic model, through the store."""
+"""Find the best trees of sentences by the search of a syntactic model, using the store."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from gardenpath.store.surprisal_store import Stored
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run
 
-# Trees with their shares of the probability of all that the search found.
+# Trees with their shares of the total probability of all trees found by the search.
 Ranked = list[tuple[float, Tree]]
 
-# To be raised whenever the stored form of parses changes.
+# Increment whenever the stored form of parses changes.
 _FORMAT = 1
 
 
@@ -32,8 +32,8 @@ _FORMAT = 1
 class Parsed:
     """The best trees of a sentence; none if no hypothesis survived.
 
-    ``best_shares`` is, after each word and at the end, the share of the best hypothesis in the
-    probability of all survivors.
+    ``best_shares`` contains, after each word and at the end, the share of the best hypothesis in
+    the total probability of all survivors.
     """
 
     trees: Ranked
@@ -48,11 +48,11 @@ def parsed(
     on_words: OnWords = lambda _: None,
     chunk: int = 256,
 ) -> list[Parsed]:
-    """The ``k`` best trees of each sentence; what is computed is kept in the run's store."""
+    """Return the ``k`` best trees of each sentence; computed trees are kept in the run's store."""
     if not run.is_syntactic:
         raise RunError(
-            f"{run.path}: model={run.settings.model.name} has no trees; parse with a syntactic "
-            "model such as rnng or plm"
+            f"{run.path}: model={run.settings.model.name} does not generate trees; parse with a "
+            "syntactic model such as rnng or plm"
         )
     found = score_through(
         run.store,
@@ -66,7 +66,7 @@ def parsed(
 
 
 class _Parsing:
-    """Searches sentences; the model is loaded when it is first needed."""
+    """Searches sentences; loads the model when it is first needed."""
 
     def __init__(self, run: Run, k: int, on_words: OnWords) -> None:
         self._run = run
@@ -94,7 +94,7 @@ class _Parsing:
 
 
 def _as_stored(log_probs: Sequence[float], remedy: str | None, one: Parsed) -> Stored:
-    """Shares in the first list, trees in the second."""
+    """Convert to an entry of the store: shares in the first list, trees in the second."""
     shares = [(share, "") for share in one.best_shares]
     trees = [(share, format_tree(tree)) for share, tree in one.trees]
     return Stored(log_probs, remedy=remedy, parses=(shares, trees))

@@ -1,4 +1,4 @@
-"""Perplexities of runs on a split of their own corpora, beside the exact grammar's."""
+"""Perplexities of runs on a split of their own corpora, with the exact grammar for comparison."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ Measured = tuple[str, int | None, Perplexity]
 
 _CAPTIONS = {
     JOINT: "joint: of words together with their gold trees",
-    MARGINAL: "marginal: of words alone, summed over the trees that search finds",
+    MARGINAL: "marginal: of words alone, summed over the trees found by search",
 }
 
 
 @dataclass(frozen=True)
 class CorpusPerplexities:
-    """The rows of one corpus, and what a reader must know of them."""
+    """The rows of one corpus, and notes for the reader."""
 
     corpus: str
     rows: Sequence[PerplexityRow]
@@ -53,7 +53,7 @@ class CorpusPerplexities:
 def perplexity_table(
     runs: Iterable[Run], *, split: Split = "test", marginal_sentences: int | None = None
 ) -> pd.DataFrame:
-    """One row per run, for syntactic models two; exact grammars of toy corpora have rows too."""
+    """Return one row per run (two for syntactic models), and rows for exact grammars."""
     found = perplexities(runs, split=split, marginal_sentences=marginal_sentences)
     return perplexity_frame([row for corpus in found for row in corpus.rows])
 
@@ -65,9 +65,9 @@ def perplexities(
     marginal_sentences: int | None,
     cache: Path | None = None,
 ) -> Iterator[CorpusPerplexities]:
-    """The perplexities of runs, corpus by corpus.
+    """Yield the perplexities of runs, corpus by corpus.
 
-    ``cache`` is the folder of prepared corpora; None takes the one that the runs were trained with.
+    ``cache`` is the folder of prepared corpora; None uses the one that the runs were trained with.
     """
     by_corpus = itertools.groupby(
         sorted(runs, key=lambda run: str(run.settings.data)), key=lambda run: run.settings.data
@@ -92,7 +92,7 @@ def _of_corpus(
         text for mark, text in _CAPTIONS.items() if any(m[0].endswith(mark) for m in measured)
     ]
     captions += [
-        f"{name}: {one.failed} sentences without a surviving hypothesis are left out"
+        f"{name}: {one.failed} sentences without a surviving hypothesis are excluded"
         for name, _, one in measured
         if one.failed
     ]
@@ -114,7 +114,7 @@ def _of_run(
     split: Split,
     limit: int | None,
 ) -> list[Measured]:
-    """A row, or for syntactic models two: joint and marginal."""
+    """Return one row or, for syntactic models, two: joint and marginal."""
     name, seed = run.settings.model.name, run.settings.seed
     if not run.is_syntactic:
         return [(name, seed, _measured(run, sentences))]
@@ -126,24 +126,24 @@ def _of_run(
 
 
 def _measured(run: Run, sentences: Sequence[Words]) -> Perplexity:
-    """Perplexity from log probabilities, which are kept for the next time."""
+    """Compute perplexity from log probabilities, which are stored for reuse."""
     with words_progress(f"scoring {run.path}", sum(map(len, sentences))) as on_words:
         return measure(_Kept(run.scored(sentences, on_words=on_words)), sentences)
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """A scorer that only looks up."""
+    """A scorer that only looks up stored log probabilities."""
 
     scored: dict[Words, Stored]
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """For each sentence, the log probability (nats) of each word and, last, of its end."""
+        """Return the log probability (nats) of each word and, last, of the end of each sentence."""
         return [np.array(self.scored[tuple(words)].log_probs) for words in sentences]
 
 
 def as_perplexity(totals: Totals) -> Perplexity:
-    """A joint model has no end of sentence apart from its last action."""
+    """Convert totals; in a joint model, the end of a sentence is part of its last action."""
     nats = {kind: -value for kind, value in totals.log_prob.items()}
     end_nats = nats.pop("end", None)
     return Perplexity(

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """What models did on test suites.
+    """The results of models on test suites.
 
     ``items`` has one row per model, item and prediction, ``effects`` one per effect,
-    ``surprisals`` one per word, ``summary`` the accuracies with their intervals.
+    ``surprisals`` one per word, and ``summary`` the accuracies with their intervals.
     """
 
     title: str
@@ -74,12 +74,12 @@ class Results:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks, such as sentences that no hypothesis survived."""
+        """Notes, for example on sentences without a surviving hypothesis."""
         return self.tables.notes
 
     @cached_property
     def scored(self) -> ScoredItems:
-        """The outcomes, from which accuracies follow."""
+        """The outcomes, from which accuracies are computed."""
         return ScoredItems(items=self.items, notes=self.notes, effects=self.effects)
 
     @cached_property
@@ -88,12 +88,12 @@ class Results:
         return self.scored.summary
 
     def accuracy_tables(self) -> list[Table]:
-        """For each corpus a table for the terminal: classes as rows, models as columns."""
+        """Return a table for the terminal for each corpus: classes as rows, models as columns."""
         return self.scored.tables(title=f"{self.title}: accuracy")
 
     @cached_property
     def analyses(self) -> list[AnalysisResult]:
-        """Every analysis that the tables allow."""
+        """All analyses that the tables allow."""
         from gardenpath.eval.report.shown_analyses import run_analyses
 
         return run_analyses(self.items, self.effects)
@@ -115,15 +115,15 @@ class Results:
         return table[["question", *(name for name in table.columns if name != "question")]]
 
     def write(self, folder: str | Path) -> Path:
-        """Write all tables into a folder, in the place of earlier results; returns the folder."""
+        """Write all tables to a folder, replacing earlier results; return the folder."""
         with results_folder(Path(folder), about=self._about()) as temporary:
             self._write_tables(temporary)
         return Path(folder)
 
     def report(self, folder: str | Path) -> Path:
-        """Write tables, statistics, figures and an HTML report; returns the path of the report.
+        """Write tables, statistics, figures and an HTML report; return the path of the report.
 
-        The folder appears as a whole, in the place of earlier results.
+        The folder replaces earlier results as a whole.
         """
         from gardenpath.eval.report.shown_analyses import write_analyses
         from gardenpath.eval.report.study_builder import (
@@ -163,5 +163,5 @@ class Results:
 
 
 def how_made(**facts: Any) -> dict[str, Any]:
-    """What the manifest of results says about them: the command of this process, and facts."""
+    """Return facts for the manifest of results, with the command of this process."""
     return {"command": shlex.join(sys.argv), **facts}

@@ -1,4 +1,4 @@
-"""A trained model as one asks it: surprisal, parses, perplexity."""
+"""A trained model, and its surprisal, parses and perplexity."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 MODEL_KEY_VERSION = 1
 
-# Sentences that are scored together; an interrupted job loses at most these.
+# Number of sentences scored together; an interrupted job loses at most one chunk.
 _CHUNK = 1024
 
 
 class Run:
-    """The run folder of a trained model, on a device, with a way to search.
+    """The run folder of a trained model, with a device and search settings.
 
-    ``search`` matters to syntactic models only. With a ``store``, log probabilities are looked up
-    there first and kept there, so that no sentence is scored twice.
+    ``search`` is used by syntactic models only. With a ``store``, log probabilities are looked up
+    there first and stored there, so that no sentence is scored twice.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class Run:
 
     @functools.cached_property
     def settings(self) -> TrainSettings:
-        """The settings that the model was trained with."""
+        """The settings with which the model was trained."""
         config = self.folder.config()
         config.pop("format")
         try:
-            settings: TrainSettings = typed("train", config)
+            settings: TrainSettings = typed("train", config, is_for_here=False)
         except ConfigError as error:
             listed = "; ".join(error.mistakes)
             raise RunError(f"{self.folder.config_path}: {listed}; train again") from error
@@ -86,7 +86,7 @@ class Run:
 
     @property
     def name(self) -> RunName:
-        """Model, corpus and seed."""
+        """Model, corpus and random seed."""
         settings = self.settings
         return RunName(
             run=str(self.path),
@@ -107,7 +107,7 @@ class Run:
 
     @property
     def is_syntactic(self) -> bool:
-        """Whether the model generates trees with words, and scores words by search."""
+        """Whether the model is syntactic: it generates trees and scores words by search."""
         return isinstance(self.family, SyntacticFamily)
 
     @functools.cached_property
@@ -119,20 +119,20 @@ class Run:
 
     @functools.cached_property
     def subwords(self) -> Subwords | None:
-        """The segmentation of words, if the units are pieces."""
+        """The subword segmentation, if the units are pieces."""
         from gardenpath.models.saved_model import load_subwords
 
         return load_subwords(self.folder)
 
     def knows(self, word: str) -> bool:
-        """Whether the word is in the vocabulary; pieces of words cover any word."""
+        """Whether a word is in the vocabulary; subword pieces cover any word."""
         return self.vocabulary.subword_hash is not None or self.vocabulary.knows(word)
 
     @functools.cached_property
     def unigram_log_prob(self) -> Callable[[str], float] | None:
-        """Log probability (nats) of a word alone: its frequency in training, plus one.
+        """Log probability (nats) of a single word: its training frequency, with add-one smoothing.
 
-        None if the units are pieces of words.
+        None if the units are subword pieces.
         """
         if self.vocabulary.subword_hash is not None:
             return None
@@ -160,7 +160,7 @@ class Run:
 
     @functools.cached_property
     def device(self) -> torch.device:
-        """Where the model runs."""
+        """Device of the model."""
         import torch
 
         name = self._device
@@ -170,7 +170,7 @@ class Run:
 
     @functools.cached_property
     def model_key(self) -> str:
-        """Identifies everything that decides a log probability: model, words and search."""
+        """A hash of everything that determines a log probability: model, words and search."""
         model = self.settings.model
         return fingerprint(
             "log_probs",
@@ -184,7 +184,7 @@ class Run:
         )
 
     def _search_key(self) -> dict[str, Any] | None:
-        """Nothing for sequential models, which are not searched."""
+        """Return the settings that affect results; None for sequential models (no search)."""
         if not self.is_syntactic:
             return None
         return {"version": SEARCH_VERSION, **self.search.result_settings()}
@@ -192,13 +192,13 @@ class Run:
     def scorer(
         self, *, search: SearchSettings | None = None, on_words: OnWords = lambda _: None
     ) -> SequentialScorer | StructuredScorer:
-        """What computes log probabilities of words with the model, without the store."""
+        """Return a scorer of words with this model, without the store."""
         from gardenpath.runs.scorers import make_scorer
 
         return make_scorer(self, search or self.search, on_words=on_words)
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """For each sentence the log probability (nats) of each word and, last, of its end."""
+        """Return the log probability (nats) of each word and, last, of the end of each sentence."""
         words = [tuple(one) for one in sentences]
         scored = self.scored(words)
         return [np.array(scored[one].log_probs) for one in words]
@@ -211,9 +211,9 @@ class Run:
         on_words: OnWords = lambda _: None,
         chunk: int = _CHUNK,
     ) -> dict[Words, Stored]:
-        """Log probabilities of sentences, through the store.
+        """Return the log probabilities of sentences, using the store.
 
-        For ``parsed`` sentences, syntactic models also give the best partial parses at each word.
+        For ``parsed`` sentences, syntactic models also return the best partial parses at each word.
         """
         from gardenpath.runs.scorers import Computing
 
@@ -221,26 +221,26 @@ class Run:
         return score_through(
             self.store, self.model_key, sentences, Computing(self, wanted, on_words), chunk=chunk,
             wants_parses=wanted,
-            # A search reports its words itself, one sentence after the other.
+            # A search reports its own progress, sentence by sentence.
             progress=first_call_of(on_words) if self.is_syntactic else on_words,
         )  # fmt: skip
 
     def surprisal(self, text: Given, *, end: bool = True) -> pd.DataFrame:
-        """Surprisal in bits of each word: one row per word, sentences numbered from 1.
+        """Return surprisal in bits: one row per word, with sentences numbered from 1.
 
-        ``text`` is a sentence, as a string or a tree, or a list of sentences, as strings, lists of
-        words or trees; it is cleaned as the model's corpus was. With ``end`` each sentence has a
-        row ``</s>``. ``seen`` is False for out-of-vocabulary words. ``.attrs`` says what was
-        measured and how.
+        ``text`` is a sentence (a string or a tree) or a list of sentences (strings, lists of words
+        or trees); it is cleaned like the model's corpus. With ``end``, each sentence has a row
+        ``</s>``. ``seen`` is False for out-of-vocabulary words. ``.attrs`` describes the model, the
+        search, the unit and the software versions.
         """
         from gardenpath.runs.surprisals import surprisal_frame
 
         return surprisal_frame(self, sentences_of_given(text, self.settings.data.cleaning), end=end)
 
     def parse(self, text: Given, k: int = 1) -> list[Any]:
-        """The ``k`` best trees of a sentence with their shares of the probability of all found.
+        """Return the ``k`` best trees of a sentence with their shares of the total probability.
 
-        A list of sentences gives a list of such lists.
+        For a list of sentences, return a list of such lists.
         """
         from gardenpath.runs.parsing import parsed
 
@@ -251,10 +251,10 @@ class Run:
     def perplexity(
         self, split: Split = "test", *, marginal_sentences: int | None = None
     ) -> pd.DataFrame:
-        """Perplexity on a split of the model's own corpus.
+        """Return the perplexity on a split of the model's own corpus.
 
-        A syntactic model has two rows: joint with the gold trees, and marginal over the trees that
-        search finds on the first ``marginal_sentences`` (None: on all, 0: no such row).
+        A syntactic model has two rows: joint with the gold trees, and marginal over the trees found
+        by search on the first ``marginal_sentences`` (None: all sentences; 0: no such row).
         """
         from gardenpath.runs.perplexities import perplexity_table
 
@@ -262,10 +262,10 @@ class Run:
 
 
 class Runs(list[Run]):
-    """Several runs; tables are stacked."""
+    """A list of runs, whose tables are concatenated."""
 
     def surprisal(self, text: Given, *, end: bool = True) -> pd.DataFrame:
-        """The surprisals of all runs in one table."""
+        """Return the surprisals of all runs in one table."""
         from gardenpath.runs.surprisals import stacked
 
         return stacked([run.surprisal(text, end=end) for run in self])
@@ -273,7 +273,7 @@ class Runs(list[Run]):
     def perplexity(
         self, split: Split = "test", *, marginal_sentences: int | None = None
     ) -> pd.DataFrame:
-        """The perplexities of all runs in one table."""
+        """Return the perplexities of all runs in one table."""
         from gardenpath.runs.perplexities import perplexity_table
 
         return perplexity_table(self, split=split, marginal_sentences=marginal_sentences)
@@ -286,15 +286,14 @@ def load(
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
 ) -> Run:
-    """Load the run in a folder.
+    """Load the run in a folder; one that is not a run, or not finished, is refused.
 
-    ``cache`` is a file in which log probabilities are kept, so that nothing is computed twice.
+    ``cache`` is a file in which log probabilities are stored, so that nothing is computed twice.
     """
-    folder = RunFolder(Path(path))
-    if not folder.is_finished:
-        folder.config()  # a folder that is not a run is refused for that
-        folder.result()
-    return Run(folder.path, device=device, search=search, store=_store(cache))
+    run = Run(path, device=device, search=search, store=_store(cache))
+    _ = run.settings
+    _ = run.metrics
+    return run
 
 
 def find(
@@ -304,7 +303,7 @@ def find(
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
 ) -> Runs:
-    """All finished runs at or below a folder, in the order of their paths; one at least."""
+    """Return all finished runs at or below a folder, sorted by path; at least one."""
     folders = find_runs(Path(root))
     if not folders:
         raise RunError(

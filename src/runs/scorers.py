@@ -1,4 +1,4 @@
-"""From a run to what computes log probabilities with its model."""
+"""Build the scorer of a run, which computes log probabilities with its model."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from gardenpath.runs.run import Run
 
 
-# How many partial parses are kept for each word.
+# Number of partial parses kept for each word.
 _KEPT_PARSES = 3
 
 
 def make_scorer(
     run: Run, search: SearchSettings, *, on_words: OnWords = lambda _: None
 ) -> SequentialScorer | StructuredScorer:
-    """A scorer with the model of a run; ``on_words`` is told how many words a search has done."""
+    """Return a scorer with the model of a run; a search calls ``on_words`` with words completed."""
     import torch
 
     model, family, device = run.network(), run.family, run.device
@@ -41,7 +41,7 @@ def make_scorer(
             device=device,
             share_prefixes=search.share_prefixes,
         )
-    # Asking how many hypotheses are left costs nothing on a CPU, and a pause on a GPU.
+    # Reading the number of live hypotheses is free on a CPU but synchronises a GPU.
     is_packed = device.type == "cpu" if search.fixed_shapes is None else not search.fixed_shapes
     with torch.inference_mode():
         searched = family.as_searched(model.to(device), search, is_packed=is_packed)
@@ -57,7 +57,7 @@ def make_scorer(
 
 @dataclass
 class Computing:
-    """Computes what the store does not hold; the model is loaded when it is first needed."""
+    """Computes scores that are not in the store; loads the model when it is first needed."""
 
     run: Run
     parsed: Collection[Words]

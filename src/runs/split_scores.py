@@ -1,4 +1,4 @@
-"""How well the model of a run predicts a split of its own corpus."""
+"""Score a split of a run's own corpus with its model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def score_split(run: Run, preparation: Preparation, corpus: PreparedCorpus, spli
     assert isinstance(scorer, SequentialScorer)
     if run.vocabulary.content_hash == corpus.vocabulary.content_hash:
         log_probs = scorer.split_log_probs(corpus.split(split))
-    else:  # a model from an ARPA file has a vocabulary of its own
+    else:  # a model from an ARPA file has its own vocabulary
         log_probs = scorer.word_log_probs([one.words for one in preparation.sentences(split)])
     return Totals(
         log_prob={
@@ -36,13 +36,13 @@ def score_split(run: Run, preparation: Preparation, corpus: PreparedCorpus, spli
 
 
 def joint_with_gold_trees(run: Run, corpus: PreparedCorpus, split: Split) -> Totals:
-    """The joint probability of the sentences of a split and their gold trees."""
+    """Return the joint probability of the sentences of a split and their gold trees."""
     from gardenpath.data.batches.batch_loader import BatchLoader
     from gardenpath.models.scores import joint_totals
 
     if run.vocabulary.content_hash != corpus.vocabulary.content_hash:
         raise RunError(
-            f"{run.path}: trained with another vocabulary than that of the corpus as it is now; "
+            f"{run.path}: the vocabulary of the corpus has changed since the model was trained; "
             "restore the corpus, or train again"
         )
     family, encoded = run.family, corpus.split(split)

@@ -1,4 +1,4 @@
-"""Which items are scored, and the tables of what models did on them."""
+"""Select the items to score, and build the tables of results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Knows = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class SuiteTables:
-    """What models did on suites."""
+    """Tables of the results of models on suites."""
 
     items: pd.DataFrame
     effects: pd.DataFrame
@@ -50,9 +50,9 @@ def selected(
     in_vocabulary: bool,
     items: int | None,
 ) -> list[Suite]:
-    """The items that are asked for; with ``in_vocabulary`` those whose words all models know.
+    """Return the requested items; with ``in_vocabulary``, those whose words all models know.
 
-    ``knowers`` has, for each language, what tells of each model whether it knows a word.
+    ``knowers`` contains, for each language, the functions that say whether a model knows a word.
     """
     if in_vocabulary:
         suites = [
@@ -76,7 +76,7 @@ def _is_known(item: Item, knowers: Sequence[Knows]) -> bool:
 
 
 def sentences_in(suites: Iterable[Suite], language: str | None) -> list[Words]:
-    """The different sentences of the suites in a language, or of all."""
+    """Return the distinct sentences of the suites in a language, or of all."""
     return list(
         dict.fromkeys(
             words
@@ -90,7 +90,7 @@ def sentences_in(suites: Iterable[Suite], language: str | None) -> list[Words]:
 def suite_tables(
     suites: Sequence[Suite], models: Sequence[Measured], *, ties: TieRule, tie_seed: int
 ) -> SuiteTables:
-    """Outcomes, effects and surprisals of all models on all suites in their languages."""
+    """Return outcomes, effects and surprisals of all models on all suites in their languages."""
     outcomes: list[tuple[RunName, list[ItemOutcome]]] = []
     effects: list[tuple[RunName, list[ItemEffect]]] = []
     surprisals = []
@@ -116,7 +116,7 @@ def suite_tables(
 
 
 def _measures(model: Measured, suite: Suite) -> list[dict[str, object]]:
-    """Local and global surprisal and SLOR of every sentence."""
+    """Return local and global surprisal and SLOR of every sentence."""
     found = sentence_measures(suite, model.surprisal_bits, unigram_log_prob=model.unigram_log_prob)
     who = {
         **asdict(model.name), "suite": suite.name, "class": suite.kind, "modifier": suite.modifier
@@ -143,7 +143,7 @@ def _parse_table(
 
 
 def _failure_notes(suites: Sequence[Suite], models: Sequence[Measured]) -> tuple[str, ...]:
-    """Sentences of these suites that no hypothesis survived, by name."""
+    """Return notes on the sentences of these suites without a surviving hypothesis."""
     return tuple(
         f"{model.name.run}: no hypothesis survived {' '.join(words)!r}; {remedy}"
         for model in models
@@ -153,7 +153,7 @@ def _failure_notes(suites: Sequence[Suite], models: Sequence[Measured]) -> tuple
 
 
 def word_pairs(suites: Sequence[Suite], runs: Iterable[Run]) -> list[dict[str, object]]:
-    """How often paired critical words occur in the training corpora, one row per vocabulary."""
+    """Count paired critical words in the training corpora, with one row per vocabulary."""
     rows: list[dict[str, object]] = []
     for run in {run.vocabulary.content_hash: run for run in runs}.values():
         vocabulary: Vocabulary = run.vocabulary

@@ -1,4 +1,4 @@
-"""Surprisals of sentences as a table, with what a reader must know of it."""
+"""Surprisals of sentences as a table, with metadata."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from gardenpath.store.versions import versions
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run
 
-# What the numbers may depend on.
+# Packages that the numbers may depend on.
 _PACKAGES = ("torch", "numpy", "sentencepiece")
 
 
 def surprisal_frame(run: Run, sentences: Sequence[Sentence], *, end: bool) -> pd.DataFrame:
-    """One row per word; ``.attrs`` has the model, the search, the unit and the versions."""
+    """Return one row per word; ``.attrs`` has the model, the search, the unit and the versions."""
     scored = run.scored([sentence.words for sentence in sentences])
     rows, header = rows_and_header(run, sentences, scored, end=end)
     frame = pd.DataFrame([_as_dict(row) for row in rows])
@@ -40,12 +40,12 @@ def surprisal_frame(run: Run, sentences: Sequence[Sentence], *, end: bool) -> pd
 def rows_and_header(
     run: Run, sentences: Sequence[Sentence], scored: Mapping[tuple[str, ...], Stored], *, end: bool
 ) -> tuple[list[SurprisalRow], RunHeader]:
-    """The rows of a run, and how they came about."""
+    """Return the rows of a run, and a description of how they were computed."""
     words = [sentence.words for sentence in sentences]
     log_probs = [np.array(scored[one].log_probs) for one in words]
     remedies = {n: scored[one].remedy or "" for n, one in enumerate(words)}
     seen = [seen_as(one, run.vocabulary, run.subwords) for one in words]
-    # A search that did not take place is not described.
+    # Sequential models are not searched.
     search = plain(run.search) if run.is_syntactic else {"kind": "none"}
     header = RunHeader(
         run=run.name.run,
@@ -59,10 +59,10 @@ def rows_and_header(
 
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Tables of several runs in one; ``.attrs["runs"]`` has what was measured for each."""
+    """Concatenate the tables of several runs; ``.attrs["runs"]`` has the metadata of each."""
     attrs = [dict(frame.attrs) for frame in frames]
     for frame in frames:
-        frame.attrs.clear()  # pandas compares them, and keeps them only if they are equal
+        frame.attrs.clear()  # pandas keeps them only if they are equal
     table = pd.concat(frames, ignore_index=True)
     table.attrs.update({"unit": "bits", "runs": attrs})
     return table

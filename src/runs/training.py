@@ -1,4 +1,4 @@
-"""Training a model on a corpus: from typed settings to a complete run folder."""
+"""Train a model on a corpus: from typed settings to a complete run folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gardenpath.console import log_to, show_progress
+from gardenpath.console import console, log_to, show_progress
 from gardenpath.data.preparation import PreparedCorpus, write_words
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.vocabulary import Vocabulary
@@ -31,8 +31,8 @@ def train(*settings: TrainSettings | str) -> Metrics:
     """Prepare the corpus, train the model, write its run folder, and return its metrics.
 
     The settings are those of the command line, ``train("model=rnng", "data=ptb_sample")``, or one
-    :class:`TrainSettings`. With ``resume=true`` an interrupted run is continued, and a finished
-    one is left as it is.
+    :class:`TrainSettings`. With ``resume=true``, an interrupted run is resumed, and a finished run
+    is left unchanged.
     """
     return _train(_typed(settings))
 
@@ -52,6 +52,8 @@ def _train(settings: TrainSettings) -> Metrics:
     config = plain(settings)
     with claim(folder, config, resume=settings.resume, overwrite=settings.overwrite) as claimed:
         if claimed.is_done:
+            text = f"{folder.path} is finished already"
+            console.print(text, highlight=False, soft_wrap=True)
             return folder.result()
         preparation = settings.data.preparation()
         corpus = preparation.prepare(Path(settings.paths.cache), progress=show_progress)

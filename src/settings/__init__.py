@@ -1,1 +1,1 @@
-"""Typed settings: ranges, checks, composition with Hydra, and the two roots."""
+"""Typed settings: ranges, checks, composition with Hydra, and the settings of both scripts."""

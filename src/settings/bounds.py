@@ -1,6 +1,6 @@
 """Ranges of settings, written as types: ``dropout: Fraction`` is a number in [0, 1).
 
-The settings check reads these annotations, so that a value out of range is reported together with
+The settings check reads these annotations, so that an out-of-range value is reported together with
 all other mistakes, before any data is read.
 """
 
@@ -12,14 +12,14 @@ from typing import Annotated
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A closed lower bound and an upper bound that may be open."""
+    """A closed lower bound and an optional upper bound, open or closed."""
 
     low: float
     high: float = float("inf")
     high_is_open: bool = False
 
     def allow(self, value: float) -> bool:
-        """Whether a value lies within the bounds."""
+        """Whether a value is within the bounds."""
         below = value < self.high if self.high_is_open else value <= self.high
         return self.low <= value and below
 

@@ -1,7 +1,10 @@
-"""Typed settings from plain mappings: every mistake at once, each with the nearest valid name.
+"""Build typed settings from plain mappings, reporting all mistakes at once with suggestions.
 
 Settings are frozen dataclasses. :func:`read` builds one from nested mappings and checks names,
-types, ranges and combinations on the way; :func:`plain` is its inverse.
+types, ranges and combinations; :func:`plain` is its inverse. A record may have methods
+that return mistakes: ``mistakes()`` for wrong combinations, ``unavailable()`` for what this machine
+lacks, and a class method ``absent(content)`` for what other settings require, which is reported
+whatever else is wrong.
 """
 
 from __future__ import annotations
@@ -17,16 +20,16 @@ from gardenpath.settings.bounds import Bounds
 
 Record = TypeVar("Record")
 
-# How OmegaConf writes a value that must be given.
+# OmegaConf's notation for a required value.
 MISSING = "???"
 
-# What a setting becomes for which no value could be made; the mistake is noted.
+# Placeholder for a setting with an invalid value; the mistake has been recorded.
 _WRONG = object()
 
 
 @dataclasses.dataclass(frozen=True)
 class Tagged:
-    """Marks a setting whose class is chosen by one of its own entries, such as ``kind``.
+    """Marks a setting whose class is selected by one of its own entries, such as ``kind``.
 
     Each of the ``classes`` has a field of that name with a ``Literal`` type.
     """
@@ -36,7 +39,7 @@ class Tagged:
 
 
 def nearest(name: str, valid: Iterable[str], otherwise: Iterable[str] | None = None) -> str:
-    """A hint: the closest valid name or, if none is close, all of them (or ``otherwise``)."""
+    """Suggest the closest valid name or, if none is close, list all of them (or ``otherwise``)."""
     names = [str(candidate) for candidate in valid]
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     listed = names if otherwise is None else otherwise
@@ -49,13 +52,15 @@ def read(
     *,
     place: str = "",
     short: Mapping[str, str] | None = None,
+    is_for_here: bool = True,
 ) -> Record:
     """Build a record from nested mappings; a :class:`ConfigError` lists all mistakes.
 
-    ``place`` is how the names of the settings begin. ``short`` maps the beginnings of names to
-    what users write in their place.
+    ``place`` is the prefix of the names of the settings. ``short`` maps prefixes of names to the
+    short names that users write instead. With ``is_for_here=False`` the settings may belong to a
+    run from another machine: what this machine lacks is not a mistake.
     """
-    reading = _Reading(short or {})
+    reading = _Reading(short or {}, is_for_here=is_for_here)
     result = reading.record(record, content, place)
     if reading.mistakes:
         raise ConfigError(list(dict.fromkeys(reading.mistakes)))
@@ -64,7 +69,7 @@ def read(
 
 
 def plain(settings: Any) -> Any:
-    """Settings as nested dictionaries, lists and values, as they are written to files."""
+    """Convert settings to nested dictionaries, lists and values, as written to files."""
     if dataclasses.is_dataclass(settings):
         names = [field.name for field in dataclasses.fields(settings) if field.init]
         return {name: plain(getattr(settings, name)) for name in names}
@@ -76,7 +81,7 @@ def plain(settings: Any) -> Any:
 
 
 def defaults(record: type) -> dict[str, Any]:
-    """The default values of a record as nested mappings; ``???`` for those that must be given."""
+    """Return the defaults of a record as nested mappings; ``???`` marks required values."""
     found: dict[str, Any] = {}
     hints = get_type_hints(record, include_extras=True)
     for field in dataclasses.fields(record):
@@ -94,14 +99,15 @@ def defaults(record: type) -> dict[str, Any]:
 
 
 class _Reading:
-    """Reads one tree of settings and collects the mistakes in it."""
+    """Reads nested settings and collects the mistakes in them."""
 
-    def __init__(self, short: Mapping[str, str]) -> None:
+    def __init__(self, short: Mapping[str, str], *, is_for_here: bool) -> None:
         self._short = short
+        self._checks = ("mistakes", "unavailable") if is_for_here else ("mistakes",)
         self.mistakes: list[str] = []
 
     def record(self, record: type, content: Any, place: str) -> Any:
-        """A dataclass from a mapping."""
+        """Return a dataclass built from a mapping."""
         if not isinstance(content, Mapping):
             return self._wrong(place, content, "must be a group of settings")
         before = len(self.mistakes)
@@ -119,18 +125,21 @@ class _Reading:
                 self.mistakes.append(f"{self._shown(where)} is missing{_remedy(record, name)}")
             elif not _is_unset(given):
                 values[name] = self.value(given, hints[name], where)
+        if absent := getattr(record, "absent", None):
+            self.mistakes += absent(content)
         if len(self.mistakes) > before:
             return _WRONG
         return self._combined(record(**values), place)
 
     def _combined(self, result: Any, place: str) -> Any:
-        check = getattr(result, "mistakes", None)
         prefix = f"{self._shown(place)}: " if place else ""
-        self.mistakes += [f"{prefix}{mistake}" for mistake in (check() if check else ())]
+        for name in self._checks:
+            check = getattr(result, name, None)
+            self.mistakes += [f"{prefix}{mistake}" for mistake in (check() if check else ())]
         return result
 
     def value(self, value: Any, annotation: Any, place: str) -> Any:
-        """A value of the annotated type."""
+        """Return a value of the annotated type."""
         origin = get_origin(annotation)
         if origin is Annotated:
             metadata = get_args(annotation)[1:]
@@ -175,7 +184,7 @@ def _is_unset(value: Any) -> bool:
 
 
 def _is_missing(value: Any, field: dataclasses.Field[Any], annotation: Any) -> bool:
-    """Whether a required setting has no value; null is one only where the type allows it."""
+    """Whether a required setting has no value; null is a value only if the type allows it."""
     is_required = (
         field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     )
@@ -186,7 +195,7 @@ def _is_missing(value: Any, field: dataclasses.Field[Any], annotation: Any) -> b
 
 
 def _remedy(record: type, name: str) -> str:
-    """``: what to write``, if the record has a remedy for a missing setting."""
+    """Return ``: what to write``, if the record has a remedy for a missing setting."""
     remedy = getattr(record, "REMEDIES", {}).get(name)
     return f": {remedy}" if remedy else ""
 
@@ -198,7 +207,7 @@ def _holds_records(annotation: Any) -> bool:
 
 
 def type_problem(value: Any, annotation: Any) -> str:
-    """Why a value does not fit an annotation; empty if it does."""
+    """Return why a value does not fit an annotation; empty if it does."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _bounded_problem(value, *get_args(annotation))
@@ -207,7 +216,7 @@ def type_problem(value: Any, annotation: Any) -> str:
         return "" if "" in problems else _most_telling(problems, get_args(annotation))
     if origin is Literal:
         choices = get_args(annotation)
-        # On the command line 32 is a number, also where the choice is the text "32".
+        # On the command line, 32 is a number, even if the choice is the text "32".
         is_right = value in choices or str(value) in choices
         return "" if is_right else nearest(str(value), map(str, choices))
     if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -252,7 +261,7 @@ def _most_telling(problems: list[str], choices: tuple[Any, ...]) -> str:
 
 
 def _converted(value: Any, annotation: Any) -> Any:
-    """The value as its annotation writes it: 22 as text, a list as a tuple."""
+    """Convert a value to its annotated form: 22 to text, a list to a tuple."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _converted(value, get_args(annotation)[0])

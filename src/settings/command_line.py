@@ -1,8 +1,8 @@
-"""The overrides of a command line: typed settings, or every mistake at once.
+"""Turn the overrides of a command line into typed settings, or report all mistakes at once.
 
 A single job is composed once. A sweep is checked before its first job starts: each combination of
-groups (``model=lstm,rnng``) is composed, and each other value is checked by itself, so that the
-check costs as much as there are groups and not as there are jobs.
+groups (``model=lstm,rnng``) is composed, and each other value is checked on its own, so that the
+cost of the check depends on the number of groups, not of jobs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gardenpath.settings.compose import (
 
 
 def check_command_line(script: Script, arguments: Sequence[str]) -> None:
-    """Find all mistakes in the overrides of a command line, with ``-m`` those of a sweep."""
+    """Raise an error that lists all mistakes in the overrides; with ``-m``, of a whole sweep."""
     overrides = [one for one in arguments if one not in ("-m", "--multirun")]
     line = CommandLine(Source(script), overrides, is_sweep=len(overrides) < len(arguments))
     line.check()
@@ -52,12 +52,18 @@ class CommandLine:
     is_sweep: bool = False
     mistakes: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Without task=, suite= selects task=suite."""
+        names = [one.partition("=")[0] for one in self.arguments]
+        if self.source.script == "evaluate" and "suite" in names and "task" not in names:
+            self.arguments = [*self.arguments, "task=suite"]
+
     @functools.cached_property
     def overrides(self) -> list[Override]:
-        """The overrides that can be judged further; mistakes are noted."""
+        """The overrides that can be checked further; mistakes are recorded."""
         parsed = [one for argument in self.arguments for one in self._parsed(argument)]
         wrong = {one.key_or_group for one in parsed if self._has_wrong_choice(one)}
-        # What depends on a wrong choice cannot be judged; everything else can.
+        # Settings that depend on a wrong choice cannot be checked; all others can.
         return [
             one
             for one in parsed
@@ -66,11 +72,11 @@ class CommandLine:
 
     @functools.cached_property
     def lines(self) -> list[str]:
-        """The overrides as Hydra takes them, with short names written out."""
+        """The overrides in Hydra's form, with short names expanded."""
         return [one.input_line or "" for one in self.overrides]
 
     def settings(self) -> Root:
-        """The settings of a single job; a :class:`ConfigError` lists all mistakes."""
+        """Return the settings of a single job; a :class:`ConfigError` lists all mistakes."""
         overrides = self.overrides
         if not self.mistakes:
             try:
@@ -105,7 +111,7 @@ class CommandLine:
             return []
 
     def written_out(self, argument: str) -> str:
-        """``model.size=tiny`` → ``model.network.size=tiny``."""
+        """Expand short names: ``model.size=tiny`` → ``model.network.size=tiny``."""
         name, sign, value = argument.partition("=")
         long = root_of(self.source.script).SHORT.get(name, name)
         return f"{long}{sign}{value}"
@@ -114,7 +120,7 @@ class CommandLine:
         return override.key_or_group in groups_of(self.source)
 
     def _has_wrong_choice(self, override: Override) -> bool:
-        """Note the choices of a group that do not exist."""
+        """Record the choices of a group that do not exist."""
         group = override.key_or_group
         if not self._is_group(override):
             return False
@@ -125,7 +131,7 @@ class CommandLine:
         return bool(wrong)
 
     def _is_possible(self, override: Override) -> bool:
-        """Note what can be told from an override alone."""
+        """Record the mistakes that are visible in a single override."""
         line, name = override.input_line, override.key_or_group
         problem = ""
         if override.is_delete():
@@ -148,7 +154,7 @@ class CommandLine:
         return f"{group}= cannot be chosen; {takes}"
 
     def _combinations(self) -> Iterator[list[Override]]:
-        """Overrides of single jobs: each combination of groups, with the first of other values."""
+        """Yield overrides of jobs: each combination of groups, with the first of other values."""
         choices = []
         for override in self.overrides:
             values = _values(override, choices_of(override.key_or_group, self.source))
@@ -157,7 +163,7 @@ class CommandLine:
         return (list(combination) for combination in itertools.product(*choices))
 
     def _content(self, overrides: Sequence[Override]) -> dict[str, Any] | None:
-        """The content of a job whose settings are right; otherwise mistakes are noted."""
+        """Return the content of a job with valid settings; otherwise record its mistakes."""
         groups = [one.input_line or "" for one in overrides if self._is_group(one)]
         known = list(overrides)
         try:
@@ -176,7 +182,7 @@ class CommandLine:
         return None
 
     def _unknown(self, key: str, keys: Sequence[str], overrides: Sequence[Override]) -> str:
-        """What to say of a name that is not a setting."""
+        """Return the message for a name that is not a setting."""
         shorts = {long: short for short, long in root_of(self.source.script).SHORT.items()}
         if key not in shorts:
             return f"{key} is not a setting; {_nearest_key(key, keys)}"
@@ -191,7 +197,7 @@ class CommandLine:
         return not is_free and not override.is_add() and key not in keys
 
     def _check_values(self, content: dict[str, Any]) -> None:
-        """Check the values of a sweep beyond the first, each by itself."""
+        """Check the remaining values of a sweep, each on its own."""
         for override in self.overrides:
             if self._is_group(override) or not override.is_sweep_override():
                 continue
@@ -204,7 +210,7 @@ class CommandLine:
 
 
 def _values(override: Override, valid: Iterable[str]) -> list[Any]:
-    """The values of an override: one, those of a sweep, or the ends of an interval."""
+    """Return the values of an override: one, those of a sweep, or the ends of an interval."""
     value = override.value()
     if isinstance(value, Glob):
         return list(value.filter(list(valid)))
@@ -214,7 +220,7 @@ def _values(override: Override, valid: Iterable[str]) -> list[Any]:
 
 
 def _single(override: Override, value: Any) -> Override:
-    """An override of a sweep as that of one of its jobs."""
+    """Convert an override of a sweep to that of one of its jobs."""
     if not override.is_sweep_override():
         return override
     sign = "+" if override.is_add() else ""
@@ -223,7 +229,7 @@ def _single(override: Override, value: Any) -> Override:
 
 
 def _with_value(content: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """The content with another value in one place."""
+    """Return the content with one value replaced."""
     result = copy.deepcopy(content)
     *groups, last = key.split(".")
     part = functools.reduce(lambda outer, name: outer.get(name, {}), groups, result)
@@ -232,7 +238,7 @@ def _with_value(content: dict[str, Any], key: str, value: Any) -> dict[str, Any]
 
 
 def _nearest_key(key: str, keys: Sequence[str]) -> str:
-    """The setting that is meant, or those in the same part of the configuration."""
+    """Suggest the intended setting, or those in the same part of the configuration."""
     part = key.rpartition(".")[0]
     siblings = [name for name in keys if name.rpartition(".")[0] == part]
     return nearest(key, keys, otherwise=siblings or [name for name in keys if "." not in name])

@@ -1,8 +1,8 @@
-"""From configuration files and the command line to typed settings.
+"""Compose typed settings from configuration files and the command line.
 
-Only this module and :mod:`cli` know Hydra and OmegaConf. The defaults of all settings stand in the
-dataclasses; Hydra finds them as nodes with a leading underscore (``model/_rnng``), on which the
-files in ``conf/`` build, so that a file says only what differs.
+Only this module and :mod:`cli` use Hydra and OmegaConf. The dataclasses define the defaults of all
+settings; Hydra finds them as nodes with a leading underscore (``model/_rnng``). The files in
+``conf/`` build on these nodes and contain only values that differ.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Root = Any  # TrainSettings or EvaluateSettings
 
 @dataclass(frozen=True)
 class Source:
-    """Which configuration to compose, and where to look for it beside ``conf/``."""
+    """The configuration to compose, and additional places to search besides ``conf/``."""
 
     script: Script
     name: str | None = None
@@ -46,15 +46,15 @@ class Source:
 
     @property
     def config_name(self) -> str:
-        """The primary configuration."""
+        """Name of the primary configuration."""
         return self.name or self.script
 
 
 def root_of(script: Script) -> type[Root]:
-    """The class of the settings of a script."""
+    """Return the settings class of a script."""
     if script == "evaluate":
         return EvaluateSettings
-    # Here, because evaluate.py needs neither corpora nor models for its settings.
+    # Imported here because the settings of evaluate.py need neither corpora nor models.
     from gardenpath.settings.train_settings import TrainSettings
 
     return TrainSettings
@@ -62,13 +62,13 @@ def root_of(script: Script) -> type[Root]:
 
 @functools.cache
 def register(script: Script) -> None:
-    """Make the defaults of all dataclasses known to Hydra."""
+    """Register the defaults of all dataclasses with Hydra."""
     for group, name, node in _nodes(script):
         ConfigStore.instance().store(group=group, name=name, node=OmegaConf.create(node))
 
 
 def _nodes(script: Script) -> Iterable[tuple[str | None, str, Any]]:
-    """Group, name and content of each node of defaults."""
+    """Yield the group, name and content of each node of defaults."""
     from gardenpath.models.training.training_settings import LOGGERS
 
     yield None, f"_{script}", _own_defaults(root_of(script))
@@ -98,13 +98,13 @@ def _train_nodes() -> Iterable[tuple[str, str, Any]]:
 
 
 def _own_defaults(root: type) -> dict[str, Any]:
-    """The defaults of a root without those of its groups, which have nodes of their own."""
+    """Return the defaults of a root without its groups, which have their own nodes."""
     return {name: value for name, value in defaults(root).items() if not isinstance(value, dict)}
 
 
 @contextmanager
 def _started(source: Source) -> Iterator[None]:
-    """Hydra with its search path, without its application."""
+    """Initialise Hydra with its search path, without its application."""
     register(source.script)
     hydra.version.setbase("1.3")
     search_path = create_config_search_path(str(CONFIG_DIR))
@@ -130,7 +130,7 @@ def composed(source: Source, overrides: Sequence[str]) -> DictConfig:
 
 @functools.cache
 def groups_of(source: Source) -> frozenset[str]:
-    """The groups that a script takes, such as ``model``."""
+    """Return the groups of a script, such as ``model``."""
     with _started(source):
         loader = GlobalHydra.instance().config_loader()
         found = loader.compute_defaults_list(source.config_name, [], RunMode.RUN)
@@ -138,16 +138,16 @@ def groups_of(source: Source) -> frozenset[str]:
 
 
 def choices_of(group: str, source: Source) -> list[str]:
-    """What can be chosen of a group; names with a leading underscore are parts of other files."""
+    """Return the choices of a group; names with a leading underscore are parts of other files."""
     folders = [CONFIG_DIR, *([Path(source.folder)] if source.folder else [])]
     names = {path.stem for folder in folders for path in (folder / group).glob("*.yaml")}
     return sorted(name for name in names if not name.startswith("_"))
 
 
 def plain_config(config: DictConfig) -> dict[str, Any]:
-    """A composed configuration as plain dictionaries and values.
+    """Convert a composed configuration to plain dictionaries and values.
 
-    Names with a leading underscore are there for interpolation and are not settings.
+    Names with a leading underscore are used for interpolation and are not settings.
     """
     content = OmegaConf.to_container(config, resolve=True)
     assert isinstance(content, dict)
@@ -158,15 +158,18 @@ def plain_config(config: DictConfig) -> dict[str, Any]:
     }
 
 
-def typed(script: Script, content: Mapping[str, Any]) -> Root:
-    """Typed settings; a :class:`ConfigError` lists all mistakes."""
+def typed(script: Script, content: Mapping[str, Any], *, is_for_here: bool = True) -> Root:
+    """Return typed settings; a :class:`ConfigError` lists all mistakes.
+
+    ``is_for_here`` says whether they will be used on this machine, see :func:`read`.
+    """
     root = root_of(script)
     shown = {long: short for short, long in root.SHORT.items()}
-    return read(root, content, short=shown)
+    return read(root, content, short=shown, is_for_here=is_for_here)
 
 
 def load_settings(script: Script, overrides: Sequence[str] = ()) -> Root:
-    """Typed settings from overrides such as ``model=rnng``, as on the command line."""
+    """Return typed settings from overrides such as ``model=rnng``, as on the command line."""
     from gardenpath.settings.command_line import CommandLine
 
     return CommandLine(Source(script), list(overrides)).settings()

@@ -1,11 +1,11 @@
-"""The settings of evaluate.py: one dataclass per task, and the root that holds one of them."""
+"""Settings of evaluate.py: one dataclass per task, and the root that contains one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from gardenpath.data.sentence import Split
 from gardenpath.errors import ConfigError
@@ -22,14 +22,14 @@ _A_FOLDER_OF_SURPRISALS = "the folder with one folder per model"
 
 @dataclass(frozen=True, kw_only=True)
 class PerplexityTask:
-    """Perplexity on a split of each run's own corpus, beside the exact grammar for toy corpora."""
+    """Perplexity on a split of each run's own corpus, with the exact grammar for toy corpora."""
 
     name: Literal["perplexity"] = "perplexity"
     split: Split = "test"
     """Split of each run's corpus."""
     marginal_sentences: NonNegativeInt | None = None
-    """Sentences on which syntactic models are also searched: the first so many, all (null) or
-    none (0)."""
+    """Number of sentences, from the first, on which syntactic models are also scored by search;
+    null uses all, 0 none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +42,13 @@ class SurprisalTask:
 
     name: Literal["surprisal"] = "surprisal"
     input: str
-    """Sentences, plain or as bracketed trees; - is standard input."""
+    """File of sentences, plain or as bracketed trees; - reads standard input."""
     end: bool = True
-    """Whether the end of each sentence has a row of its own (</s>)."""
+    """Whether to add a row for the end of each sentence (</s>)."""
     file: str | None = None
-    """Output file: .tsv, .jsonl or .parquet; null is surprisal.tsv in the output folder."""
+    """Output file: .tsv, .jsonl or .parquet; null writes surprisal.tsv to the output folder."""
     chunk: PositiveInt = 256
-    """Sentences that are scored together; an interrupted job loses at most these."""
+    """Number of sentences scored together; an interrupted job loses at most one chunk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,38 +57,39 @@ class ParseTask:
 
     name: Literal["parse"] = "parse"
     input: str | None = None
-    """Sentences, plain or as bracketed trees; null parses a split of each run's corpus."""
+    """File of sentences, plain or as bracketed trees; null parses a split of each run's corpus."""
     split: Split = "test"
     """Split of each run's corpus."""
     sentences: PositiveInt | None = None
-    """Number of sentences, from the first on; null takes all."""
+    """Number of sentences, from the first; null uses all."""
     k_best: PositiveInt = 1
-    """Trees per sentence that are written."""
+    """Number of trees written per sentence."""
     ignore_punctuation: bool = True
-    """Whether punctuation is left out of F1 (EVALB's convention)."""
+    """Whether to ignore punctuation in F1 (EVALB's convention)."""
     convergence: bool = False
-    """Whether to measure how much surprisal changes with beams two and four times as wide."""
+    """Whether to measure the change of surprisal with beams two and four times as wide."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteTask:
-    """Test suites: accuracies, effects, statistics, figures and a report of every fitting run."""
+    """Test suites: accuracies, effects, statistics, figures and a report for all matching runs."""
 
     name: Literal["suite"] = "suite"
     ties: TieRule = "expectation"
-    """How a tie counts: as its chance (1/2, or 1/3 of three), or by a seeded coin."""
+    """Outcome of a tie: its expected value (1/2, or 1/3 for three values) or a seeded coin toss."""
     tie_seed: Seed = 0
     """Random seed of ties=coin."""
     report: bool = True
-    """Whether statistics, figures and the HTML report are made."""
+    """Whether to write statistics, figures and the HTML report."""
     perplexity: bool = False
     """Whether the report also shows perplexities on a split of each run's corpus."""
     split: Split = "test"
-    """Split of perplexity=true."""
+    """Split for perplexity=true."""
     perplexity_sentences: NonNegativeInt | None = 100
-    """Sentences on which syntactic models are searched for perplexity=true; null takes all."""
+    """Number of sentences on which syntactic models are searched for perplexity=true; null uses
+    all."""
     parsed_items: NonNegativeInt = 8
-    """Items of each suite for which the report shows partial parses."""
+    """Number of items of each suite for which the report shows partial parses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,44 +98,44 @@ class SuitesTask:
 
     name: Literal["suites"] = "suites"
     examples: bool = True
-    """Whether an example of each suite is shown."""
+    """Whether to show an example of each suite."""
     export: ExportFormat | None = None
-    """Format in which the suites are written to the output folder."""
+    """Format in which to write the suites to the output folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RescoreTask:
-    """Score surprisals that other models produced."""
+    """Score surprisals produced by other models."""
 
     REMEDIES: ClassVar[Mapping[str, str]] = {"surprisals": _A_FOLDER_OF_SURPRISALS}
 
     name: Literal["rescore"] = "rescore"
     surprisals: str
-    """Folder of surprisals, one folder per model."""
+    """Folder of surprisals, with one folder per model."""
     materials: str | None = None
     """Folder of the published materials; null scores Gardenpath's own suites."""
     ties: TieRule = "expectation"
-    """How a tie counts: as its chance (1/2, or 1/3 of three), or by a seeded coin."""
+    """Outcome of a tie: its expected value (1/2, or 1/3 for three values) or a seeded coin toss."""
     tie_seed: Seed = 0
     """Random seed of ties=coin."""
     report: bool = True
-    """Whether statistics, figures and the HTML report are made."""
+    """Whether to write statistics, figures and the HTML report."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusTask:
-    """Corpora in numbers: sizes, unknown words, lengths, given words, constructions."""
+    """Corpus statistics: sizes, out-of-vocabulary rates, lengths, word and construction counts."""
 
     name: Literal["corpus"] = "corpus"
     words: Sequence[str] = ("himself", "herself", "themselves")
-    """Words that are counted in every split, ignoring case."""
+    """Words to count in every split, ignoring case."""
     effects: str | None = None
     """effects.csv of 'evaluate.py suite=filler_gap', to correlate licensing with frequency."""
     split: Split = "test"
     """Split of the perplexities."""
     marginal_sentences: NonNegativeInt | None = 0
-    """Sentences on which syntactic models are also searched: the first so many, all (null) or
-    none (0)."""
+    """Number of sentences, from the first, on which syntactic models are also scored by search;
+    null uses all, 0 none."""
 
 
 Task = (
@@ -157,32 +158,32 @@ class SuiteSettings:
     """A set of test suites."""
 
     name: str | None = None
-    """Name of the set and of the folder of its results; null takes the names of the files."""
+    """Name of the set and of its results folder; null uses the names of the files."""
     suites: Sequence[str]
-    """Names of suites, with * for any, or files of one's own."""
+    """Names of suites, in which * matches anything, or suite files."""
     in_vocabulary: bool = False
-    """Whether only items are used whose words all models know."""
+    """Whether to use only items whose words are in the vocabularies of all models."""
     items: PositiveInt | None = None
-    """Items of each suite, from the first on; null takes all."""
+    """Number of items of each suite, from the first; null uses all."""
 
     @property
     def label(self) -> str:
-        """The name of the set or, without one, of its first file and how many follow."""
+        """The name of the set or, without one, of its first file and the number of others."""
         if self.name is not None:
             return self.name
         stems = [PurePath(one).stem for one in self.suites]
         return stems[0] if len(stems) == 1 else f"{stems[0]}_and_{len(stems) - 1}_more"
 
     def mistakes(self) -> list[str]:
-        """Whether any suite is named."""
+        """Return a mistake if no suite is named."""
         return [] if self.suites else ["name files, as in 'suite.suites=[mine.yaml]'"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateSettings:
-    """Everything that decides an evaluation."""
+    """Everything that determines an evaluation."""
 
-    # What users may write in the place of longer names.
+    # Short names that users may write instead of longer ones.
     SHORT: ClassVar[Mapping[str, str]] = {
         "input": "task.input",
         "surprisals": "task.surprisals",
@@ -190,48 +191,52 @@ class EvaluateSettings:
     }
 
     task: Annotated[Task, Tagged("name", TASKS)]
-    """What to do."""
+    """Task to perform."""
     suite: SuiteSettings | None = None
     """Test suites."""
     search: Annotated[SearchSettings, Tagged("kind", SEARCHES)] = WordSync()
-    """How syntactic models are searched."""
+    """Search settings of syntactic models."""
     logger: Annotated[LoggerSettings, Tagged("kind", LOGGERS)] = NoLogger()
-    """Where results are sent, beside the output folder."""
+    """Where to send results, in addition to the output folder."""
     paths: Paths = Paths()
     """Folders of runs and caches."""
     run: str
-    """A run folder, or a folder above several: all finished runs below it are evaluated."""
+    """A run folder, or a folder that contains several: all finished runs in it are evaluated."""
     output: str = "results"
     """Folder of tables, figures and reports."""
     device: str = "auto"
-    """Device of the models; auto takes a GPU if one is available."""
+    """Device of the models; auto uses a GPU if one is available."""
 
     @property
     def suites(self) -> SuiteSettings:
-        """The test suites; an error where none are named."""
+        """The test suites; raises an error if none are named."""
         if self.suite is None:
             raise ConfigError(_suite_is_missing())
         return self.suite
 
-    def mistakes(self) -> list[str]:
-        """What is wrong with the combination of settings, on this machine."""
-        found = []
-        if self.suite is None and isinstance(self.task, SuiteTask | RescoreTask):
-            found += _suite_is_missing()
-        if problem := device_problem(self.device):
-            found.append(f"device={self.device}: {problem}")
-        return found
+    @classmethod
+    def absent(cls, content: Mapping[str, Any]) -> list[str]:
+        """What the task requires."""
+        task = content.get("task")
+        name = task.get("name") if isinstance(task, Mapping) else None
+        is_needed = name in ("suite", "rescore") and content.get("suite") is None
+        return _suite_is_missing() if is_needed else []
+
+    def unavailable(self) -> list[str]:
+        """What this machine lacks for these settings."""
+        problem = device_problem(self.device)
+        return [f"device={self.device}: {problem}"] if problem else []
 
 
 def _suite_is_missing() -> list[str]:
-    return ["suite is missing: try suite=mandarin, and task=suites to see them all"]
+    return ["suite is missing: try suite=mandarin, or list all suites with task=suites"]
 
 
 def device_problem(name: str) -> str:
-    """Why a device cannot be used; empty if it can."""
+    """Return why a device cannot be used; empty if it can."""
     if name in ("auto", "cpu"):
         return ""
-    # Here, because torch takes seconds to load and the usual names need no check.
+    # Imported here because torch takes seconds to load and the usual names need no check.
     import torch
 
     try:
@@ -239,5 +244,5 @@ def device_problem(name: str) -> str:
     except RuntimeError:
         return "not a device; valid: auto, cpu, cuda, cuda:1 and so on"
     if device.type == "cuda" and not torch.cuda.is_available():
-        return "there is no GPU; set device=auto or device=cpu"
+        return "no GPU is available; set device=auto or device=cpu"
     return ""

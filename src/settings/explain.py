@@ -1,4 +1,4 @@
-"""The one-line explanations of settings: the docstrings below the fields of their dataclasses."""
+"""Explanations of settings: the docstrings below the fields of their dataclasses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import textwrap
 
 @functools.cache
 def explanations(record: type) -> dict[str, str]:
-    """The explanation of each field of a dataclass, its own or that of a base class."""
+    """Return the explanation of each field of a dataclass, its own or that of a base class."""
     found: dict[str, str] = {}
     for base in reversed(record.__mro__):
         if base is not object:
@@ -37,5 +37,6 @@ def _own(record: type) -> dict[str, str]:
 def _text(node: ast.stmt) -> str:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         value = node.value.value
-        return " ".join(value.split()) if isinstance(value, str) else ""
+        # In a terminal, the marks around literals would only distract.
+        return " ".join(value.replace("``", "").split()) if isinstance(value, str) else ""
     return ""

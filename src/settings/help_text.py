@@ -1,4 +1,4 @@
-"""What ``--help`` prints: choices of this script, and every setting with its explanation."""
+"""The text of ``--help``: the choices of a script, and every setting with its explanation."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Evaluate trained models.
   {program} task=perplexity run=runs/ptb_sample
   {program} task=surprisal run=runs/… input=sentences.txt
   {program} task=parse run=runs/…/rnng/seed1
-  {program} task=suites                          which suites there are
+  {program} task=suites                          list the test suites
   {program} task=rescore suite=mandarin surprisals=FOLDER materials=FOLDER
-  {program} task=corpus run=runs/ptb_sample      corpora in numbers
+  {program} task=corpus run=runs/ptb_sample      corpus statistics
 """,
 }
 
@@ -45,12 +45,12 @@ Flags: -m or --multirun for a sweep, --cfg job to print the configuration, --con
 of your own configurations, --shell-completion, --version; --hydra-help explains all of them.
 """
 
-# The column in which explanations begin.
+# Column in which explanations begin.
 _INDENT = 46
 
 
 def help_text(line: CommandLine, *, program: str, width: int) -> str:
-    """The help of a script, with the settings that a command line selects."""
+    """Return the help of a script, with the settings that a command line selects."""
     source = line.source
     groups = sorted(groups_of(source))
     root = root_of(source.script)
@@ -81,7 +81,7 @@ def help_text(line: CommandLine, *, program: str, width: int) -> str:
 def described(
     record: type, content: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, Any, str]]:
-    """Name, value and explanation of each setting, in the order of the dataclasses."""
+    """Yield name, value and explanation of each setting, in the order of the dataclasses."""
     hints = get_type_hints(record, include_extras=True)
     texts = explanations(record)
     for field in dataclasses.fields(record):
@@ -94,7 +94,7 @@ def described(
 
 
 def _record_of(annotation: Any, value: Any) -> type | None:
-    """The dataclass that a setting is read as, if it is one."""
+    """Return the dataclass of a setting, if it is a group of settings."""
     if get_origin(annotation) is Annotated:
         for one in get_args(annotation)[1:]:
             if isinstance(one, Tagged) and isinstance(value, Mapping):

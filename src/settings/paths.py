@@ -1,4 +1,4 @@
-"""Where things are kept."""
+"""Paths of runs and caches."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ class Paths:
     cache: str = ".cache/corpora"
     """Folder of prepared corpora."""
     surprisals: str = ".cache/surprisals.sqlite"
-    """File of surprisals that were computed before, so that nothing is computed twice."""
+    """File of computed surprisals, so that no sentence is scored twice."""

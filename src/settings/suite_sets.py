@@ -1,4 +1,4 @@
-"""The sets of suites that ``suite=`` takes."""
+"""The sets of suites that ``suite=`` accepts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from gardenpath.places import CONFIG_DIR
 
 
 def suites_of_set(name: str) -> Sequence[str]:
-    """The names of the suites in a set; a name that is no set stands for itself."""
+    """Return the names of the suites in a set; any other name is returned unchanged."""
     path = CONFIG_DIR / "suite" / f"{name}.yaml"
     if "/" in name or not path.is_file():
         return [name]
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return list(content["suites"])
+    # The set ``file`` is empty: it stands for files that a user names.
+    return list(content["suites"]) or [name]

@@ -1,4 +1,4 @@
-"""The settings of train.py."""
+"""Settings of train.py."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from gardenpath.settings.paths import Paths
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
-    """Everything that decides a training run."""
+    """Everything that determines a training run."""
 
-    # What users may write in the place of longer names.
+    # Short names that users may write instead of longer ones.
     SHORT: ClassVar[Mapping[str, str]] = {"model.size": "model.network.size"}
 
     data: DataSettings
@@ -32,25 +32,25 @@ class TrainSettings:
     model: Annotated[ModelSettings, Tagged("family", MODELS)]
     """Model."""
     trainer: TrainerSettings = TrainerSettings()
-    """Length and hardware of training."""
+    """Duration and hardware of training."""
     logger: Annotated[LoggerSettings, Tagged("kind", LOGGERS)] = NoLogger()
-    """Where metrics are sent, beside the run folder."""
+    """Where to send metrics, in addition to the run folder."""
     paths: Paths = Paths()
     """Folders of runs and caches."""
     seed: Seed = 1
     """Random seed of the initial weights, the order of batches and dropout."""
     resume: bool = False
-    """Whether to continue an interrupted run; the result equals that of an uninterrupted one."""
+    """Whether to resume an interrupted run; the result equals that of an uninterrupted run."""
     overwrite: bool = False
     """Whether to replace the run in the same folder."""
     run_dir: str
     """Run folder."""
 
     def mistakes(self) -> list[str]:
-        """What is wrong with the combination of corpus and model."""
+        """Return the mistakes in the combination of corpus and model."""
         if FAMILIES[self.model.family].needs_trees and not self.data.reader.has_trees:
             return [
-                f"model={self.model.name} learns from trees, and data={self.data.name} has none; "
+                f"model={self.model.name} learns from trees, but data={self.data.name} has none; "
                 "use a treebank, or model=lstm, transformer or ngram"
             ]
         return []

@@ -1,1 +1,1 @@
-"""How anything is put on disk: whole or not at all, under a lock, with a key and a version."""
+"""Storage on disk: atomic writes, locks, keys, versions and checksums."""

@@ -1,7 +1,7 @@
-"""Prepared corpora: folders in a cache, one for each corpus and way of preparing it.
+"""Prepared corpora: folders in a cache, one for each corpus and set of preparation settings.
 
-The name of a folder is its key (:func:`corpus_key`). It is built once, under a lock, however many
-processes ask for it, and a manifest with checksums shows damage.
+The name of a folder is its key (:func:`corpus_key`). Each folder is built once, under a lock, even
+if several processes need it, and a manifest with checksums reveals damage.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from gardenpath.store.manifest import (
 )
 
 CORPUS_KIND = "corpus"
-# To be raised whenever the content of a prepared corpus changes its meaning.
+# Increment whenever the meaning of the content of a prepared corpus changes.
 CORPUS_FORMAT = 2
 
 _LOCKS = ".locks"
 
 
 def corpus_key(**parts: Json) -> str:
-    """Return the key of a prepared corpus from everything that decides its content."""
+    """Return the key of a prepared corpus from everything that determines its content."""
     return fingerprint(CORPUS_KIND, CORPUS_FORMAT, **parts)
 
 
 def stored_corpus(cache: Path, key: str, build: Callable[[Path], None]) -> Path:
     """Return the folder of a prepared corpus; if it is not in the cache, ``build`` fills it.
 
-    A process that finds another one building the same corpus waits for it. The sizes of the files
-    are compared with the manifest.
+    If another process is building the same corpus, this process waits for it. File sizes are
+    compared with the manifest.
     """
     folder = cache / key
     if not folder.is_dir():
@@ -49,8 +49,8 @@ def stored_corpus(cache: Path, key: str, build: Callable[[Path], None]) -> Path:
 
 
 def verify_corpus(folder: Path, *, checksums: bool = True) -> None:
-    """Compare a prepared corpus with its manifest; ``checksums`` read all of its files."""
-    remedy = f"delete {folder}: it is made again from the corpus when it is needed"
+    """Compare a prepared corpus with its manifest; ``checksums`` reads all of its files."""
+    remedy = f"delete {folder}: it is prepared again when needed"
     manifest = read_manifest(folder, kind=CORPUS_KIND, format=CORPUS_FORMAT, remedy=remedy)
     verify_files(folder, manifest, remedy=remedy, checksums=checksums)
 

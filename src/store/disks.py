@@ -1,4 +1,4 @@
-"""Whether a folder is on a network file system, where some ways of sharing files do not work."""
+"""Detect network file systems, where some ways of sharing files do not work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 _MOUNTS = Path("/proc/self/mounts")
 
-# Types as Linux names them.
+# File-system types, as named by Linux.
 _NETWORK = {
     "9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "gpfs", "lustre", "ncpfs", "nfs", "nfs4",
     "ocfs2", "orangefs", "panfs", "smb3", "smbfs", "wekafs", "fuse.ceph", "fuse.glusterfs",
@@ -15,7 +15,7 @@ _NETWORK = {
 
 
 def is_network(path: Path, *, mounts: Path = _MOUNTS) -> bool:
-    """Whether a path is on a network file system; False where the system does not say."""
+    """Whether a path is on a network file system; False if the system does not tell."""
     place = path.resolve()
     longest, kind = -1, ""
     for folder, name in _mounted(mounts):
@@ -25,13 +25,13 @@ def is_network(path: Path, *, mounts: Path = _MOUNTS) -> bool:
 
 
 def _mounted(mounts: Path) -> list[tuple[Path, str]]:
-    """Mounted folders with the types of their file systems; later ones cover earlier ones."""
+    """Return mounted folders with their file-system types; later mounts cover earlier ones."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return []
     fields = [line.split() for line in lines]
-    # The kernel writes blanks in names as octal numbers.
+    # The kernel writes spaces and tabs in names as octal numbers.
     return [
         (Path(one[1].replace("\\040", " ").replace("\\011", "\t")), one[2])
         for one in fields

@@ -1,9 +1,9 @@
-"""Files and folders that appear whole or not at all, and texts that are read whole.
+"""Write files and folders atomically, and read text files.
 
-Whatever is written goes to a temporary place beside its target, so on the same file system, is
-flushed to disk, and is renamed. Temporary names begin with ``.NAME.`` and end with ``.part`` (new
-content) or ``.old`` (replaced content); a killed process leaves them behind, and whoever holds the
-lock of the target next removes them (:func:`remove_leftovers`).
+New content is written to a temporary path next to its target (and so on the same file system),
+flushed to disk, and renamed. Temporary names begin with ``.NAME.`` and end with ``.part`` (new
+content) or ``.old`` (replaced content). A killed process leaves them behind; the next process that
+holds the lock of the target removes them (:func:`remove_leftovers`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NEW, _OLD = ".part", ".old"
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path to write to; it replaces ``path`` when the block ends.
 
-    If the block fails, ``path`` is left as it was.
+    If the block fails, ``path`` is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_NEW)
@@ -57,7 +57,7 @@ def read_text(path: str | Path) -> str:
 
 
 class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as lines``)
-    """Open a text file; undecodable bytes become an error that names file, line and remedy."""
+    """Open a text file; undecodable bytes raise an error that names file, line and remedy."""
 
     def __init__(self, path: Path, *, encoding: str = "utf-8") -> None:
         self._path = path
@@ -66,7 +66,7 @@ class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as 
     def __enter__(self) -> Iterator[str]:
         try:
             self._handle = self._path.open(encoding=self._encoding)
-        except (OSError, LookupError) as error:  # a LookupError: no such encoding
+        except (OSError, LookupError) as error:  # LookupError: unknown encoding
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(
                 f"cannot be opened: {reason}",
@@ -90,7 +90,7 @@ class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as 
             ) from error
 
     def _first_bad_line(self) -> int | None:
-        """Lines are decoded in blocks, so the error itself does not name the line."""
+        """Find the line of the error; it does not name it because lines are decoded in blocks."""
         content = self._path.read_bytes()
         try:
             content.decode(self._encoding)
@@ -100,19 +100,19 @@ class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as 
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file as a whole."""
+    """Write a text file atomically."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a binary file as a whole."""
+    """Write a binary file atomically."""
     with whole_file(path) as temporary:
         temporary.write_bytes(content)
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write readable JSON as a whole."""
+    """Write indented JSON atomically."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
@@ -123,10 +123,10 @@ def sha256_of(path: Path) -> str:
 
 
 def build_folder(path: Path, build: Callable[[Path], None]) -> bool:
-    """Let ``build`` fill a new folder and move it to ``path``; False if another was faster.
+    """Let ``build`` fill a new folder and move it to ``path``; False if another process was faster.
 
-    Several processes may do this at once for the same path: each fills a folder of its own, and
-    the first to finish wins.
+    Several processes may do this at once for the same path: each fills its own folder, and the
+    first to finish wins.
     """
     temporary = _temporary_folder(path)
     try:
@@ -148,10 +148,10 @@ def build_folder(path: Path, build: Callable[[Path], None]) -> bool:
 def swap_folder(path: Path) -> Iterator[Path]:
     """Yield a new folder to fill; it replaces the folder ``path`` as a whole when the block ends.
 
-    If the block fails, ``path`` is left as it was. Where the system can exchange two folders in
-    one step (Linux, macOS), ``path`` holds the old or the new content at every moment. Elsewhere
-    the old folder is renamed first; if the process is killed before the new one is in place, the
-    next :func:`recover_folder` puts the old one back. The caller holds a lock on ``path``.
+    If the block fails, ``path`` is unchanged. If the system can exchange two folders in one step
+    (Linux, macOS), ``path`` always contains either the old or the new content. Elsewhere, the old
+    folder is renamed first; if the process is killed before the new one is in place, the next
+    :func:`recover_folder` restores the old one. The caller must hold a lock on ``path``.
     """
     recover_folder(path)
     temporary = _temporary_folder(path)
@@ -161,12 +161,12 @@ def swap_folder(path: Path) -> Iterator[Path]:
         _put_in_place(temporary, path)
         flush_folder(path.parent)
     finally:
-        # After an exchange, this is the old content.
+        # After an exchange, this folder has the old content.
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def recover_folder(path: Path) -> None:
-    """Undo or complete what a killed :func:`swap_folder` left; the caller holds the lock."""
+    """Undo or complete a :func:`swap_folder` that was killed; the caller must hold the lock."""
     aside = [one for one in _leftovers(path.parent, path.name) if one.name.endswith(_OLD)]
     if aside and not path.exists():
         max(aside, key=lambda one: one.stat().st_mtime_ns).rename(path)
@@ -175,16 +175,16 @@ def recover_folder(path: Path) -> None:
 
 
 def remove_leftovers(folder: Path, name: str = "") -> None:
-    """Remove what killed writers left in a folder: all of it, or that of one file or folder.
+    """Remove the files of killed writers from a folder: all of them, or those of one ``name``.
 
-    Only safe while nobody else can write there: the caller holds the lock.
+    This is only safe if no other process can write there: the caller must hold the lock.
     """
     for path in _leftovers(folder, name):
         remove_tree(path)
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a file, a link, or a folder with all it holds; links are not followed."""
+    """Remove a file, a link, or a folder with all its content; links are not followed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -192,7 +192,7 @@ def remove_tree(path: Path) -> None:
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether a path has the name of a temporary file or folder of this module."""
+    """Whether a path has a temporary name of this module."""
     return path.name.startswith(".") and path.name.endswith((_NEW, _OLD))
 
 
@@ -218,7 +218,7 @@ def _put_in_place(new: Path, path: Path) -> None:
         new.rename(path)
         return
     if not path.is_dir():
-        raise NotADirectoryError(20, "a file is where a folder should be", str(path))
+        raise NotADirectoryError(20, "expected a folder, found a file", str(path))
     if exchange(new, path):
         return
     aside = new.with_suffix(_OLD)
@@ -228,7 +228,7 @@ def _put_in_place(new: Path, path: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Swap two paths of one file system in a single step; False if the system cannot."""
+    """Swap two paths of one file system in one step; False if the system does not support it."""
     try:
         library = ctypes.CDLL(None, use_errno=True)
         names = os.fsencode(one), os.fsencode(other)
@@ -237,7 +237,7 @@ def exchange(one: Path, other: Path) -> bool:
             return bool(library.renameat2(here, names[0], here, names[1], flag) == 0)
         if sys.platform == "darwin":
             return bool(library.renamex_np(*names, 2) == 0)  # RENAME_SWAP
-    except (OSError, AttributeError):  # no such function in this C library
+    except (OSError, AttributeError):  # this C library lacks the function
         pass
     return False
 
@@ -262,13 +262,13 @@ def _flush(path: Path) -> None:
 
 
 def flush_folder(path: Path) -> None:
-    """Wait until the names in a folder are on disk; not all file systems can say."""
+    """Wait until the names in a folder are on disk, if the file system supports it."""
     with contextlib.suppress(OSError):
         _flush(path)
 
 
 def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
+    """Return the process's umask, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

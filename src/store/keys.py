@@ -1,8 +1,7 @@
-"""Keys: what identifies an entry of the store. Equal keys, equal content.
+"""Keys that identify entries of the store; equal keys mean equal content.
 
-All keys are made here, so that they have one form: 20 hexadecimal digits of the SHA-256 of
-canonical JSON that contains the kind of the entry, its format version and all that decides its
-content.
+All keys have the same form: 20 hexadecimal digits of the SHA-256 of canonical JSON, which contains
+the kind of the entry, its format version and everything that determines its content.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ _DIGITS = 20
 def fingerprint(kind: str, version: int, **parts: Json) -> str:
     """Return the key of an entry.
 
-    ``kind`` keeps entries of different kinds apart, and ``version`` is raised whenever the same
-    parts lead to other content. Large content enters as its :func:`digest`, files by
+    ``kind`` separates entries of different kinds; ``version`` must be incremented whenever the same
+    parts lead to different content. Large content enters as its :func:`digest`, files by
     :func:`gardenpath.store.files.sha256_of`.
     """
     return digest(canonical({"kind": kind, "version": version, "parts": parts}))[:_DIGITS]
 
 
 def canonical(value: Json) -> str:
-    """Write a value as JSON in the one form that hashes are taken of.
+    """Write a value as JSON in canonical form, for hashing.
 
-    Keys are sorted, lists and tuples are alike, and all characters are ASCII, so that any string
-    can be hashed, also one that is not valid Unicode.
+    Keys are sorted, lists and tuples are treated alike, and all characters are ASCII, so that any
+    string can be hashed, even if it is not valid Unicode.
     """
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
 
@@ -43,7 +42,7 @@ def digest(content: bytes | str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Turn a value into what JSON can express, and refuse what it would change silently."""
+    """Convert a value to plain JSON types; raise TypeError for values that JSON would change."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):

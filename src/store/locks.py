@@ -1,8 +1,8 @@
-"""Locks between processes: one owner at a time, named to everybody who has to wait.
+"""Locks between processes: one owner at a time, whose name is shown to waiting processes.
 
-The lock itself belongs to the operating system (:mod:`filelock`), so it ends with its process,
-also when that is killed. A JSON file beside it names the owner; it is only read for messages, and
-one that a killed process left does no harm.
+The operating system releases the lock (:mod:`filelock`) when its process ends, even if the process
+is killed. A JSON file next to the lock names the owner; it is used only in messages, so a stale
+file is harmless.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gardenpath.errors import RunError
 
 _log = logging.getLogger(__name__)
 
-# Given as ``wait``: until the lock is free.
+# Value of ``wait`` for waiting until the lock is free.
 FOREVER = -1.0
 
 _REMEDY = "wait until it ends, or stop it"
@@ -37,7 +37,7 @@ _ATTEMPTS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """The process that holds a lock. ``since`` is in seconds since 1970."""
+    """The process that holds a lock; ``since`` is in seconds since 1970."""
 
     pid: int
     host: str
@@ -49,14 +49,14 @@ class Owner:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the process is known to have ended; of another host's, nothing is known."""
+        """Whether the process is known to have ended; unknown for processes on other hosts."""
         if self.host != socket.gethostname():
             return False
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
             return True
-        except OSError:  # it belongs to somebody else
+        except OSError:  # it belongs to another user
             return False
         return False
 
@@ -66,8 +66,8 @@ def locked(path: Path, *, what: str, remedy: str = _REMEDY, wait: float = 0.0) -
     """Hold the lock file ``path`` while the block runs.
 
     If another process holds it for longer than ``wait`` seconds, a :class:`RunError` says that
-    ``what`` is in use, by which process, on which host and for how long, and the ``remedy``. The
-    lock file stays when the lock is released; it is empty.
+    ``what`` is in use, by which process, on which host and for how long, and gives the ``remedy``.
+    The empty lock file remains when the lock is released.
     """
     lock = FileLock(path)
     try:
@@ -77,10 +77,10 @@ def locked(path: Path, *, what: str, remedy: str = _REMEDY, wait: float = 0.0) -
     except OSError as error:
         raise RunError(
             f"{path}: the lock cannot be taken ({error.strerror or error}); check that the folder "
-            "can be written to"
+            "is writable"
         ) from error
     try:
-        with contextlib.suppress(OSError):  # the record only serves messages
+        with contextlib.suppress(OSError):  # the record is used only in messages
             owner_path(path).write_text(json.dumps(asdict(_myself())), encoding="utf-8")
         yield
     finally:
@@ -94,7 +94,7 @@ def owner_path(path: Path) -> Path:
 
 
 def owner_of(path: Path) -> Owner | None:
-    """Return who holds a lock file as far as is known, for messages and tables."""
+    """Return the owner of a lock file, if known, for messages and tables."""
     try:
         content = json.loads(owner_path(path).read_text(encoding="utf-8"))
         owner = Owner(
@@ -109,7 +109,7 @@ def owner_of(path: Path) -> Owner | None:
 
 
 def _acquire(lock: FileLock, path: Path, what: str, wait: float) -> None:
-    """Take the lock; again if its last owner removed the file, or its folder, in the meantime."""
+    """Acquire the lock; retry if its last owner has removed the file or its folder."""
     for _ in range(_ATTEMPTS):
         with contextlib.suppress(FileNotFoundError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def _acquire(lock: FileLock, path: Path, what: str, wait: float) -> None:
             if path.exists():
                 return
             lock.release()
-    raise FileNotFoundError(errno.ENOENT, "the folder is removed again and again", str(path))
+    raise FileNotFoundError(errno.ENOENT, "another process keeps removing the folder", str(path))
 
 
 def _wait_for(lock: FileLock, path: Path, what: str, wait: float) -> None:
@@ -131,7 +131,7 @@ def _wait_for(lock: FileLock, path: Path, what: str, wait: float) -> None:
 
 
 def _named(path: Path) -> str:
-    """Name the owner; a process that has just taken the lock needs a moment to sign it."""
+    """Describe the owner; a process that has just acquired the lock needs a moment to sign it."""
     for _ in range(10):
         if owner := owner_of(path):
             return str(owner)
@@ -147,7 +147,7 @@ def _myself() -> Owner:
 
 
 def _age(since: float) -> str:
-    """``45 s``, ``12 min``, ``3 h 5 min`` or ``2 d 4 h``."""
+    """Format an age as ``45 s``, ``12 min``, ``3 h 5 min`` or ``2 d 4 h``."""
     seconds = max(0, int(time.time() - since))
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if days:

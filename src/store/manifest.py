@@ -1,8 +1,8 @@
-"""Manifests: what a folder of the store holds, with sizes and checksums.
+"""Manifests: lists of the files of a folder, with sizes and checksums.
 
-``manifest.json`` names the kind of the folder, its format version, the fingerprint of what decides
-its content, and every file with its size and SHA-256. It makes damage visible: a flipped bit in
-weights or arrays gives no error by itself, only other numbers.
+``manifest.json`` names the kind of the folder, its format version, the fingerprint of everything
+that determines its content, and every file with its size and SHA-256. It reveals damage that would
+otherwise go unnoticed: a flipped bit in weights or arrays only changes results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FileRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """The content of a manifest. ``files`` are paths within the folder, with ``/``."""
+    """The content of a manifest; ``files`` are relative paths with ``/``."""
 
     kind: str
     format: int
@@ -54,8 +54,8 @@ def describe_folder(
 ) -> Manifest:
     """Describe the files of a folder: all of them, or those with the given ``names``.
 
-    ``packages`` are the libraries whose versions matter, ``about`` is anything else worth keeping
-    (JSON). Hidden files at the top, such as locks, are left out.
+    ``packages`` are the libraries whose versions matter; ``about`` is additional information
+    (JSON). Hidden files at the top level, such as locks, are ignored.
     """
     chosen = _all_files(folder) if names is None else list(names)
     return Manifest(
@@ -70,7 +70,7 @@ def describe_folder(
 
 
 def record_of(path: Path) -> FileRecord:
-    """Measure a file."""
+    """Return the size and checksum of a file."""
     return FileRecord(path.stat().st_size, sha256_of(path))
 
 
@@ -82,7 +82,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 def read_manifest(folder: Path, *, kind: str, format: int, remedy: str) -> Manifest:
     """Read the manifest of a folder of a ``kind``, in this ``format`` or an older one.
 
-    Errors end with the ``remedy``.
+    Error messages end with the ``remedy``.
     """
     path = folder / MANIFEST_FILE
     try:
@@ -100,7 +100,7 @@ def read_manifest(folder: Path, *, kind: str, format: int, remedy: str) -> Manif
 
 
 def kind_of_folder(folder: Path) -> str | None:
-    """Return the kind that a folder's manifest names; None without a readable manifest."""
+    """Return the kind named in a folder's manifest; None if there is no readable manifest."""
     try:
         return _from_json(json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))).kind
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -117,19 +117,19 @@ def verify_files(
 ) -> None:
     """Compare files with their manifest: all of them, or those with the given ``names``.
 
-    Sizes cost next to nothing; ``checksums`` cost a reading of the files. The first file that is
-    missing or differs is named in a :class:`RunError`, with the ``remedy``.
+    Comparing sizes is fast; ``checksums`` reads the files. A :class:`RunError` names the first file
+    that is missing or differs, with the ``remedy``.
     """
     for name in manifest.files if names is None else names:
         expected, path = manifest.files.get(name), folder / name
         if expected is None:
-            raise RunError(f"{path}: is not in {MANIFEST_FILE} beside it; {remedy}")
+            raise RunError(f"{path}: is not in {MANIFEST_FILE} next to it; {remedy}")
         try:
             size = path.stat().st_size
             if size != expected.size:
                 problem = f"has {size} bytes instead of {expected.size}"
             elif checksums and sha256_of(path) != expected.sha256:
-                problem = "does not have the checksum it was written with"
+                problem = "does not have the checksum recorded in the manifest"
             else:
                 continue
         except OSError as error:
@@ -165,7 +165,7 @@ def _from_json(content: dict[str, Any]) -> Manifest:
 
 
 def _inside(name: str) -> str:
-    """Refuse paths that lead out of the folder."""
+    """Raise an error for paths that lead out of the folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
         raise ValueError(f"{name!r} is not a path within the folder")

@@ -1,7 +1,7 @@
-"""Results of an evaluation: one folder that is replaced as a whole, with a manifest.
+"""Results folders: replaced as a whole by each evaluation, with a manifest.
 
-While an evaluation writes, the results before it stay where they are; at the end the new folder
-takes their place in one step, so no file of an earlier evaluation remains beside new ones.
+While an evaluation writes, earlier results remain in place; at the end, the new folder replaces
+them in one step, so that files of different evaluations are never mixed.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from gardenpath.store.manifest import (
 RESULTS_KIND = "results"
 RESULTS_FORMAT = 1
 
-# What results may depend on, beside the models.
+# Packages that results may depend on, in addition to the models.
 _PACKAGES = ("torch", "numpy", "scipy", "pandas")
 
-# How long to wait for another evaluation that writes to the same folder, in seconds.
+# Seconds to wait for another evaluation that writes to the same folder.
 _PATIENCE = 60.0
 
-# What versions without a manifest wrote: a folder with all names of one of these sets is theirs …
+# For folders without a manifest (older versions): all names of one of these sets must be present …
 _OLD_SIGNS = (
     {"items.csv", "report.html"},
     {"items.csv", "statistics"},
     {"statistics.csv", "report.html"},
 )
-# … if it holds nothing but these names.
+# … and no names other than these.
 _OLD_NAMES = {
     "constructions.csv", "correlations.csv", "effects.csv", "figures", "items.csv", "lengths.csv",
     "licensing_by_frequency.csv", "perplexity.csv", "report.html", "sentences.csv", "statistics",
@@ -52,13 +52,13 @@ def results_folder(
 ) -> Iterator[Path]:
     """Yield a new folder to write results to; it replaces ``path`` when the block ends.
 
-    ``about`` says how the results were made (command, settings, runs with their fingerprints) in
-    what JSON can express. As it is at the end of the block, it goes into ``manifest.json`` with the
-    versions of the software and the checksums of all files. If the block fails, the results before
-    it stay. A folder that holds anything else than results is refused before the block runs, and
-    so is one that another process is writing to for more than ``wait`` seconds.
+    ``about`` says how the results were produced (command, settings, runs with their fingerprints)
+    in JSON types. Its state at the end of the block is written to ``manifest.json`` with the
+    software versions and the checksums of all files. If the block fails, earlier results remain.
+    Before the block runs, an error is raised if the folder contains anything else than results, or
+    if another process is writing to it for more than ``wait`` seconds.
     """
-    target = path.resolve()  # the new folder is made where the results really are
+    target = path.resolve()  # links are resolved, so that their target is replaced
     lock = target.with_name(f".{target.name}.lock")
     remedy = "wait until it ends, or choose another output="
     with locked(lock, what=f"the results folder {path}", remedy=remedy, wait=wait):
@@ -83,7 +83,7 @@ def read_results_manifest(path: Path) -> Manifest:
 
 
 def require_replaceable(path: Path) -> None:
-    """Refuse to replace anything that is not a results folder, or holds files of somebody else."""
+    """Raise an error if ``path`` is not a results folder, or contains other files."""
     if not path.exists():
         return
     if not path.is_dir():
@@ -91,13 +91,13 @@ def require_replaceable(path: Path) -> None:
     if foreign := foreign_files(path):
         more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
         raise RunError(
-            f"{path}: holds files that no evaluation wrote ({', '.join(foreign[:3])}{more}), "
+            f"{path}: contains files that no evaluation wrote ({', '.join(foreign[:3])}{more}), "
             "which new results would replace; move them, or choose another output="
         )
 
 
 def foreign_files(path: Path) -> list[str]:
-    """List what a folder holds beside results, as paths within it; hidden files do not count."""
+    """List the files of a folder that are not results, as relative paths, without hidden files."""
     names = [one.name for one in sorted(path.iterdir()) if not one.name.startswith(".")]
     if kind_of_folder(path) == RESULTS_KIND:
         known = {"manifest.json", *read_results_manifest(path).files}

@@ -1,13 +1,13 @@
-"""Who may write a run folder, and how: one training at a time, and only over a run's own files.
+"""Claim and write run folders: one training at a time, and only over the files of a run.
 
-A training claims its folder before it prepares anything, begins the run when everything is ready,
-and finishes it with the final numbers::
+A training claims its run folder before it prepares anything, begins the run when everything is
+ready, and finishes it with the final results::
 
     with claim(folder, config, resume=False, overwrite=False) as claimed:
         if claimed.is_done:
             return
         ...                                   # prepare the corpus, build the model
-        claimed.begin(config, write_words)    # from here on the folder holds the new run
+        claimed.begin(config, write_words)    # from here on, the folder contains the new run
         ...                                   # train; train.log is opened after begin
         claimed.finish(result)
 """
@@ -54,22 +54,22 @@ from gardenpath.store.run_folder import (
 )
 from gardenpath.store.versions import versions
 
-# What a model's numbers may depend on.
+# Packages that the numbers of a model may depend on.
 _PACKAGES = ("torch", "pytorch-lightning", "numpy", "sentencepiece")
 
-# The files whose checksums the manifest of a finished run keeps.
+# Files whose checksums are in the manifest of a finished run.
 _VERIFIED = (
     CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
 )  # fmt: skip
 
-# Settings that may change between a run and its continuation: they do not change its result.
+# Settings that may change when a run is resumed, because they do not affect its result.
 _FREE_TO_CHANGE = ("resume", "overwrite", "run_dir", "paths", "logger", "trainer.progress",
                    "trainer.max_epochs", "trainer.checkpoint_steps")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedRun:
-    """The right to write a run folder, which its holder has while :func:`claim` runs."""
+    """The right to write a run folder, valid within :func:`claim`."""
 
     folder: RunFolder
     resume: bool
@@ -77,20 +77,20 @@ class ClaimedRun:
 
     @property
     def is_done(self) -> bool:
-        """Whether the run that was to be resumed is finished already."""
+        """Whether the run to be resumed is already finished."""
         return self.resume and not self.overwrite and self.folder.is_finished
 
     @property
     def continues(self) -> bool:
-        """Whether an earlier run goes on."""
+        """Whether an earlier run is resumed."""
         return self.resume and not self.overwrite and self.folder.is_begun
 
     def begin(self, config: Mapping[str, Any], write_words: Callable[[Path], None]) -> None:
-        """Write what is known before training; only now files of an earlier run are removed.
+        """Write everything known before training; only now are files of an earlier run removed.
 
-        ``write_words`` writes ``vocabulary.json`` (and ``subwords.model``) into the folder that it
-        is given. If it fails, the run folder is as before. Whenever the process is killed, the
-        folder either holds one whole run or is marked as a run's and not begun.
+        ``write_words`` writes ``vocabulary.json`` (and ``subwords.model``) to the given folder. If
+        it fails, the run folder is unchanged. If the process is killed at any point, the folder
+        either contains one complete run or is marked as a run folder without a run.
         """
         folder = self.folder
         temporary = Path(tempfile.mkdtemp(dir=folder.path, prefix=".begin.", suffix=".part"))
@@ -105,7 +105,7 @@ class ClaimedRun:
                     require_only_this_run(folder.path)
                 (temporary / MARKER_FILE).replace(folder.marker_path)
                 remove_run_files(folder.path)
-            # The configuration last, because it says that the run is begun.
+            # The configuration comes last, because it marks the run as begun.
             for path in sorted(temporary.iterdir(), key=lambda one: one.name == CONFIG_FILE):
                 path.replace(folder.path / path.name)
             flush_folder(folder.path)
@@ -113,7 +113,7 @@ class ClaimedRun:
             shutil.rmtree(temporary, ignore_errors=True)
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        """Write the manifest with checksums and, last, the final numbers: the run is finished."""
+        """Write the manifest with checksums and, last, the final results; the run is finished."""
         folder = self.folder
         with whole_file(folder.result_path) as temporary:
             text = json.dumps(dict(result), ensure_ascii=False, indent=1) + "\n"
@@ -136,10 +136,10 @@ def claim(
 ) -> Iterator[ClaimedRun]:
     """Hold a run folder, if a run with this configuration may be written there.
 
-    Nothing of another run is lost or mixed in, and nothing of anybody else is touched: a
-    :class:`RunError` names the process that trains there already, the run that is there, the
-    settings that differ when resuming, or the files that no run wrote. A folder that was made for
-    the claim and in which nothing was begun is removed again.
+    Nothing of another run is lost or mixed in, and foreign files are never changed: a
+    :class:`RunError` names the process that is already training there, the existing run, the
+    settings that differ when resuming, or the files that no run wrote. A folder that was created
+    for the claim is removed again if no run was begun.
     """
     path = folder.path
     _require_free(folder, config, resume=resume, overwrite=overwrite)
@@ -147,7 +147,7 @@ def claim(
     remedy = "wait until it ends, stop it, or choose another run_dir="
     with locked(folder.lock_path, what=f"the run folder {path}", remedy=remedy):
         try:
-            # Again, because another training may have ended between the question and the lock.
+            # Checked again, because another training may have ended before the lock was acquired.
             _require_free(folder, config, resume=resume, overwrite=overwrite)
             remove_leftovers(path)
             yield ClaimedRun(folder=folder, resume=resume, overwrite=overwrite)
@@ -168,12 +168,12 @@ def _require_free(
     elif folder.is_begun and not resume:
         state = "a finished run" if folder.is_finished else "an unfinished run"
         raise RunError(
-            f"{path} holds {state}; continue it with resume=true, replace it with "
+            f"{path} contains {state}; continue it with resume=true, replace it with "
             "overwrite=true, or choose another run_dir="
         )
     elif folder.is_begun and (different := _differences(folder.config(), upgraded(config))):
         raise RunError(
-            f"{path}: resuming needs the settings that the run began with; different are "
+            f"{path}: resuming needs the settings that the run began with; different settings: "
             f"{', '.join(different[:8])}"
         )
 
@@ -188,7 +188,7 @@ def _require_empty(path: Path) -> None:
 
 
 def _remove_empty(folder: RunFolder, created: list[Path]) -> None:
-    """Remove a folder that was made only for its lock, and its parents made with it."""
+    """Remove a folder that was created only for its lock, and its newly created parents."""
     path, lock = folder.path, folder.lock_path
     own = {lock, owner_path(lock)}
     if path not in created or not path.is_dir() or set(path.iterdir()) - own:
@@ -220,13 +220,13 @@ def _require_same_vocabulary(folder: RunFolder, new: Path) -> None:
         ) from error
     if before != json.loads(new.read_text(encoding="utf-8")):
         raise RunError(
-            f"{folder.path}: the vocabulary of the corpus is not the one that the run began with; "
+            f"{folder.path}: the vocabulary of the corpus has changed since the run began; "
             "restore the corpus, or start over with overwrite=true"
         )
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[str]:
-    """The names of settings that differ."""
+    """Return the names of settings that differ."""
     if name in _FREE_TO_CHANGE:
         return []
     if not (isinstance(before, dict) and isinstance(now, dict)):

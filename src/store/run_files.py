@@ -1,4 +1,4 @@
-"""Which files of a folder a run wrote, and how they are removed without touching any other."""
+"""Recognise the files that a run wrote, and remove them without touching others."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from gardenpath.store.run_folder import (
     RunFolder,
 )
 
-# In the order of removal: without a result a run is unfinished, without a configuration not begun.
-# The marker is not among them: it is replaced.
+# In order of removal: without a result, a run is unfinished; without a configuration, not begun.
+# The marker is not included because it is replaced.
 _FILES = (
     RESULT_FILE, MANIFEST_FILE, CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
     VOCABULARY_FILE, SUBWORDS_FILE, LOG_FILE, CHECKPOINT_FILE,
 )  # fmt: skip
 
-# What loggers write below the folder of a run.
+# Folder that the logger writes within a run folder.
 _WANDB = "wandb"
 _WANDB_NAMES = ("run-*", "offline-run-*", "latest-run", "debug.log", "debug-internal.log")
 
 
 def foreign_names(folder: Path) -> list[str]:
-    """Name what a folder without a run holds, beside what a training leaves before it begins."""
+    """List the files of a folder without a run, except those of a training that has not begun."""
     if not folder.is_dir():
         return []
     own = {LOCK_FILE, owner_path(folder / LOCK_FILE).name, LOG_FILE}
@@ -50,7 +50,7 @@ def foreign_names(folder: Path) -> list[str]:
 
 
 def require_only_this_run(folder: Path) -> None:
-    """Refuse to replace a run in the working directory, above it, or above other runs."""
+    """Refuse to replace a run in or above the working directory, or above other runs."""
     place = folder.resolve()
     if Path.cwd().resolve().is_relative_to(place):
         raise RunError(
@@ -59,22 +59,22 @@ def require_only_this_run(folder: Path) -> None:
         )
     if other := _run_below(folder):
         raise RunError(
-            f"{folder}: overwrite=true is refused because there is another run below it "
+            f"{folder}: overwrite=true is refused because the folder contains another run "
             f"({other}); choose another run_dir=, or move that run"
         )
 
 
 def remove_run_files(folder: Path) -> None:
-    """Remove the files of a run by their names, and leave all others where they are."""
+    """Remove the files of a run by their names, and leave all other files in place."""
     for name in _FILES:
-        # A folder of such a name is not the run's.
+        # A folder of such a name does not belong to the run.
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
             (folder / name).unlink()
     checkpoints, wandb = (folder / CHECKPOINT_FILE).parent, folder / _WANDB
     remove_leftovers(checkpoints)
     _remove_wandb(wandb)
     for place in (checkpoints, wandb):
-        with contextlib.suppress(OSError):  # absent, or it holds something else
+        with contextlib.suppress(OSError):  # absent, or not empty
             place.rmdir()
 
 

@@ -1,20 +1,20 @@
-"""Run folders: all that evaluation needs of a trained model, and where each file is.
+"""Run folders: everything that evaluation needs of a trained model.
 
 ::
 
-    gardenpath.json       the marker: this folder is a run, and its format
-    config.yaml           the whole configuration, resolved
-    vocabulary.json       and subwords.model if the units are pieces of words
-    weights.safetensors   the best weights (neural models), or the n-gram tables
+    gardenpath.json       marker of a run folder, with its format
+    config.yaml           complete configuration, resolved
+    vocabulary.json       and subwords.model if the units are subword pieces
+    weights.safetensors   best weights (neural models), or the n-gram tables
     metrics.csv           one row per epoch
-    versions.txt          the software that it was trained with
+    versions.txt          software versions of the training
     train.log
-    checkpoints/last.ckpt  the state from which an interrupted run resumes
+    checkpoints/last.ckpt  state from which an interrupted run resumes
     manifest.json         sizes and checksums of the files above that evaluation reads
-    result.json           the final numbers; written last, it marks a finished run
-    .lock                 held by the process that trains
+    result.json           final results; written last, it marks a finished run
+    .lock                 held by the training process
 
-How a run folder is claimed and written is in :mod:`gardenpath.store.run_claim`. Runs of format 1
+:mod:`gardenpath.store.run_claim` claims and writes run folders. Runs of format 1
 have no marker, no manifest and no ``format`` in ``config.yaml``.
 """
 
@@ -55,13 +55,13 @@ _RETRAIN = "copy the run folder again, or train again with overwrite=true"
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The paths of a run, and its files as they are on disk."""
+    """The paths and files of a run."""
 
     path: Path
 
     @property
     def marker_path(self) -> Path:
-        """The file that marks the folder as a run's."""
+        """The marker of a run folder."""
         return self.path / MARKER_FILE
 
     @property
@@ -76,7 +76,7 @@ class RunFolder:
 
     @property
     def subwords_path(self) -> Path:
-        """The segmentation of words; absent if the units are words."""
+        """The subword segmentation; absent if the units are whole words."""
         return self.path / SUBWORDS_FILE
 
     @property
@@ -91,7 +91,7 @@ class RunFolder:
 
     @property
     def result_path(self) -> Path:
-        """The final numbers."""
+        """The final results."""
         return self.path / RESULT_FILE
 
     @property
@@ -101,17 +101,17 @@ class RunFolder:
 
     @property
     def checkpoint_path(self) -> Path:
-        """The state of an unfinished training."""
+        """The checkpoint of an unfinished training."""
         return self.path / CHECKPOINT_FILE
 
     @property
     def lock_path(self) -> Path:
-        """The lock of the process that trains."""
+        """The lock of the training process."""
         return self.path / LOCK_FILE
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run came to its end."""
+        """Whether the run is finished."""
         return self.result_path.is_file()
 
     @property
@@ -121,7 +121,7 @@ class RunFolder:
 
     @property
     def is_marked(self) -> bool:
-        """Whether the folder is a run's: by its marker, or by the files of format 1."""
+        """Whether the folder is a run folder: by its marker, or by the files of format 1."""
         return has_marker(self.path) or (self.is_begun and self.vocabulary_path.is_file())
 
     def config(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class RunFolder:
             raise RunError(f"{self.config_path}: {error}") from error
 
     def result(self) -> dict[str, Any]:
-        """Return the final numbers of a finished run."""
+        """Return the final results of a finished run."""
         try:
             content: dict[str, Any] = json.loads(self.result_path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -149,23 +149,23 @@ class RunFolder:
         return content
 
     def manifest(self) -> Manifest | None:
-        """Return the manifest; None for unfinished runs and those of format 1."""
+        """Return the manifest; None for unfinished runs and runs of format 1."""
         if not (self.path / MANIFEST_FILE).is_file():
             return None
         return read_manifest(self.path, kind=RUN_KIND, format=RUN_FORMAT, remedy=_RETRAIN)
 
     def verify(self, *names: str) -> None:
-        """Compare files with the checksums of the manifest, if there is one.
+        """Compare files with the checksums of the manifest, if available.
 
-        Without ``names`` all of its files are compared. A damaged file is named in a
-        :class:`RunError`.
+        Without ``names``, all files of the manifest are compared. A :class:`RunError` names the
+        damaged file.
         """
         manifest = self.manifest()
         if manifest is not None:
             verify_files(self.path, manifest, remedy=_RETRAIN, names=names or None)
 
     def fingerprint(self) -> str:
-        """Identify the trained model: equal fingerprints, equal files that decide its numbers."""
+        """Return a hash that identifies the model: of the files that determine its numbers."""
         names = (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE)
         try:
             return fingerprint(
@@ -190,7 +190,7 @@ def _parsed_yaml(text: str) -> Any:
 
 
 def has_marker(folder: Path) -> bool:
-    """Whether a folder carries the marker of a run."""
+    """Whether a folder contains the marker of a run."""
     try:
         content = json.loads((folder / MARKER_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -201,9 +201,9 @@ def has_marker(folder: Path) -> bool:
 def upgraded(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of a run's configuration in the current format.
 
-    A configuration without ``format`` is of format 1. Keys that begin with ``_`` only serve the
-    composition of configurations and are dropped. Raises ValueError for a format that is newer
-    than this version.
+    A configuration without ``format`` is of format 1. Keys that begin with ``_`` are needed only to
+    compose configurations and are dropped. Raises ValueError if the format is newer than this
+    version.
     """
     content = _without_private(copy.deepcopy(dict(config)))
     number = content.pop("format", 1)
@@ -218,10 +218,10 @@ def upgraded(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_format_1(config: dict[str, Any]) -> None:
-    """Until format 2, settings that nothing read were kept too.
+    """Drop settings that were stored in format 1 but never read.
 
-    The size of a network stood at the model as well, and n-gram models could carry the settings of
-    neural ones.
+    These are a copy of the network's size in the model's settings, and settings of neural models in
+    n-gram models.
     """
     config.pop("demo", None)
     model = config.get("model")
@@ -244,5 +244,5 @@ def _without_private(value: Any) -> Any:
 
 
 def find_runs(root: Path) -> list[RunFolder]:
-    """Return all finished runs at or below a folder, in the order of their paths."""
+    """Return all finished runs at or below a folder, sorted by path."""
     return [RunFolder(path.parent) for path in sorted(root.rglob(RESULT_FILE))]

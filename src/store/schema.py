@@ -1,4 +1,4 @@
-"""What a table has: columns with names, types and meanings."""
+"""Table schemas: columns with names, types and descriptions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _DTYPES = {
     "number": "float64",
     "optional flag": "boolean",
 }
-# How files write a number that is not there.
+# Representations of a missing number in files.
 _MISSING = ["", "nan", "NaN"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column: its name, the type of its values, and what they mean (with their unit)."""
+    """A column: its name, the type of its values, and their meaning with unit."""
 
     name: str
     type: ColumnType
@@ -34,9 +34,9 @@ class TableColumn:
 class Schema:
     """The columns of a kind of table, in order.
 
-    ``name`` is how messages call the table and ``file`` is its name in a folder of results.
-    ``optional`` columns are present in some tables only. ``others`` is the type of any further
-    column (None: unchanged). ``remedy`` says in error messages how to obtain such a table.
+    ``name`` is used in messages, and ``file`` is the name of the file in a results folder.
+    ``optional`` columns occur in some tables only. ``others`` is the type of any further column
+    (None: unchanged). ``remedy`` says in error messages how to obtain such a table.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns that every such table has."""
+        """Names of the columns that every such table has."""
         return tuple(column.name for column in self.columns)
 
     def missing(self, columns: Iterable[str]) -> list[str]:
@@ -57,7 +57,7 @@ class Schema:
         return [name for name in self.names if name not in given]
 
     def frame(self, rows: Sequence[Mapping[str, Any]] | Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-        """Build a table from rows: mappings, whose further keys become columns, or tuples."""
+        """Build a table from rows: mappings, whose extra keys become columns, or tuples."""
         import pandas as pd
 
         known = set(self.names)
@@ -66,9 +66,9 @@ class Schema:
         return self.typed(pd.DataFrame(rows, columns=[*self.names, *further]))
 
     def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Convert the columns of a table to their types; missing texts become empty.
+        """Convert the columns of a table to their types; missing text becomes empty.
 
-        Raises ValueError if a value does not fit.
+        Raises ValueError if a value has the wrong type.
         """
         changed = {
             name: _converted(frame[name], kind)
@@ -78,7 +78,7 @@ class Schema:
         return frame.assign(**changed)
 
     def type_of(self, name: str) -> ColumnType | None:
-        """Return the type of a column; None if its values stay as they are."""
+        """Return the type of a column; None if its values are not converted."""
         known = {column.name: column.type for column in (*self.columns, *self.optional)}
         return known.get(name, self.others)
 

@@ -1,4 +1,4 @@
-"""Scoring through the store: only what is missing is computed, and kept chunk by chunk."""
+"""Score sentences with the surprisal store: compute only missing ones, and store each chunk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from gardenpath.store.surprisal_store import Stored, SurprisalStore, Words
 
-# Scores sentences, in their order.
+# Scores sentences, in order.
 Compute = Callable[[Sequence[Words]], Sequence[Stored]]
 
 
@@ -21,17 +21,17 @@ def score_through(
     wants_parses: bool | Collection[Words] = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[Words, Stored]:
-    """Return the scores of all sentences, from the store as far as they are there.
+    """Return the scores of all sentences, from the store if available.
 
-    The others go through ``compute`` a ``chunk`` at a time and into the store after each, so a
-    killed job loses one chunk. They are sorted by their words, so that sentences with a common
-    beginning meet in a chunk; a job that is started again forms the same chunks as one that was
-    not interrupted, which matters where numbers depend on what is computed together.
+    Missing sentences are computed a ``chunk`` at a time, and each chunk is stored immediately, so
+    that a killed job loses at most one chunk. Sentences are sorted by their words, so that those
+    with a common prefix are in the same chunk. A restarted job forms the same chunks as an
+    uninterrupted one, which matters if numbers depend on what is computed together.
 
-    ``wants_parses`` says which sentences need parses: all, none, or those given. A sentence that
-    is stored without parses is computed again if it needs them. ``progress`` is told how many
-    words were found or computed. If two jobs compute the same sentence at once, both return what
-    was stored first. Without a ``store`` everything is computed, also chunk by chunk.
+    ``wants_parses`` says which sentences need parses: all, none, or those given. A sentence stored
+    without parses is computed again if it needs them. ``progress`` is called with the number of
+    words found or computed. If two jobs compute the same sentence at once, both return the scores
+    stored first. Without a ``store``, everything is computed, also chunk by chunk.
     """
     asked = list(dict.fromkeys(map(tuple, sentences)))
     found = {} if store is None else store.get(model_key, asked)
@@ -54,16 +54,16 @@ def score_through(
 
 
 def _parsed(asked: Sequence[Words], wants_parses: bool | Collection[Words]) -> set[Words]:
-    """The sentences that need parses."""
+    """Return the sentences that need parses."""
     if isinstance(wants_parses, bool):
         return set(asked) if wants_parses else set()
     return set(map(tuple, wants_parses))
 
 
 def first_call_of(progress: Callable[[int], None]) -> Callable[[int], None]:
-    """Return a function that forwards its first call only, which is about what was stored.
+    """Return a function that forwards only its first call, which reports the stored words.
 
-    For models that report their own progress while they compute.
+    It is meant for models that report their own progress while they compute.
     """
     calls = itertools.count()
     return lambda words: None if next(calls) else progress(words)

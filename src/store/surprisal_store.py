@@ -1,14 +1,13 @@
-"""Surprisals that were computed before, in one SQLite file for all models.
+"""A store of computed surprisals, in one SQLite file for all models.
 
-An entry is the log probabilities of the words of one sentence and of its end, under one model key.
-The key identifies everything that decides the numbers: the model, and how it is searched. All
-tasks share the file, several processes may read and write it at once, and a checksum in every row
-shows damage: a damaged row is an error, never a number.
+An entry contains the log probabilities of the words of one sentence and of its end, under one model
+key. The key identifies everything that determines the numbers: the model and its search settings.
+All tasks share the file, and several processes may read and write it at once. Every row has a
+checksum; a damaged row raises an error and never yields a number.
 
-The file uses SQLite's write-ahead log, which needs a local disk that the processes share. On the
-network file systems that :mod:`gardenpath.store.disks` knows, and wherever the write-ahead log
-cannot be used, SQLite's older rollback journal is taken; it is slower, but works on file systems
-with POSIX locks.
+The file uses SQLite's write-ahead log, which requires a local disk. On network file systems (see
+:mod:`gardenpath.store.disks`), and wherever the write-ahead log cannot be used, SQLite's older
+rollback journal is used instead; it is slower but works on file systems with POSIX locks.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ from gardenpath.units import bits
 STORE_VERSION = 1
 
 Words = tuple[str, ...]
-# For each word the best partial parses, with their posterior shares.
+# The best partial parses of each word, with their posterior shares.
 Parses = Sequence[Sequence[tuple[float, str]]]
 
-# "GPsu": tells SQLite files of this kind from others.
+# "GPsu": distinguishes these files from other SQLite files.
 _APPLICATION = 0x47507375
 
 _TABLE = """
@@ -52,7 +51,7 @@ CREATE TABLE surprisals (
 )
 """
 
-# What is there stays, so that all who read it have the same numbers; only parses are added.
+# Existing entries are kept, so that all readers get the same numbers; only parses are added.
 _PUT = """
 INSERT INTO surprisals (model_key, sentence, log_probs, remedy, parses, checksum)
 VALUES (?, ?, ?, ?, ?, ?)
@@ -70,10 +69,10 @@ WHERE model_key = ? AND sentence IN ({})
 # SQLite allows at least 999 variables in a statement.
 _PER_SELECT = 500
 
-# How long a writer waits for others, in seconds.
+# Seconds that a writer waits for others.
 _PATIENCE = 120.0
 
-# Errors of the surroundings, not of the file's content.
+# Errors of the environment, not of the file's content.
 _OUTSIDE = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_PERM,
@@ -85,11 +84,11 @@ _Row = tuple[str, str, bytes, str | None, str | None, str]
 
 @dataclass(frozen=True)
 class Stored:
-    """What is kept of one sentence.
+    """The stored scores of one sentence.
 
-    ``log_probs`` are in nats, those of the words and, last, of the end; NaN where a search failed,
-    and then ``remedy`` says what to do. ``parses`` has for each word the best partial parses with
-    their shares, if they were asked for.
+    ``log_probs`` are in nats: those of the words and, last, of the end; NaN if a search failed, in
+    which case ``remedy`` says what to do. ``parses`` contains, for each word, the best partial
+    parses with their shares, if requested.
     """
 
     log_probs: Sequence[float]
@@ -111,13 +110,13 @@ class Stored:
 
 
 class SurprisalStore:
-    """A file of surprisals. Safe for concurrent use, and across forks: each call opens it anew."""
+    """A file of surprisals; safe for concurrent use and across forks (each call reopens it)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def get(self, model_key: str, sentences: Iterable[Sequence[str]]) -> dict[Words, Stored]:
-        """Return what is stored of the sentences; those that are not stored are left out."""
+        """Return the stored scores of sentences; sentences that are not stored are omitted."""
         keys = [_sentence_key(words) for words in dict.fromkeys(map(tuple, sentences))]
         if not keys or not self.path.exists():
             return {}
@@ -134,7 +133,7 @@ class SurprisalStore:
     def put(self, model_key: str, scored: Mapping[Words, Stored]) -> None:
         """Add sentences in one transaction: all of them or, if the process is killed, none.
 
-        A sentence that is there keeps its numbers, so that all readers have the same; but one
+        A stored sentence keeps its numbers, so that all readers get the same ones, but an entry
         without parses is replaced by one with parses.
         """
         rows = [_row(model_key, words, stored) for words, stored in scored.items()]
@@ -157,7 +156,7 @@ class SurprisalStore:
             with closing(connection):
                 self._require_known(connection)
                 if _value(connection, "PRAGMA journal_mode") == "wal":
-                    # Kills lose nothing; a power failure may lose the last transactions.
+                    # A kill loses nothing; a power failure may lose the last transactions.
                     connection.execute("PRAGMA synchronous=NORMAL")
                 yield connection
 
@@ -178,12 +177,12 @@ class SurprisalStore:
             )
 
     def _create(self) -> None:
-        """Make the file under a lock, so that it appears whole and only once."""
+        """Create the file under a lock, so that it appears complete and only once."""
         lock = self.path.with_name(f".{self.path.name}.lock")
         with locked(lock, what=f"the file of surprisals {self.path}", wait=_PATIENCE):
             if self.path.exists():
                 return
-            for name in self._companions:  # of a file that was deleted
+            for name in self._companions:  # left by a deleted file
                 name.unlink(missing_ok=True)
             with self._explained(), whole_file(self.path) as temporary:
                 _write_schema(temporary)
@@ -201,7 +200,7 @@ class SurprisalStore:
         return f"delete {names}; surprisals are then computed again"
 
     def _checked(self, row: _Row) -> tuple[Words, Stored]:
-        """Turn a row into what it says, if it is the row that was written."""
+        """Decode a row after verifying its checksum."""
         try:
             model_key, sentence, blob, remedy, parses, checksum = row
             words = tuple(json.loads(sentence))
@@ -214,10 +213,10 @@ class SurprisalStore:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn errors of SQLite into messages that name the file and the remedy."""
+        """Convert SQLite errors into messages that name the file and the remedy."""
         try:
             yield
-        except UnicodeDecodeError as error:  # names in the file that are not text any more
+        except UnicodeDecodeError as error:  # names in the file that are no longer text
             raise self._damaged(str(error)) from error
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

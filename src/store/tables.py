@@ -1,7 +1,7 @@
-"""The tables that Gardenpath writes: their columns, their files, and how to write and read them.
+"""The tables that Gardenpath writes: columns, file names, reading and writing.
 
 Tables are tidy: one row per observation. A schema lists the columns that every table of a kind has,
-with what they mean and in which unit; tables may have more columns after them.
+with their meaning and unit; tables may have additional columns after them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _NUMBERS = {"integer": "whole number", "optional integer": "whole number", "numb
 
 
 def write_table(path: Path, table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> None:
-    """Write a table as a whole file: tabs without quotes for ``.tsv``, otherwise commas.
+    """Write a table atomically: tab-separated without quotes for ``.tsv``, else comma-separated.
 
-    ``table`` is a frame or a sequence of rows by column name.
+    ``table`` is a frame or a sequence of mappings from column names to values.
     """
     import pandas as pd
 
@@ -43,9 +43,9 @@ def write_table(path: Path, table: pd.DataFrame | Sequence[Mapping[str, Any]]) -
 
 
 def read_table(path: Path, schema: Schema) -> pd.DataFrame:
-    """Read a table that :func:`write_table` wrote, with the types of its schema.
+    """Read a table written by :func:`write_table`, with the types of its schema.
 
-    An InputError names the file and the missing columns, or the line of a value of a wrong type.
+    An InputError names the file and the missing columns, or the line of a value of the wrong type.
     """
     import pandas as pd
 
@@ -72,7 +72,7 @@ def read_table(path: Path, schema: Schema) -> pd.DataFrame:
 
 
 def _wrong_value(path: Path, schema: Schema, frame: pd.DataFrame) -> InputError:
-    """The error for the first value that does not fit its column."""
+    """Return the error for the first value that does not fit its column."""
     for line, row in enumerate(frame.to_dict("records"), start=2):
         for name, text in row.items():
             kind = schema.type_of(str(name))
@@ -105,7 +105,7 @@ _CLASS = TableColumn("class", "text", "class of phenomenon")
 _MODIFIER = TableColumn("modifier", "text", "type of the material between the dependent words")
 _CONDITION = TableColumn("condition", "text", "condition of the sentence")
 _VARIANT = TableColumn("variant", "integer", "number of the variant of the condition, from 1")
-_WORD_ID = TableColumn("word_id", "integer", "place of the word in the sentence, from 1")
+_WORD_ID = TableColumn("word_id", "integer", "position of the word in the sentence, from 1")
 _WORD = TableColumn("word", "text", "the word")
 _SEEN = TableColumn("seen", "flag", "whether the word is in the model's vocabulary")
 _BITS = TableColumn("surprisal_bits", "number", "surprisal of the word, in bits")
@@ -124,8 +124,8 @@ ITEMS = Schema(
         *(*_RUN, _SUITE, _CLASS, _MODIFIER, _ITEM),
         TableColumn("prediction", "text", "name of the prediction"),
         TableColumn("outcome", "number", "1 if the prediction holds, 0 if not; ties in between"),
-        TableColumn("tie", "flag", "whether surprisals that are compared are equal"),
-        TableColumn("difference_bits", "number", "by how many bits the prediction holds"),
+        TableColumn("tie", "flag", "whether the compared surprisals are equal"),
+        TableColumn("difference_bits", "number", "margin in bits by which the prediction holds"),
         TableColumn("unknown", "integer", "number of out-of-vocabulary critical words"),
         TableColumn("unknown_words", "text", "these words, separated by spaces"),
     ),
@@ -168,8 +168,8 @@ SUMMARY = Schema(
         TableColumn("unknown", "integer", "items with out-of-vocabulary critical words"),
     ),
     optional=(
-        TableColumn("pronoun", "text", "label of the items, where they have it"),
-        TableColumn("flip_rate", "number", "share of items whose wh-effect changes its sign"),
+        TableColumn("pronoun", "text", "label of the items, if any"),
+        TableColumn("flip_rate", "number", "fraction of items whose wh-effect changes its sign"),
         TableColumn("flip", "optional flag", "whether the mean wh-effects have the right signs"),
         TableColumn("division", "optional flag", "whether they are stronger outside islands"),
     ),
@@ -195,7 +195,7 @@ WORD_PAIRS = Schema(
         TableColumn("second", "text", "the second word"),
         TableColumn("first_count", "integer", "count of the first in the training corpus"),
         TableColumn("second_count", "integer", "count of the second"),
-        TableColumn("items", "integer", "number of items in which they alternate"),
+        TableColumn("items", "integer", "number of items in which the two alternate"),
     ),
 )
 
@@ -209,7 +209,7 @@ PERPLEXITY = Schema(
         TableColumn("sentences", "integer", "number of sentences"),
         TableColumn("words", "integer", "number of words"),
         TableColumn("perplexity", "number", "per word, ends of sentences included"),
-        TableColumn("perplexity_without_end", "number", "per word, ends left out"),
+        TableColumn("perplexity_without_end", "number", "per word, ends of sentences excluded"),
         TableColumn("bits_per_sentence", "number", "mean surprisal of a sentence, in bits"),
         TableColumn("excess_bits_per_word", "number", "bits per word above the exact grammar"),
     ),
@@ -232,7 +232,7 @@ BRACKETING = Schema(
         TableColumn("precision", "number", "labelled precision"),
         TableColumn("recall", "number", "labelled recall"),
         TableColumn("f1", "number", "labelled F1"),
-        TableColumn("exact_match", "number", "share of sentences without a mistake"),
+        TableColumn("exact_match", "number", "fraction of sentences without an error"),
         TableColumn("best_parse_share", "number", "mean posterior share of the best parse"),
     ),
 )
@@ -243,13 +243,13 @@ CORPUS_STATISTICS = Schema(
         *(_CORPUS, TableColumn("split", "text", "train, valid or test")),
         TableColumn("sentences", "integer", "number of sentences"),
         TableColumn("tokens", "integer", "number of words"),
-        TableColumn("types", "integer", "number of different words"),
+        TableColumn("types", "integer", "number of distinct words"),
         TableColumn("vocabulary", "optional integer", "number of units that models predict"),
         TableColumn("unknown", "optional integer", "number of out-of-vocabulary tokens"),
-        TableColumn("unknown_rate", "number", "their share of all tokens"),
-        TableColumn("mean_length", "number", "words per sentence"),
-        TableColumn("median_length", "number", "median of the words per sentence"),
-        TableColumn("longest", "integer", "words of the longest sentence"),
+        TableColumn("unknown_rate", "number", "fraction of out-of-vocabulary tokens"),
+        TableColumn("mean_length", "number", "mean number of words per sentence"),
+        TableColumn("median_length", "number", "median number of words per sentence"),
+        TableColumn("longest", "integer", "number of words of the longest sentence"),
     ),
 )
 LENGTHS = Schema(
@@ -266,9 +266,9 @@ CONSTRUCTIONS = Schema(
     file="constructions.csv",
     columns=(
         *(_CORPUS, TableColumn("construction", "text", "name of the construction")),
-        TableColumn("count", "integer", "number of nodes that match"),
-        TableColumn("sentences", "integer", "number of trees with such a node"),
-        TableColumn("total_sentences", "integer", "number of all trees"),
+        TableColumn("count", "integer", "number of matching nodes"),
+        TableColumn("sentences", "integer", "number of trees with a matching node"),
+        TableColumn("total_sentences", "integer", "total number of trees"),
         TableColumn("per_thousand", "number", "matches per thousand sentences"),
         TableColumn("annotation", "text", "which pattern was used: annotated or plain"),
     ),
@@ -285,7 +285,7 @@ LICENSING_BY_FREQUENCY = Schema(
 ESTIMATES = Schema(
     name="estimates",
     columns=(
-        TableColumn("term", "text", "what is estimated"),
+        TableColumn("term", "text", "estimated quantity"),
         TableColumn("estimate", "number", "the estimate"),
         TableColumn("low", "number", "lower end of its 95 % interval"),
         TableColumn("high", "number", "upper end of its 95 % interval"),
@@ -305,7 +305,7 @@ METRICS = Schema(
     name="training metrics",
     columns=(TableColumn("epoch", "integer", "number of the epoch, from 0"),),
     optional=(
-        TableColumn("step", "integer", "number of updates so far"),
+        TableColumn("step", "integer", "number of optimiser steps so far"),
         TableColumn("learning_rate", "number", "learning rate at the end of the epoch"),
         TableColumn("seconds", "number", "duration of the epoch, in seconds"),
     ),

@@ -1,4 +1,4 @@
-"""Which software made a result."""
+"""Versions of the software that produced a result."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from gardenpath import __version__
 from gardenpath.places import PACKAGE
 
-# The checkout, where the package is one.
+# The checkout, if the package is part of one.
 ROOT = PACKAGE.parent
 
 
 def versions(*packages: str) -> str:
-    """``Gardenpath 0.1.0 (commit 1a2b3c4), Python 3.11.7, …``: of the packages, those installed."""
+    """Return ``Gardenpath 0.1.0 (commit 1a2b3c4), Python 3.11.7, …`` with installed packages."""
     said = [f"Gardenpath {__version__}{_revision(ROOT)}", f"Python {platform.python_version()}"]
     for name in packages:
         try:
@@ -26,7 +26,7 @@ def versions(*packages: str) -> str:
 
 
 def _revision(root: Path) -> str:
-    """`` (commit 1a2b3c4)``, or nothing where the files are not a checkout of their own."""
+    """Return `` (commit 1a2b3c4)``, or nothing if the files are not a checkout of their own."""
     if not (root / ".git").exists():
         return ""
     command = ["git", "-C", str(root), "describe", "--always", "--abbrev=9", "--exclude=*"]

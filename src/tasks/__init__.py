@@ -1,4 +1,4 @@
-"""What evaluate.py can do, one module per task; each is imported when it is asked for."""
+"""The tasks of evaluate.py, one module each, imported on demand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gardenpath.settings.evaluate_settings import (
 
 
 def run_task(settings: EvaluateSettings) -> None:
-    """Do the task that the settings name."""
+    """Run the task named in the settings."""
     match settings.task:
         case PerplexityTask() as task:
             from gardenpath.tasks import perplexity

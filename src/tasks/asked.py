@@ -1,4 +1,4 @@
-"""The runs that the settings of an evaluation ask for."""
+"""The runs requested by the settings of an evaluation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gardenpath.settings.evaluate_settings import EvaluateSettings
 
 
 def asked_runs(settings: EvaluateSettings) -> Runs:
-    """All finished runs at or below the folder that the settings name; one at least."""
+    """Return all finished runs at or below the folder in the settings; at least one."""
     return find(
         settings.run,
         device=settings.device,

@@ -1,4 +1,4 @@
-"""task=corpus: the corpora of runs in numbers, and how often they have certain constructions."""
+"""task=corpus: statistics of the runs' corpora, and frequencies of constructions."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _splits(
 
 
 def _counted(data: DataSettings, constructions: Sequence[Construction]) -> list[ConstructionCount]:
-    """Constructions in the training trees as they are in the corpus, if it has trees."""
+    """Count constructions in the unmodified training trees, if the corpus has trees."""
     if data.language != "en" or not data.reader.has_trees:
         return []
     trees = (s.tree for s in show_progress(data.reader.read("train"), data.name) if s.tree)
@@ -104,7 +104,7 @@ def _correlated(
     counts: Sequence[ConstructionCount],
     constructions: Sequence[Construction],
 ) -> list[Shown]:
-    """Licensing beside frequency."""
+    """Correlate licensing with frequency."""
     table = licensing_by_frequency(effects, counts, constructions)
     found, sentences, skipped = frequency_correlations(table)
     write_table(folder / LICENSING_BY_FREQUENCY.file, table)
@@ -113,7 +113,7 @@ def _correlated(
         say(sentence)
     return [
         Shown(
-            title="Does licensing go with frequency?", sentences=sentences, skipped=skipped,
+            title="Does licensing correlate with frequency?", sentences=sentences, skipped=skipped,
             tables={"estimates": found, "licensing by frequency": table},
         )
     ]  # fmt: skip

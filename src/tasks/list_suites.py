@@ -1,4 +1,4 @@
-"""task=suites: which test suites there are, and their sentences in other formats."""
+"""task=suites: list the test suites, and export their sentences in other formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gardenpath.settings.evaluate_settings import EvaluateSettings, SuitesTask
 
 
 def run(settings: EvaluateSettings, task: SuitesTask) -> None:
-    """List suites, with an example of each, and export them if that is asked for."""
+    """List suites, with an example of each, and export them if requested."""
     chosen = settings.suite.suites if settings.suite else suite_names()
     suites = load_suites(chosen)
     console.print(suite_table(suite_entries(suites), examples=task.examples))

@@ -1,4 +1,4 @@
-"""task=parse: the best trees of sentences, how good they are, and how sure the search is."""
+"""task=parse: the best trees of sentences, their accuracy, and the convergence of the search."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
 
 
 def _places(runs: Sequence[Run]) -> list[Path]:
-    """What the files of each run are called: corpus, model and seed.
+    """Return the beginning of the file names of each run: corpus, model and random seed.
 
-    Runs that have all three in common are told apart by the parts of their paths that differ.
+    Runs that agree in all three are distinguished by the parts of their paths that differ.
     """
     names = [run.name for run in runs]
     stems = [f"{name.corpus}_{name.model}_seed{name.seed}" for name in names]
@@ -84,7 +84,7 @@ def _cell(value: object) -> str:
 
 
 def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> dict[str, object]:
-    """Parse with one run; ``place`` is how the names of its files begin."""
+    """Parse with one run; ``place`` is the beginning of its file names."""
     sentences = _sentences(run, given, task)
     words = [one.words for one in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
@@ -111,7 +111,7 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
 
 
 def _sentences(run: Run, given: GivenText | None, task: ParseTask) -> list[Sentence]:
-    """The input, cleaned as the run's corpus was, or a split of that corpus."""
+    """Return the input, cleaned like the run's corpus, or a split of that corpus."""
     data = run.settings.data
     if given is not None:
         found = given.cleaned(data.cleaning)
@@ -121,7 +121,7 @@ def _sentences(run: Run, given: GivenText | None, task: ParseTask) -> list[Sente
 
 
 def _as_text(parses: Sequence[Ranked]) -> str:
-    """One tree per line; with several per sentence, their shares before them and a blank line."""
+    """Format one tree per line; several trees per sentence form a block, with their shares."""
     if all(len(best) <= 1 for best in parses):
         lines = [format_tree(best[0][1]) if best else "" for best in parses]
         return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""task=perplexity: how well models predict a split of their own corpora."""
+"""task=perplexity: perplexity of models on a split of their own corpora."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gardenpath.tasks.asked import asked_runs
 
 
 def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
-    """Perplexity of every run on a split of its own corpus, as a table and a CSV file."""
+    """Compute the perplexity of every run on a split of its own corpus; print and write it."""
     rows = printed_perplexities(
         asked_runs(settings), settings, split=task.split, limit=task.marginal_sentences
     )
@@ -28,7 +28,7 @@ def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
 def printed_perplexities(
     runs: Sequence[Run], settings: EvaluateSettings, *, split: Split, limit: int | None
 ) -> list[PerplexityRow]:
-    """The rows of all corpora; the table of each is printed when it is done."""
+    """Return the rows of all corpora; print the table of each as soon as it is complete."""
     rows: list[PerplexityRow] = []
     for found in perplexities(
         runs, split=split, marginal_sentences=limit, cache=Path(settings.paths.cache)

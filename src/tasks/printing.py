@@ -1,4 +1,4 @@
-"""What tasks print about statistical analyses."""
+"""Print statistical analyses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_SENTENCES = 6
 def print_analyses(analyses: Iterable[Shown]) -> None:
     """Print each question, how often the answer is yes, and the first answers.
 
-    Answers that tell of something come first.
+    Significant answers come first.
     """
     for analysis in analyses:
         if not analysis.sentences:

@@ -1,4 +1,4 @@
-"""Results at Weights & Biases: tables, figures and report of an evaluation."""
+"""Publish the tables, figures and report of an evaluation to Weights & Biases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gardenpath.settings.evaluate_settings import EvaluateSettings
 
 
 def publish(folder: Path, settings: EvaluateSettings) -> None:
-    """Send what an evaluation wrote into a folder, if ``logger=wandb`` asks for it."""
+    """Send the files of a results folder to Weights & Biases if ``logger=wandb`` is set."""
     logger = settings.logger
     if not isinstance(logger, WandbSettings):
         return

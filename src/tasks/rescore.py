@@ -1,4 +1,4 @@
-"""task=rescore: surprisals that somebody else's models produced, scored without any model."""
+"""task=rescore: score surprisals produced by other models, without running a model."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
 def _study(
     results: Rescored, analyses: Sequence[Shown], suite: SuiteSettings, task: RescoreTask
 ) -> Study:
-    """What the report shows."""
+    """Return the content of the report."""
     items = results.items
     models = models_in_order(items["model"])
     counted = items.drop_duplicates(["suite", "item"])

@@ -1,4 +1,4 @@
-"""task=suite: every fitting run on test suites, as tables, statistics, figures and a report."""
+"""task=suite: evaluate all matching runs on test suites; write tables, statistics and a report."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
 def write_results(
     results: Results, folder: Path, settings: EvaluateSettings, *, report: bool
 ) -> None:
-    """Write results and say where they are."""
+    """Write results and print where they are."""
     if report:
         print_analyses(results.shown_analyses())
         path = results.report(folder)
@@ -64,8 +64,8 @@ def _print_unknown(results: Results) -> None:
     words = sorted({w for text in unknown["unknown_words"] for w in text.split()})
     shown = " ".join(words[:12]) + (" …" if len(words) > 12 else "")
     console.print(
-        f"{len(words)} critical words are out of some model's vocabulary: {shown}; "
-        "suite.in_vocabulary=true leaves such items out"
+        f"{len(words)} critical words are out-of-vocabulary for some model: {shown}; "
+        "suite.in_vocabulary=true excludes items with such words"
     )
 
 

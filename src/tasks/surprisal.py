@@ -1,4 +1,4 @@
-"""task=surprisal: a table of the surprisal of every word, from every run."""
+"""task=surprisal: write a table of the surprisal of every word, from every run."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from gardenpath.runs.run import Run
 from gardenpath.runs.surprisals import rows_and_header
 from gardenpath.settings.evaluate_settings import EvaluateSettings, SurprisalTask
 from gardenpath.tasks.asked import asked_runs
+from gardenpath.text import plural
 
 
 def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
@@ -38,11 +39,12 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     for header in headers:
         for failure in header.failures:
             console.print(f"{failure.place}: no hypothesis survived; {failure.remedy}")
-    console.print(f"{len(inputs[0])} sentences from {len(runs)} runs: {path}")
+    count = plural(len(inputs[0]), "sentence")
+    console.print(f"{count} from {plural(len(runs), 'run')}: {path}")
 
 
 def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Sentence]]:
-    """For each run the input, cleaned as its corpus was."""
+    """Return, for each run, the input cleaned like its corpus."""
     given = read_given(Path(task.input))
     cleanings = [run.settings.data.cleaning for run in runs]
     by_cleaning = {cleaning: given.cleaned(cleaning) for cleaning in dict.fromkeys(cleanings)}

@@ -13,8 +13,11 @@ import pytest
 
 from gardenpath import __version__
 from gardenpath.cli import train_job
+from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.compose import Source, choices_of, composed, groups_of
+from gardenpath.settings.evaluate_settings import SurprisalTask
+from gardenpath.settings.explain import explanations
 from tests.integration.commands import ROOT, start, toy
 
 SCRIPTS = ("train.py", "evaluate.py")
@@ -97,17 +100,17 @@ def test_help_lists_the_choices_of_this_script_and_explains_settings(
     choices = done.stdout.split("Choices, as in")[1].split("Settings of these")[0]
     listed = [line.split()[0] for line in choices.splitlines()[1:] if line[2:3].strip()]
     assert listed == sorted(groups_of(_source(script)))
+    text = " ".join(done.stdout.split())
     if script == "train.py":
-        assert "model.size=small" in done.stdout and "Named size: tiny is 128 wide" in done.stdout
-        assert "trainer.max_epochs=50" in done.stdout and "Most epochs." in done.stdout
+        assert "model.size=small Named size: tiny has width 128" in text
+        assert "trainer.max_epochs=50 Maximum number of epochs." in text
     else:
-        assert "search.word_beam=10" in done.stdout
-        assert "hypotheses kept after each word." in done.stdout
+        assert f"search.word_beam=10 {explanations(WordSync)['word_beam']}" in text
 
 
 def test_help_is_about_the_choices_on_the_command_line(tmp_path: Path) -> None:
     done = start("evaluate.py", "task=surprisal", "--help", folder=tmp_path)
-    assert "input=???" in done.stdout and "- is standard input" in done.stdout
+    assert f"input=??? {explanations(SurprisalTask)['input']}" in " ".join(done.stdout.split())
     done = start("train.py", "model=ngram", "-h", folder=tmp_path)
     assert "model.network.order=5" in done.stdout and "model.optimiser" not in done.stdout
 
@@ -119,6 +122,7 @@ def test_help_is_about_the_choices_on_the_command_line(tmp_path: Path) -> None:
         (("--seed=3",), "--seed=3: write seed=3"),
         (("--model", "lstm", "--max-epochs", "2"), "--max-epochs: write max_epochs=2"),
         (("model=lstm,rnng",), "add -m"),
+        (("-m", "seed=1,2", "--cfg", "job"), "use one of --run, --multirun, --cfg"),
     ],
 )
 def test_habits_of_other_programs_are_understood(

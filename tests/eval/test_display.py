@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gardenpath.eval.display import FAMILY_DISPLAYS, family_of, family_rank, family_style
-from gardenpath.eval.statistics.questions.wording import readable
+from gardenpath.eval.statistics.questions.wording import prose_name
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ def test_names_begin_with_families(name: str, expected: str) -> None:
 def test_families_have_different_styles_and_names() -> None:
     styles = [shown.style for shown in FAMILY_DISPLAYS.values()]
     assert len(set(styles)) == len(styles)
-    assert readable("plm_mask") == "PLM-mask" and readable("trans") == "Transformer"
+    assert prose_name("plm_mask") == "PLM-mask" and prose_name("trans") == "Transformer"
     assert [family_rank(name) for name in FAMILY_DISPLAYS] == list(range(len(FAMILY_DISPLAYS)))
 
 
 def test_a_new_family_has_a_place_and_a_style_of_its_own() -> None:
     known = [shown.style for shown in FAMILY_DISPLAYS.values()]
-    assert readable("mamba_2") == "mamba 2"
+    assert prose_name("mamba_2") == "mamba 2"
     assert family_rank("mamba") == family_rank("gpt2") == len(FAMILY_DISPLAYS)
     first = family_style("mamba", known)
     assert first not in known

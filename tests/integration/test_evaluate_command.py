@@ -8,18 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import train
 from gardenpath.eval.perplexity.comparison import EXACT
-from gardenpath.settings.compose import load_settings
-from tests import small_runs
+from gardenpath.runs.training import train
+from tests import small_runs, toy_runs
 from tests.integration.commands import call, start, toy
-from tests.tasks import toy_runs
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four models on one toy corpus, two of them of trees."""
-    return toy_runs.trained(tmp_path_factory.getbasetemp())
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -33,7 +25,7 @@ def _evaluate(folder: Path, output: Path, *arguments: str) -> int:
         f"run={folder / 'runs'}",
         f"output={output}",
         f"paths.cache={folder / 'cache'}",
-        f"paths.surprisals={folder / 'surprisals'}",
+        f"paths.surprisals={folder / 'surprisals.sqlite'}",
         *toy_runs.NARROW,
         *arguments,
     )
@@ -49,16 +41,12 @@ class Evaluated:
 
 
 @pytest.fixture(scope="module")
-def evaluated(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
-    folder = tmp_path_factory.mktemp("evaluation")
-    done = start(
-        "evaluate.py",
-        *toy_runs.arguments(runs, folder / "out"),
-        folder=folder,
-    )
+def evaluated(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
+    place = tmp_path_factory.mktemp("evaluation")
+    done = start("evaluate.py", *toy_runs.arguments(folder, place / "out"), folder=place)
     assert done.returncode == 0, done.stderr
-    rows = _rows(folder / "out" / "perplexity.csv")
-    files = [str(path.relative_to(folder)) for path in folder.rglob("*")]
+    rows = _rows(place / "out" / "perplexity.csv")
+    files = [str(path.relative_to(place)) for path in place.rglob("*")]
     return Evaluated(done.stdout, rows, files)
 
 
@@ -89,11 +77,11 @@ def test_no_model_beats_the_exact_grammar(evaluated: Evaluated) -> None:
     assert len({row["words"] for row in rows}) == 1
 
 
-def test_numbers_are_those_of_training(evaluated: Evaluated, runs: Path) -> None:
-    """Of models of trees, those of words with their gold trees."""
+def test_numbers_are_those_of_training(evaluated: Evaluated, folder: Path) -> None:
+    """Of syntactic models, those of words with their gold trees."""
     by_model = {row["model"]: row for row in evaluated.rows}
     for model in ("ngram", "lstm", "rnng", "plm"):
-        kept = toy_runs.run_of(runs, model).result()["test"]
+        kept = toy_runs.run_of(folder, model).metrics["test"]
         row = by_model.get(model) or by_model[f"{model} (joint)"]
         name = "perplexity" if model in by_model else "joint_perplexity"
         assert float(row["perplexity"]) == pytest.approx(kept[name], rel=1e-6)
@@ -102,9 +90,9 @@ def test_numbers_are_those_of_training(evaluated: Evaluated, runs: Path) -> None
             assert without == pytest.approx(kept["perplexity_without_end"], rel=1e-6)
 
 
-def test_another_split(runs: Path, tmp_path: Path) -> None:
+def test_another_split(folder: Path, tmp_path: Path) -> None:
     chosen = ("task=perplexity", "task.split=valid", "task.marginal_sentences=5")
-    assert _evaluate(runs, tmp_path, *chosen) == 0
+    assert _evaluate(folder, tmp_path, *chosen) == 0
     counts = {row["model"]: row["sentences"] for row in _rows(tmp_path / "perplexity.csv")}
     assert counts.pop("rnng (marginal)") == counts.pop("plm (marginal)") == "5"
     assert set(counts.values()) == {"20"}
@@ -113,7 +101,7 @@ def test_another_split(runs: Path, tmp_path: Path) -> None:
 def test_several_corpora_in_one_table(tmp_path: Path) -> None:
     """Corpora without a grammar have no exact answer."""
     small_runs.run(tmp_path, "model=unigram")
-    train.train(load_settings("train", toy(tmp_path, "model=unigram", "data=toy_mandarin")))
+    train(*toy(tmp_path, "model=unigram", "data=toy_mandarin"))
     assert _evaluate(tmp_path, tmp_path / "out") == 0
     rows = _rows(tmp_path / "out" / "perplexity.csv")
     assert {(row["corpus"], row["model"]) for row in rows} == {
@@ -139,14 +127,3 @@ def test_mistakes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str
     text = capsys.readouterr().err
     assert "2 mistakes" in text and "'task.split'" in text and "'run'" in text
     assert not (tmp_path / "out").exists()
-
-
-def test_help_shows_examples_and_choices(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("evaluate.py", "--help") == 0
-    text = capsys.readouterr().out
-    for part in (
-        "python evaluate.py task=perplexity run=", "python evaluate.py suite=mandarin",
-        "task: auto, corpus", "suite: center_embedding", "search: particle, word_sync",
-        "split: test", "action_beam: 100",
-    ):  # fmt: skip
-        assert part in text

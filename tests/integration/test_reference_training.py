@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import train
-from gardenpath.settings.compose import load_settings
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.runs.training import train
 
 # With a small vocabulary two epochs are enough to see that a network learns.
 FEW_WORDS = "data.min_count=10"
@@ -29,19 +27,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _perplexity(folder: Path, reference_data: Path, data: str, *overrides: str) -> float:
-    settings = load_settings(
-        "train",
-        [
-            f"data={data}",
-            f"data.root={reference_data / 'nltk_data'}",
-            f"paths.runs={folder / 'runs'}",
-            f"paths.cache={folder / 'cache'}",
-            *overrides,
-        ],
+    metrics = train(
+        f"data={data}",
+        f"data.root={reference_data / 'nltk_data'}",
+        f"paths.runs={folder / 'runs'}",
+        f"paths.cache={folder / 'cache'}",
+        *overrides,
     )
-    train.train(settings)
-    result = RunFolder(Path(settings["run_dir"])).result()["test"]
-    return float(result["perplexity"])
+    return metrics["test"]["perplexity"]
 
 
 @pytest.mark.parametrize(("data", "share"), [("ptb_sample", 0.35), ("sinica", 0.7)])

@@ -23,12 +23,13 @@ def test_the_published_mandarin_rows(
     given = (f"materials={folder / 'suites'}", f"surprisals={folder / 'surprisals'}")
     assert _rescore(tmp_path, "mandarin", *given, "task.report=false") == 0
     shown = capsys.readouterr().out
-    summary = pd.read_csv(tmp_path / "summary.csv", keep_default_na=False)
+    folder = tmp_path / "mandarin_rescored"
+    summary = pd.read_csv(folder / "summary.csv", keep_default_na=False)
     found = summary.groupby(["model", "class"])["accuracy"].mean()
     for model, expected in MANDARIN.items():
         assert tuple(round(found[model, name], 3) for name in CLASSES) == expected
         assert all(f"{value:.3f}" in shown for value in expected)
-    items = pd.read_csv(tmp_path / "items.csv", keep_default_na=False, low_memory=False)
+    items = pd.read_csv(folder / "items.csv", keep_default_na=False, low_memory=False)
     assert set(items["model"]) == {*MANDARIN, "ngram"}
 
 
@@ -36,7 +37,8 @@ def test_the_published_reflexives(reference_data: Path, tmp_path: Path) -> None:
     folder = reference_data / "published" / "reflexives"
     given = (f"materials={folder / 'stimuli'}", f"surprisals={folder / 'surprisal'}")
     assert _rescore(tmp_path, "reflexives", *given, "task.report=false") == 0
-    found = pd.read_csv(tmp_path / "summary.csv").set_index(["model", "modifier", "pronoun"])
+    summary = pd.read_csv(tmp_path / "reflexives_rescored" / "summary.csv")
+    found = summary.set_index(["model", "modifier", "pronoun"])
     pronouns = ("herself", "himself", "themselves")
     for model, rows in REFLEXIVES.items():
         for modifier, row in zip(("relative_clause", "prepositional_phrase"), rows, strict=True):
@@ -47,7 +49,7 @@ def test_the_published_reflexives(reference_data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ((), ("1 mistake", "surprisals= is missing: the folder with one folder per model")),
+        ((), ("1 mistake", "surprisals is missing: the folder with one folder per model")),
         (("surprisals={folder}/absent",), ("absent: is not a folder",)),
         (("surprisals={folder}",), ("contains no surprisals", "tables such as")),
         (

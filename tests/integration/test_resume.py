@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import torch
 
-import train
 from gardenpath.errors import RunError
 from gardenpath.models.training.lightning_module import LanguageModelling
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
+from tests.integration.commands import ROOT
 from tests.small_runs import NEURAL
 
 # About six steps an epoch; dropout is on, and the learning rate changes within the run.
@@ -138,8 +138,7 @@ def test_what_was_trained_before_the_kill_is_not_trained_again(tmp_path: Path) -
 
 SCRIPT = """
 import os, signal, sys
-import train
-from gardenpath.settings.compose import load_settings
+from gardenpath.runs.training import train
 from gardenpath.models.training.lightning_module import LanguageModelling
 
 original = LanguageModelling.training_step
@@ -148,7 +147,7 @@ def step_or_die(self, batch, batch_idx):
         os.kill(os.getpid(), signal.SIGKILL)
     return original(self, batch, batch_idx)
 LanguageModelling.training_step = step_or_die
-train.train(load_settings("train", sys.argv[1:]))
+train(*sys.argv[1:])
 """
 
 
@@ -159,7 +158,7 @@ def test_a_process_that_is_really_killed(tmp_path: Path) -> None:
     small_runs.write_corpus(tmp_path / "killed" / "corpus")
     dead = subprocess.run(
         [sys.executable, "-c", SCRIPT, *small_runs.arguments(tmp_path / "killed", *overrides)],
-        cwd=Path(train.__file__).parent,
+        cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())},
         capture_output=True,
         check=False,
@@ -202,7 +201,7 @@ def test_without_its_checkpoint_a_run_starts_over(tmp_path: Path) -> None:
 
 def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
     _kill(tmp_path, 8, *MODELS["lstm"])
-    with pytest.raises(RunError, match=r"different are model\.network\.dropout, trainer\.gradient"):
+    with pytest.raises(RunError, match=r"settings: model\.network\.dropout, trainer\.gradient"):
         small_runs.run(
             tmp_path,
             *MODELS["lstm"],

@@ -19,7 +19,7 @@ from gardenpath.data.trees.tree import Open, Tree, Word
 from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.eval.parsing.bracketing import Conventions, bracketing
-from gardenpath.eval.parsing.diagnostics import best_parse_mass, best_shares_of, convergence
+from gardenpath.eval.parsing.diagnostics import best_shares_of, convergence, mass_rows
 from gardenpath.eval.parsing.parses import k_best, partial_parses
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import Particle, WordSync
@@ -192,7 +192,8 @@ def test_pieces_come_back_as_words() -> None:
             assert sum(share for share, _ in found) == pytest.approx(1)
             assert words[place] in found[0][1]
     assert bracketing(trees, trees, Conventions()).exact_match == 1
-    assert len(best_parse_mass(results, split, sentences)) == 6
+    of_all = [best_shares_of(one, split, n).tolist() for n, one in enumerate(results)]
+    assert len(mass_rows(sentences, of_all)) == 6
 
 
 @MODELS

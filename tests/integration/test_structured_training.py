@@ -1,4 +1,4 @@
-"""Models of trees through the same command, checkpoints and run folders as all others."""
+"""Syntactic models through the same command, checkpoints and run folders as all others."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-import train
 from gardenpath.errors import ConfigError
 from gardenpath.models.training.lightning_module import LanguageModelling
-from gardenpath.settings.compose import check_command_line, load_settings
+from gardenpath.runs.training import train
+from gardenpath.settings.command_line import check_command_line
+from gardenpath.settings.compose import load_settings
+from gardenpath.settings.train_settings import TrainSettings
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
 
@@ -33,7 +35,7 @@ class Killed(BaseException):
 
 
 def run(folder: Path, *overrides: str) -> RunFolder:
-    settings = load_settings(
+    settings: TrainSettings = load_settings(
         "train",
         [
             "data=toy_english",
@@ -49,8 +51,8 @@ def run(folder: Path, *overrides: str) -> RunFolder:
             *overrides,
         ],
     )
-    train.train(settings)
-    return RunFolder(Path(settings["run_dir"]))
+    train(settings)
+    return RunFolder(Path(settings.run_dir))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

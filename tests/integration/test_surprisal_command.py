@@ -10,13 +10,8 @@ from pathlib import Path
 import pytest
 
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
+from tests import toy_runs
 from tests.integration.commands import ROOT, call
-from tests.tasks import toy_runs
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy_runs.trained(tmp_path_factory.getbasetemp())
 
 
 def test_a_pipe_into_a_table(folder: Path, tmp_path: Path) -> None:
@@ -46,7 +41,7 @@ def test_a_pipe_into_a_table(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem", "remedy"),
     [
-        ([], "input= is missing", "a file of sentences, or - for standard input"),
+        ([], "input is missing", "a file of sentences, or - for standard input"),
         (["input={folder}/empty.txt"], "empty.txt: contains no sentences", "one sentence per line"),
         (["input={folder}/absent.txt"], "absent.txt", ""),
         (["input={folder}/empty.txt", "task.file={folder}/a.csv"], "a.csv", "choose one of .tsv"),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 
 import pytest
 
 from gardenpath.models.ngram.arpa import write_arpa
 from gardenpath.models.ngram.ngram import NgramModel
-from gardenpath.models.saved_model import load_model, load_vocabulary
 from gardenpath.store.run_folder import RunFolder, find_runs
 from tests import small_runs
 from tests.integration.commands import TINY, call, start, toy
@@ -72,23 +70,6 @@ def test_mistakes_end_the_command_before_anything_is_written(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_help_shows_examples_and_choices(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("train.py", "--help") == 0
-    text = capsys.readouterr().out
-    for part in (
-        "python train.py model=lstm data=ptb_sample seed=3",
-        "python train.py -m model=",
-        "resume=true",
-        "docs/corpora.md",
-        "max_epochs: 50",
-    ):
-        assert part in text
-    choices = next(line for line in text.splitlines() if line.strip().startswith("model:"))
-    assert choices.startswith("model: lstm, ngram") and "transformer" in choices
-    # What files have in common is no choice.
-    assert not [line for line in text.splitlines() if re.search(r"[:,] _", line)]
-
-
 @pytest.mark.parametrize(
     ("data", "parts"),
     [
@@ -144,9 +125,9 @@ def test_a_model_of_trees_on_text_is_refused_before_loading(
 def test_an_arpa_file_is_used_as_it_is(tmp_path: Path) -> None:
     """A model that is written, and read by another run, gives the same numbers."""
     first = small_runs.run(tmp_path, "model=ngram", "model.network.order=3")
-    model = load_model(first)
+    model = small_runs.loaded(first).network()
     assert isinstance(model, NgramModel)
-    write_arpa(tmp_path / "model.arpa", model, load_vocabulary(first))
+    write_arpa(tmp_path / "model.arpa", model, small_runs.loaded(first).vocabulary)
     second = small_runs.run(
         tmp_path,
         "model=ngram",
@@ -156,7 +137,7 @@ def test_an_arpa_file_is_used_as_it_is(tmp_path: Path) -> None:
     for split in ("valid", "test"):
         assert second.result()[split] == pytest.approx(first.result()[split], rel=1e-6)
     (tmp_path / "model.arpa").unlink()
-    reloaded = load_model(second)
+    reloaded = small_runs.loaded(second).network()
     assert isinstance(reloaded, NgramModel) and reloaded.order == 3
 
 

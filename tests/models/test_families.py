@@ -2,43 +2,112 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import fields, is_dataclass
 
-from gardenpath.models.families import FAMILIES
+import numpy as np
+import pytest
+import torch
+
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.errors import ConfigError
+from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
+from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.models.families import FAMILIES, MODELS
+from gardenpath.models.family import EstimatedFamily, NeuralFamily, SyntacticFamily
 from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.places import CONFIG_DIR
-from gardenpath.settings.check import check_arguments
+from gardenpath.settings.check import read
 from gardenpath.settings.compose import load_settings
+from tests.tree_samples import encode_trees
 
 CHOICES = sorted(p.stem for p in (CONFIG_DIR / "model").glob("[!_]*.yaml"))
+TREES = [parse_tree("(S (A a b) c)"), parse_tree("(S c)")]
 
 
-def test_the_families_of_the_foundation_are_there() -> None:
-    assert {"unigram", "ngram", "lstm", "transformer"} <= set(FAMILIES)
-    assert [FAMILIES[name].is_neural for name in ("unigram", "ngram")] == [False, False]
-    assert [FAMILIES[name].is_neural for name in ("lstm", "transformer")] == [True, True]
-
-
-@pytest.mark.parametrize("name", ["unigram", "ngram", "lstm", "transformer"])
-def test_sequential_families_need_no_trees(name: str) -> None:
-    assert not FAMILIES[name].needs_trees
-
-
-def test_every_family_has_a_configuration() -> None:
-    families = {load_settings("train", [f"model={name}"])["model"]["family"] for name in CHOICES}
-    assert families == set(FAMILIES)
-
-
-@pytest.mark.parametrize("name", ["lstm", "transformer"])
-def test_networks_are_built_from_plain_arguments(name: str) -> None:
-    network = FAMILIES[name].build(vocabulary_size=10, size="tiny")
-    assert isinstance(network, SequentialNetwork)
-    with pytest.raises(TypeError):
-        FAMILIES[name].build(10)
+def test_the_families_and_what_they_are() -> None:
+    assert {"unigram", "ngram", "lstm", "transformer", "rnng", "plm"} == set(FAMILIES)
+    kinds = {
+        name: [kind for kind in (EstimatedFamily, NeuralFamily, SyntacticFamily)
+               if isinstance(family, kind)]
+        for name, family in FAMILIES.items()
+    }  # fmt: skip
+    assert kinds["unigram"] == kinds["ngram"] == [EstimatedFamily]
+    assert kinds["lstm"] == kinds["transformer"] == [NeuralFamily]
+    assert kinds["rnng"] == kinds["plm"] == [NeuralFamily, SyntacticFamily]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_family_can_be_checked(name: str) -> None:
+def test_syntactic_families_need_trees_and_others_do_not(name: str) -> None:
     family = FAMILIES[name]
-    mistakes = check_arguments(family.build, {"nonsense": 1}, prefix="model.network")
-    assert any("model.network.nonsense is not a setting" in mistake for mistake in mistakes)
+    assert family.needs_trees == isinstance(family, SyntacticFamily)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_settings_of_a_family_name_it(name: str) -> None:
+    settings = FAMILIES[name].settings
+    assert MODELS[name] is settings and is_dataclass(settings)
+    (family,) = [one for one in fields(settings) if one.name == "family"]
+    assert family.default == name
+
+
+def test_every_family_has_a_configuration() -> None:
+    families = {load_settings("train", [f"model={name}"]).model.family for name in CHOICES}
+    assert families == set(FAMILIES)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_settings_of_every_family_are_checked(name: str) -> None:
+    content = {"name": "mine", "network": {"nonsense": 1}}
+    with pytest.raises(ConfigError, match=r"model\.network\.nonsense is not a setting"):
+        read(MODELS[name], content, place="model")
+
+
+def _encoded() -> tuple[EncodedSplit, Vocabulary]:
+    return encode_trees(TREES)
+
+
+@pytest.mark.parametrize("name", ["lstm", "transformer", "rnng", "plm"])
+def test_networks_score_the_batches_of_their_family(name: str) -> None:
+    """What a family makes fits together: settings, network and batches."""
+    family = FAMILIES[name]
+    assert isinstance(family, NeuralFamily)
+    settings = load_settings("train", [f"model={name}", "model.size=tiny"]).model
+    split, vocabulary = _encoded()
+    network = family.build(settings, vocabulary)
+    assert isinstance(network, SequentialNetwork) != isinstance(family, SyntacticFamily)
+    batch = family.make_collate(settings, split, vocabulary)(np.arange(len(split)))
+    with torch.inference_mode():
+        loss = network.eval().score(batch).loss()  # type: ignore[operator]
+    assert torch.isfinite(loss) and loss > 0
+
+
+@pytest.mark.parametrize("composition", ["lstm", "attention"])
+@pytest.mark.parametrize("strategy", ["top_down", "in_order"])
+def test_the_order_of_an_rnng_is_that_of_its_settings(strategy: str, composition: str) -> None:
+    overrides = [f"model.network.strategy={strategy}", f"model.network.composition={composition}"]
+    settings = load_settings("train", ["model=rnng", "model.size=tiny", *overrides]).model
+    family = FAMILIES["rnng"]
+    assert isinstance(family, SyntacticFamily)
+    assert family.strategy(settings) == strategy
+    split, vocabulary = _encoded()
+    network = family.build(settings, vocabulary).eval()
+    batch = family.make_collate(settings, split, vocabulary)(np.arange(len(split)))
+    with torch.inference_mode():
+        assert torch.isfinite(network.score(batch).loss())  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", ["rnng", "plm"])
+def test_syntactic_networks_can_be_searched(name: str) -> None:
+    family = FAMILIES[name]
+    assert isinstance(family, SyntacticFamily)
+    settings = load_settings("train", [f"model={name}", "model.size=tiny"]).model
+    network = family.build(settings, _encoded()[1]).eval()
+    searched: TransitionModel = family.as_searched(network, WordSync(), is_packed=True)
+    with torch.inference_mode():
+        searched.begin()
+        found = searched.log_probs(torch.tensor([ROOT_NODE]))
+    # At the root no sentence may end and nothing can be closed.
+    assert searched.is_open.any() and torch.isfinite(found[0, searched.is_open]).all()
+    assert (found[0, searched.is_close] == -torch.inf).all()

@@ -70,10 +70,10 @@ def test_a_python_that_is_not_supported(tmp_path: Path) -> None:
     path = _interpreter(tmp_path, "mine", "3.10")
     done = _make(tmp_path, f"PYTHON={path}")
     assert done.returncode == 2
-    assert f"error: PYTHON={path} is Python 3.10; set PYTHON to one of" in done.stderr
+    assert f"error: PYTHON={path} is Python 3.10; set PYTHON to an interpreter of" in done.stderr
 
 
 def test_a_python_that_does_not_run(tmp_path: Path) -> None:
     done = _make(tmp_path, "PYTHON=/nowhere/python")
     assert done.returncode == 2
-    assert "error: PYTHON=/nowhere/python is not a Python that runs" in done.stderr
+    assert "error: PYTHON=/nowhere/python is not a working Python" in done.stderr

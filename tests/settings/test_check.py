@@ -100,6 +100,9 @@ class _Oven:
     def mistakes(self) -> list[str]:
         return ["fan and grill cannot run together"] if self.fan and self.grill else []
 
+    def unavailable(self) -> list[str]:
+        return ["this oven has no second tray"] if len(self.trays) > 2 else []
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Kitchen:
@@ -176,3 +179,12 @@ def test_combinations_are_checked_once_each_setting_is_right() -> None:
     assert _mistakes({"name": "mine", "oven": both}) == ["oven: fan and grill cannot run together"]
     wrong = _mistakes({"name": "mine", "oven": {**both, "temperature": 0}})
     assert wrong == ["oven.temperature=0: must be at least 1"]
+
+
+def test_what_a_machine_lacks_matters_only_where_settings_are_to_be_used() -> None:
+    oven = {**OVEN, "trays": ["a", "b", "c"]}
+    content: dict[str, Any] = {"name": "mine", "oven": oven}
+    assert _mistakes(content) == ["oven: this oven has no second tray"]
+    assert read(_Kitchen, content, is_for_here=False).oven.trays == ("a", "b", "c")
+    both = {**content, "oven": {**oven, "grill": True}}
+    assert _mistakes(both, is_for_here=False) == ["oven: fan and grill cannot run together"]

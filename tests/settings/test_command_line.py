@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
+from omegaconf import DictConfig
 
 from gardenpath.errors import ConfigError
 from gardenpath.settings import command_line
 from gardenpath.settings.command_line import CommandLine, check_command_line
-from gardenpath.settings.compose import Script, Source
+from gardenpath.settings.compose import Script, Source, composed
 
 
 def _mistakes(*arguments: str, script: Script = "train") -> list[str]:
@@ -61,7 +63,7 @@ def test_right_command_lines_pass(arguments: list[str]) -> None:
         ("model.name=null", "model.name is missing"),
         ("model.optimiser.algorithm=adam", "did you mean 'adamw'?"),
         ("model.optimiser.learning_rate=fast", "must be a number"),
-        ("model.optimiser.warmup_steps=5", "schedule=plateau cannot warm up"),
+        ("model.optimiser.warmup_steps=5", "schedule=plateau does not support warmup"),
         ("model.batches.max_tokens=-1", "must be at least 1"),
         ("model.network.tied=maybe", "must be true or false"),
         ("trainer.precision=33", "trainer.precision=33: valid: auto, 32, 64"),
@@ -150,7 +152,7 @@ def test_a_sweep_reports_a_setting_that_only_one_of_its_models_has() -> None:
 
 def test_a_sweep_reports_a_corpus_that_only_one_of_its_models_can_read() -> None:
     (found,) = _mistakes("-m", "model=lstm,rnng", "data=toy_english,text")
-    assert "model=rnng learns from trees, and data=text has none" in found
+    assert "model=rnng learns from trees, but data=text has none" in found
 
 
 def test_a_mistake_in_a_swept_value_is_named() -> None:
@@ -161,11 +163,13 @@ def test_a_mistake_in_a_swept_value_is_named() -> None:
 
 
 def _compositions(monkeypatch: pytest.MonkeyPatch, line: CommandLine) -> int:
-    calls = []
-    original = command_line.composed
-    monkeypatch.setattr(
-        command_line, "composed", lambda *a, **k: calls.append(1) or original(*a, **k)
-    )
+    calls: list[Source] = []
+
+    def counted(source: Source, overrides: Sequence[str]) -> DictConfig:
+        calls.append(source)
+        return composed(source, overrides)
+
+    monkeypatch.setattr(command_line, "composed", counted)
     line.check()
     return len(calls)
 
@@ -194,7 +198,7 @@ def test_a_sweep_costs_by_groups_and_not_by_jobs(monkeypatch: pytest.MonkeyPatch
         ("suite=mandrin", "did you mean 'mandarin'?"),
         ("suite=file", "suite: name files, as in 'suite.suites=[mine.yaml]'"),
         ("search=word_snyc", "did you mean 'word_sync'?"),
-        ("task=suite", "suite is missing: try suite=mandarin, and task=suites"),
+        ("task=suite", "suite is missing: try suite=mandarin, or list all suites with task=suites"),
         ("task=surprisal", "input is missing: a file of sentences, or - for standard input"),
         ("input=x.txt", "input is not a setting; "),
         ("model=rnng", "model= belongs to train.py; evaluate.py takes logger, paths, search"),
@@ -257,7 +261,7 @@ def test_settings_of_another_search_are_unknown() -> None:
 def test_a_missing_gpu_is_a_mistake_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     (found,) = _mistakes("device=cuda:1", script="evaluate")
-    assert found == "device=cuda:1: there is no GPU; set device=auto or device=cpu"
+    assert found == "device=cuda:1: no GPU is available; set device=auto or device=cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     check_command_line("evaluate", ["device=cuda:1"])
 
@@ -272,7 +276,8 @@ def test_an_evaluation_reports_all_mistakes_at_once() -> None:
         "paths.cache=[1]",
         script="evaluate",
     )
-    parts = ("surprisals is missing", "task.ties=x", "action_beam=0", "marginal=x", "paths.cache")
+    parts = ("surprisals is missing", "task.ties=x", "action_beam=0", "marginal=x", "paths.cache",
+             "suite is missing")  # fmt: skip
     assert len(found) == len(parts)
     for part in parts:
         assert len([mistake for mistake in found if part in mistake]) == 1
@@ -281,14 +286,15 @@ def test_an_evaluation_reports_all_mistakes_at_once() -> None:
 def test_a_model_of_trees_on_text_is_a_mistake(tmp_path: Path) -> None:
     """Before anything is loaded: the corpus is not even there."""
     (found,) = _mistakes("data=text", f"data.root={tmp_path / 'absent'}", "model=rnng")
-    assert "model=rnng learns from trees, and data=text has none" in found
+    assert "model=rnng learns from trees, but data=text has none" in found
     assert "treebank" in found
 
 
 def test_a_missing_gpu_is_reported_with_other_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     found = _mistakes("trainer=gpu", "seed=-1")
-    assert any("there is no GPU" in mistake for mistake in found)
+    assert any("no GPU is available" in mistake for mistake in found)
     assert any("seed=-1" in mistake for mistake in found)
 
 
@@ -296,3 +302,11 @@ def test_wrong_id_ranges_are_listed_with_all_other_mistakes() -> None:
     found = _mistakes("data=ptb", "data.reader.train=2-x", "seed=-1")
     assert len(found) == 2
     assert any("'2-x' is not a list of numbers" in mistake for mistake in found)
+
+
+@pytest.mark.parametrize("task", ["suite", "rescore"])
+def test_a_missing_suite_is_listed_with_all_other_mistakes(task: str) -> None:
+    arguments = (f"task={task}", "task.ties=tails", "search.word_beam=0")
+    given = ("surprisals=folder",) if task == "rescore" else ()
+    found = _mistakes(*arguments, *given, script="evaluate")
+    assert len(found) == 3 and any("suite is missing" in mistake for mistake in found)

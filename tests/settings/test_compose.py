@@ -42,7 +42,7 @@ def _choices(group: str) -> list[str]:
 @pytest.fixture
 def with_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Configurations for GPUs are right where there is one."""
-    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
 
 
 @pytest.mark.parametrize(("data", "model"), itertools.product(_choices("data"), _choices("model")))

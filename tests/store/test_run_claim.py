@@ -225,7 +225,7 @@ def test_resuming_with_another_vocabulary_is_refused(run: RunFolder) -> None:
         (folder / "vocabulary.json").write_text('{"tokens": ["dog"]}', encoding="utf-8")
 
     with (
-        pytest.raises(RunError, match="vocabulary of the corpus is not the one"),
+        pytest.raises(RunError, match="vocabulary of the corpus has changed"),
         claim(run, CONFIG, resume=True) as claimed,
     ):
         claimed.begin(CONFIG, other_words)
@@ -297,7 +297,7 @@ def test_overwriting_around_the_working_directory_is_refused(
 def test_overwriting_above_another_run_is_refused(run: RunFolder, make: Any) -> None:
     other = make(run.path / "more" / "seed2")
     before = contents(run.path)
-    said = refused(run, CONFIG, "another run below it", overwrite=True)
+    said = refused(run, CONFIG, "contains another run", overwrite=True)
     assert str(other.path) in said
     assert contents(run.path) == before
 
@@ -306,6 +306,6 @@ def test_a_run_that_appears_below_during_preparation_is_safe(run: RunFolder) -> 
     with claim(run, CONFIG, overwrite=True) as claimed:
         format_1(run.path / "seed2")
         before = contents(run.path)
-        with pytest.raises(RunError, match="another run below it"):
+        with pytest.raises(RunError, match="contains another run"):
             claimed.begin(CONFIG, write_words)
     assert contents(run.path) == before

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.settings.compose import make_reader
+from gardenpath.store.results_folder import read_results_manifest
 from gardenpath.tasks import corpus
-from tests.tasks.toy_runs import TEST_SENTENCES, run_of, settings
+from tests.toy_runs import TEST_SENTENCES, evaluate, run_of
 
 
 @pytest.fixture
@@ -29,11 +29,11 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def test_sizes_words_and_constructions(
     folder: Path, tmp_path: Path, without_pictures: list[object]
 ) -> None:
-    corpus.run(settings(folder, tmp_path, "task=corpus", "task.words=[the,himself]"))
+    evaluate(folder, tmp_path, "task=corpus", "task.words=[the,himself]")
     found = tmp_path / "corpora"
     statistics = pd.read_csv(found / "statistics.csv").set_index("split")
     assert statistics["sentences"].to_dict() == {"train": 200, "valid": 20, "test": TEST_SENTENCES}
-    reader = make_reader(run_of(folder, "ngram").config()["data"])
+    reader = run_of(folder, "ngram").settings.data.reader
     words = [word for sentence in reader.read("train") for word in sentence.words]
     assert statistics.loc["train", "tokens"] == len(words)
     assert statistics.loc["train", "types"] == len(set(words))
@@ -44,6 +44,8 @@ def test_sizes_words_and_constructions(
     rows = pd.read_csv(found / "perplexity.csv")["model"].tolist()
     assert "ngram" in rows and "rnng (joint)" in rows and "rnng (marginal)" not in rows
     assert len(without_pictures) == 1
+    about = read_results_manifest(found).about
+    assert about["settings"]["task"]["words"] == ["the", "himself"]
 
 
 def test_licensing_beside_frequency(
@@ -56,7 +58,7 @@ def test_licensing_beside_frequency(
          "class": "filler_gap", "item": 1, "modifier": kinds,
          "effect": "licensing_interaction", "value_bits": [1.0, 2.0, 3.0, 5.0]}
     ).to_csv(effects, index=False)  # fmt: skip
-    corpus.run(settings(folder, tmp_path, "task=corpus", f"task.effects={effects}", model="ngram"))
+    evaluate(folder, tmp_path, "task=corpus", f"task.effects={effects}", model="ngram")
     table = pd.read_csv(tmp_path / "corpora" / "licensing_by_frequency.csv")
     assert set(table["modifier"]) <= set(kinds) and len(table) > 0
     assert (tmp_path / "corpora" / "correlations.csv").is_file()
@@ -69,6 +71,6 @@ def test_a_wrong_table_of_effects_is_named(
     effects = tmp_path / "effects.csv"
     if content is not None:
         effects.write_text(content, encoding="utf-8")
-    chosen = settings(folder, tmp_path, "task=corpus", f"task.effects={effects}", model="ngram")
     with pytest.raises(InputError, match=r"effects\.csv.*suite=filler_gap"):
-        corpus.run(chosen)
+        evaluate(folder, tmp_path, "task=corpus", f"task.effects={effects}", model="ngram")
+    assert not (tmp_path / "corpora").exists()

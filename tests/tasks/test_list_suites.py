@@ -9,14 +9,14 @@ import pytest
 from gardenpath.console import console
 from gardenpath.eval.suites.library.collection import load_suites, suite_names
 from gardenpath.settings.compose import load_settings
-from gardenpath.tasks import list_suites as suites
+from gardenpath.tasks import run_task
 
 
 def test_all_suites_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(console, "width", 200)
-    suites.run(
+    run_task(
         load_settings("evaluate", ["task=suites", f"output={tmp_path}", "task.examples=false"])
     )
     shown = capsys.readouterr().out
@@ -25,7 +25,7 @@ def test_all_suites_are_listed(
 
 
 def test_a_few_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    suites.run(load_settings("evaluate", ["task=suites", "suite=toy_english"]))
+    run_task(load_settings("evaluate", ["task=suites", "suite=toy_english"]))
     shown = capsys.readouterr().out
     assert "reflexives/toy" in shown and "himself" in shown and "mandarin" not in shown
 
@@ -33,7 +33,7 @@ def test_a_few_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("form", ["syntaxgym", "compact", "text"])
 def test_exports(tmp_path: Path, form: str) -> None:
     arguments = ["task=suites", "suite=toy_english", f"task.export={form}", f"output={tmp_path}"]
-    suites.run(load_settings("evaluate", arguments))
+    run_task(load_settings("evaluate", arguments))
     files = sorted((tmp_path / "suites").iterdir())
     originals = sorted(load_suites(["reflexives/toy", "center_embedding/toy", "islands/toy",
                                     "filler_gap/toy"]), key=lambda suite: suite.name)  # fmt: skip

@@ -11,9 +11,9 @@ import pytest
 
 from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.errors import RunError
-from gardenpath.settings.compose import make_preparation
-from gardenpath.tasks import parse
-from tests.tasks.toy_runs import copied, run_of, settings
+from gardenpath.runs.run import Run
+from gardenpath.store.results_folder import read_results_manifest
+from tests.toy_runs import copied, evaluate, run_of
 
 
 def _trees(path: Path) -> list[str]:
@@ -21,9 +21,9 @@ def _trees(path: Path) -> list[str]:
 
 
 def test_trees_and_their_scores(folder: Path, tmp_path: Path) -> None:
-    parse.run(settings(folder, tmp_path, "task=parse", "task.sentences=6"))
+    evaluate(folder, tmp_path, "task=parse", "task.sentences=6")
     scores = pd.read_csv(tmp_path / "parses" / "f1.csv").set_index("run")
-    corpus = make_preparation(run_of(folder, "rnng").config()["data"])
+    corpus = run_of(folder, "rnng").settings.data.preparation()
     expected = [sentence.words for sentence in corpus.sentences("test")][:6]
     for model in ("plm", "rnng"):
         lines = _trees(tmp_path / "parses" / f"toy_english_{model}_seed1.trees")
@@ -34,6 +34,8 @@ def test_trees_and_their_scores(folder: Path, tmp_path: Path) -> None:
         assert len(mass) == sum(len(words) + 1 for words in expected)
         assert mass["best_share"].between(0, 1 + 1e-6).all()
     assert len(scores) == 2
+    about = read_results_manifest(tmp_path / "parses").about
+    assert about["settings"]["task"]["sentences"] == 6
 
 
 def test_gold_trees_are_found_where_they_are_given(folder: Path, tmp_path: Path) -> None:
@@ -41,11 +43,11 @@ def test_gold_trees_are_found_where_they_are_given(folder: Path, tmp_path: Path)
     text = tmp_path / "plain.txt"
     text.write_text("the boys knew the man .\n", encoding="utf-8")
     options = ("task=parse", "task.ignore_punctuation=false")
-    parse.run(settings(folder, tmp_path / "one", *options, f"input={text}", model="rnng"))
+    evaluate(folder, tmp_path / "one", *options, f"input={text}", model="rnng")
     first = pd.read_csv(tmp_path / "one" / "parses" / "f1.csv")
     assert first["f1"].isna().all() and first["exact_match"].isna().all()
     gold = tmp_path / "one" / "parses" / "toy_english_rnng_seed1.trees"
-    parse.run(settings(folder, tmp_path / "two", *options, f"input={gold}", model="rnng"))
+    evaluate(folder, tmp_path / "two", *options, f"input={gold}", model="rnng")
     second = pd.read_csv(tmp_path / "two" / "parses" / "f1.csv").iloc[0]
     assert (second["f1"], second["exact_match"]) == (1.0, 1.0)
 
@@ -53,9 +55,7 @@ def test_gold_trees_are_found_where_they_are_given(folder: Path, tmp_path: Path)
 def test_several_trees_of_each_sentence(folder: Path, tmp_path: Path) -> None:
     text = tmp_path / "plain.txt"
     text.write_text("the boys knew .\nthe man knew .\n", encoding="utf-8")
-    parse.run(
-        settings(folder, tmp_path, "task=parse", "task.k_best=3", f"input={text}", model="rnng")
-    )
+    evaluate(folder, tmp_path, "task=parse", "task.k_best=3", f"input={text}", model="rnng")
     path = tmp_path / "parses" / "toy_english_rnng_seed1.trees"
     blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
     assert len(blocks) == 2
@@ -71,7 +71,7 @@ def test_standard_input_serves_all_runs(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the boys knew .\n")))
-    parse.run(settings(folder, tmp_path, "task=parse", "input=-"))
+    evaluate(folder, tmp_path, "task=parse", "input=-")
     assert pd.read_csv(tmp_path / "parses" / "f1.csv")["sentences"].tolist() == [1, 1]
 
 
@@ -82,7 +82,7 @@ def test_each_run_reads_the_input_as_its_corpus_was_cleaned(folder: Path, tmp_pa
     copied(run_of(folder, "rnng"), plain)
     copied(run_of(folder, "rnng"), lower, lowercase=True)
     options = ("task=parse", f"input={text}", f"run={tmp_path / 'runs'}")
-    parse.run(settings(folder, tmp_path, *options))
+    evaluate(folder, tmp_path, *options)
     for run, word in ((plain, "The"), (lower, "the")):
         (tree,) = _trees(tmp_path / "parses" / run.name / "toy_english_rnng_seed1.trees")
         assert parse_tree(tree).words() == (word, "boys", "knew", ".")
@@ -95,7 +95,7 @@ def test_runs_of_one_corpus_model_and_seed_keep_their_own_files(
         copied(run_of(folder, "rnng"), tmp_path / "runs" / name)
     copied(run_of(folder, "plm"), tmp_path / "runs" / "a" / "plm")
     options = ("task=parse", "task.sentences=2", f"run={tmp_path / 'runs'}")
-    parse.run(settings(folder, tmp_path, *options))
+    evaluate(folder, tmp_path, *options)
     found = (tmp_path / "parses").rglob("*.trees")
     assert sorted(str(path.relative_to(tmp_path / "parses")) for path in found) == [
         "a/b_c/toy_english_rnng_seed1.trees",
@@ -110,13 +110,42 @@ def test_how_far_the_beams_are_from_convergence(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ("task=parse", "task.sentences=2", "task.convergence=true")
-    parse.run(settings(folder, tmp_path, *options, model="plm"))
+    evaluate(folder, tmp_path, *options, model="plm")
     shown = capsys.readouterr().out
     assert "Beam convergence" in shown and "4×" in shown
 
 
 @pytest.mark.parametrize("model", ["ngram", "lstm"])
 def test_models_without_trees_are_an_error(folder: Path, tmp_path: Path, model: str) -> None:
-    with pytest.raises(RunError, match=r"no run of a model of trees .* model=rnng"):
-        parse.run(settings(folder, tmp_path, "task=parse", model=model))
+    with pytest.raises(RunError, match=r"no run of a syntactic model .* model=rnng"):
+        evaluate(folder, tmp_path, "task=parse", model=model)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_parsed_before_is_not_searched_again(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("task=parse", "task.sentences=3", f"paths.surprisals={tmp_path / 'kept.sqlite'}")
+    evaluate(folder, tmp_path / "one", *options, model="rnng")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr(Run, "network", refuse)
+    evaluate(folder, tmp_path / "two", *options, model="rnng")
+    for name in ("toy_english_rnng_seed1.trees", "toy_english_rnng_seed1_best_parse.csv", "f1.csv"):
+        one, two = (tmp_path / n / "parses" / name for n in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+    with pytest.raises(AssertionError, match="a model was loaded"):
+        evaluate(folder, tmp_path / "two", *options, "task.k_best=2", model="rnng")
+    # Results before it stay.
+    assert (tmp_path / "two" / "parses" / "f1.csv").is_file()
+
+
+def test_nothing_of_an_earlier_evaluation_stays_beside_a_new_one(
+    folder: Path, tmp_path: Path
+) -> None:
+    evaluate(folder, tmp_path, "task=parse", "task.sentences=1")
+    evaluate(folder, tmp_path, "task=parse", "task.sentences=1", model="rnng")
+    trees = [path.name for path in (tmp_path / "parses").glob("*.trees")]
+    assert trees == ["toy_english_rnng_seed1.trees"]

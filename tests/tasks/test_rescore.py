@@ -11,25 +11,19 @@ import pytest
 
 from gardenpath.errors import ConfigError, InputError
 from gardenpath.settings.compose import load_settings
-from gardenpath.tasks import list_suites as suites
-from gardenpath.tasks import rescore, surprisal
-from gardenpath.tasks import score_suites as suite
-from tests.tasks.toy_runs import run_of, settings
+from gardenpath.tasks import run_task
+from tests.toy_runs import evaluate, run_of
 
 OWN = ("suite=toy_english", "suite.suites=[islands/toy]", "task.report=false")
 
 
 def _exported(folder: Path, tmp_path: Path) -> Path:
     """A suite as plain text, and the table of its surprisals where a rescoring looks for it."""
-    suites.run(
-        settings(
-            folder, tmp_path, "task=suites", *OWN[:2], "task.examples=false", "task.export=text"
-        )
-    )
+    evaluate(folder, tmp_path, "task=suites", *OWN[:2], "task.examples=false", "task.export=text")
     text = tmp_path / "suites" / "islands_toy.txt"
     table = tmp_path / "tables" / "islands_toy.tsv"
     options = ("task=surprisal", f"input={text}", f"task.file={table}")
-    surprisal.run(settings(folder, tmp_path, *options, model="rnng"))
+    evaluate(folder, tmp_path, *options, model="rnng")
     return table.parent
 
 
@@ -38,11 +32,11 @@ def test_the_tables_of_surprisal_score_as_the_models_themselves(
 ) -> None:
     """All the way round: a suite exported, scored as sentences, and rescored."""
     tables = _exported(folder, tmp_path)
-    rescore.run(settings(folder, tmp_path / "re", "task=rescore", *OWN, f"surprisals={tables}"))
+    evaluate(folder, tmp_path / "re", "task=rescore", *OWN, f"surprisals={tables}")
     chosen = (*OWN, "suite.in_vocabulary=false", "task.parsed_items=0")
-    suite.run(settings(folder, tmp_path, *chosen, model="rnng"))
+    evaluate(folder, tmp_path, *chosen, model="rnng")
     keys = ["model", "item", "prediction"]
-    found = pd.read_csv(tmp_path / "re" / "items.csv")
+    found = pd.read_csv(tmp_path / "re" / "toy_english_rescored" / "items.csv")
     found["model"] = found["model"].str.split("/").str[-1]
     expected = pd.read_csv(tmp_path / "toy_english" / "items.csv")
     columns = [*keys, "outcome", "tie"]
@@ -53,13 +47,13 @@ def test_the_tables_of_surprisal_score_as_the_models_themselves(
     )
     assert set(found["model"]) == {"rnng"}
     assert (found["seed"] == 1).all()
-    assert (tmp_path / "re" / "summary.csv").is_file()
+    assert (tmp_path / "re" / "toy_english_rescored" / "summary.csv").is_file()
 
 
 def test_the_report_has_every_word_in_its_explorer(folder: Path, tmp_path: Path) -> None:
     tables = _exported(folder, tmp_path)
-    rescore.run(settings(folder, tmp_path / "re", "task=rescore", *OWN[:2], f"surprisals={tables}"))
-    report = (tmp_path / "re" / "report.html").read_text(encoding="utf-8")
+    evaluate(folder, tmp_path / "re", "task=rescore", *OWN[:2], f"surprisals={tables}")
+    report = (tmp_path / "re" / "toy_english_rescored" / "report.html").read_text(encoding="utf-8")
     assert "<title>Toy english: given surprisals of 1 model</title>" in report
     assert 'id="explorer-root"' in report and "Surprisal by word: item" in report
     found = re.search(r'id="explorer-data">(.*?)</script>', report, flags=re.DOTALL)
@@ -77,7 +71,7 @@ def test_the_report_has_every_word_in_its_explorer(folder: Path, tmp_path: Path)
 def test_a_folder_without_tables(folder: Path, tmp_path: Path) -> None:
     empty = run_of(folder, "ngram").path
     with pytest.raises(InputError, match=r"contains no surprisals.*tables such as"):
-        rescore.run(settings(folder, tmp_path, "task=rescore", *OWN, f"surprisals={empty}"))
+        evaluate(folder, tmp_path, "task=rescore", *OWN, f"surprisals={empty}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -87,4 +81,4 @@ def test_materials_are_for_published_layouts(tmp_path: Path) -> None:
         ["task=rescore", "suite=islands", f"surprisals={tmp_path}", f"materials={tmp_path}"],
     )
     with pytest.raises(ConfigError, match="suite=islands: materials= is for the published"):
-        rescore.run(chosen)
+        run_task(chosen)

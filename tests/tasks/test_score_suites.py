@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,38 +10,37 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.errors import GardenpathError
+from gardenpath.data.arrays import Words
+from gardenpath.errors import GardenpathError, RunError
 from gardenpath.eval.perplexity.comparison import EXACT
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, SuiteError, Variant
+from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.suites.design.suite import SuiteError
 from gardenpath.eval.suites.library.catalogue import export
-from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-from gardenpath.runs import suite_scores
-from gardenpath.runs.suite_scores import exact_runs, score_run, selected, tables
-from gardenpath.settings.compose import Settings
-from gardenpath.tasks import score_suites as suite
-from tests.tasks.toy_runs import run_of, settings
+from gardenpath.runs.run import Run
+from gardenpath.store.results_folder import read_results_manifest
+from tests.runs.own_suite import agreement
+from tests.toy_runs import evaluate, run_of
 
 QUICK = ("task.report=false", "suite.items=2", "task.parsed_items=1")
 
 
-def _settings(folder: Path, output: Path, *overrides: str, model: str = "") -> Settings:
-    return settings(folder, output, "suite=toy_english", *QUICK, *overrides, model=model)
+def _evaluate(folder: Path, output: Path, *overrides: str, model: str = "") -> None:
+    evaluate(folder, output, "suite=toy_english", *QUICK, *overrides, model=model)
 
 
 @pytest.fixture(scope="module")
 def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All runs on two items of each of the small English suites."""
     output = tmp_path_factory.mktemp("suites")
-    suite.run(_settings(folder, output))
+    _evaluate(folder, output)
     return output / "toy_english"
 
 
 def test_the_tables_that_are_written(results: Path) -> None:
     assert sorted(path.name for path in results.iterdir()) == [
-        "effects.csv", "items.csv", "sentences.csv", "summary.csv", "surprisals.tsv",
-        "word_pairs.csv",
+        "effects.csv", "items.csv", "manifest.json", "sentences.csv", "summary.csv",
+        "surprisals.tsv", "word_pairs.csv",
     ]  # fmt: skip
     summary = pd.read_csv(results / "summary.csv")
     for column in ("model", "corpus", "class", "modifier", "accuracy", "items", "ties"):
@@ -73,7 +73,7 @@ def test_filler_gap_constructions_have_their_criteria(results: Path) -> None:
 def test_surprisals_are_those_of_the_models(results: Path, folder: Path) -> None:
     """Every word of the table, against the model asked by itself."""
     table = pd.read_csv(results / "surprisals.tsv", sep="\t", quoting=3)
-    scorer = SequentialScorer.load(run_of(folder, "lstm"), share_prefixes=False)
+    scorer = run_of(folder, "lstm").scorer(search=WordSync(share_prefixes=False))
     mine = table[table["model"] == "lstm"]
     keys = ["suite", "item", "condition", "variant"]
     groups = [group for _, group in mine.groupby(keys, sort=False)]
@@ -83,146 +83,151 @@ def test_surprisals_are_those_of_the_models(results: Path, folder: Path) -> None
         assert group["surprisal_bits"].to_numpy() == pytest.approx(bits, abs=1e-4)
 
 
-def test_all_items_of_the_small_suites_are_right_for_the_exact_grammar(
-    folder: Path, tmp_path: Path
-) -> None:
-    suites = load_suites(["reflexives/toy", "center_embedding/toy", "islands/toy"])
-    few = [replace(one, items=one.items[::4]) for one in suites]
-    runs = exact_runs([run_of(folder, "ngram"), run_of(folder, "lstm")], few)
-    assert len(runs) == 1
-    items = tables(few, runs, _settings(folder, tmp_path)).items
-    assert (items["outcome"] == 1.0).all() and not items["tie"].any()
-
-
-def _own_suite() -> Suite:
-    """Item 1 is of known words; a critical word of item 2 is not known to any run."""
-
-    def item(number: int, noun: str) -> Item:
-        return Item(
-            number,
-            (
-                Variant("match", (("the", noun), ("were", "happy"), (".",))),
-                Variant("mismatch", (("the", noun), ("was", "happy"), (".",))),
-            ),
-        )
-
-    return Suite(
-        name="agreement",
-        language="en",
-        regions=("subject", "verb", "end"),
-        conditions=("match", "mismatch"),
-        predictions=(Prediction("agrees", Formula.parse("(*;%mismatch%) > (*;%match%)")),),
-        items=(item(1, "boys"), item(2, "wugs")),
-        kind="agreement",
-    )
+def test_the_manifest_says_how_the_results_were_made(results: Path, folder: Path) -> None:
+    manifest = read_results_manifest(results)
+    assert set(manifest.files) == {
+        path.name for path in results.iterdir() if path.name != "manifest.json"
+    }
+    about = manifest.about
+    assert about["runs"] == {
+        str(run_of(folder, model).path): run_of(folder, model).folder.fingerprint()
+        for model in ("lstm", "ngram", "plm", "rnng")
+    }
+    assert about["settings"]["suite"]["name"] == "toy_english"
+    assert about["settings"]["search"]["action_beam"] == 10
+    assert "word-synchronous" in about["search"].lower() and about["command"]
 
 
 def test_a_suite_from_a_file_with_unknown_words_shown(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = export(_own_suite(), tmp_path, "compact")
+    path = export(agreement(), tmp_path, "compact")
     own = ("suite=file", f"suite.suites=[{path}]", "task.report=false")
-    suite.run(settings(folder, tmp_path, *own, model="ngram"))
+    evaluate(folder, tmp_path, *own, model="ngram")
     shown = " ".join(capsys.readouterr().out.split())
-    assert "1 critical words are unknown to some model: wugs" in shown
+    assert "1 critical words are out-of-vocabulary for some model: wugs" in shown
     assert "suite.in_vocabulary=true" in shown and EXACT not in shown
-    items = pd.read_csv(tmp_path / "file" / "items.csv", keep_default_na=False)
+    items = pd.read_csv(tmp_path / "agreement" / "items.csv", keep_default_na=False)
     assert items[["item", "unknown_words"]].values.tolist() == [[1, ""], [2, "wugs"]]
-    table = pd.read_csv(tmp_path / "file" / "surprisals.tsv", sep="\t", quoting=3)
+    table = pd.read_csv(tmp_path / "agreement" / "surprisals.tsv", sep="\t", quoting=3)
     assert set(table.loc[~table["seen"], "word"]) == {"wugs"}
-    suite.run(settings(folder, tmp_path, *own, "suite.in_vocabulary=true", model="ngram"))
-    items = pd.read_csv(tmp_path / "file" / "items.csv")
+    evaluate(folder, tmp_path, *own, "suite.in_vocabulary=true", model="ngram")
+    items = pd.read_csv(tmp_path / "agreement" / "items.csv")
     assert set(items["item"]) == {1} and EXACT in set(items["model"])
 
 
-def test_no_item_of_known_words_is_an_error_with_a_remedy(folder: Path) -> None:
-    own = replace(_own_suite(), items=_own_suite().items[1:])
-    wanted = {"name": "own", "in_vocabulary": True, "items": None}
+def test_no_item_of_known_words_is_an_error_with_a_remedy(folder: Path, tmp_path: Path) -> None:
+    path = export(replace(agreement(), items=agreement().items[1:]), tmp_path, "compact")
+    own = ("suite=file", f"suite.suites=[{path}]", "suite.in_vocabulary=true")
     with pytest.raises(GardenpathError, match=r"suite\.in_vocabulary=false"):
-        selected([own], [run_of(folder, "ngram")], wanted)
-    (found,) = selected([own], [run_of(folder, "ngram")], {**wanted, "in_vocabulary": False})
-    assert found == own
+        evaluate(folder, tmp_path, *own, model="ngram")
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+def test_own_suites_have_folders_of_their_own(folder: Path, tmp_path: Path) -> None:
+    files = []
+    for name in ("first", "second"):
+        path = export(replace(agreement(), name=name), tmp_path / "suites", "compact")
+        files.append(str(path))
+        own = ("suite=file", f"suite.suites=[{path}]", "task.report=false")
+        evaluate(folder, tmp_path / "out", *own, model="ngram")
+    both = ("suite=file", f"suite.suites=[{','.join(files)}]", "task.report=false")
+    evaluate(folder, tmp_path / "out", *both, model="ngram")
+    evaluate(folder, tmp_path / "out", *both, "suite.name=mine", model="ngram")
+    names = [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()]
+    assert sorted(names) == ["first", "first_and_1_more", "mine", "second"]
+    items = pd.read_csv(tmp_path / "out" / "first_and_1_more" / "items.csv")
+    assert set(items["suite"]) == {"first", "second"}
+
+
+def test_new_results_take_the_place_of_old_ones_and_of_nothing_else(
+    folder: Path, tmp_path: Path
+) -> None:
+    _evaluate(folder, tmp_path, "task.perplexity=true", "task.perplexity_sentences=0")
+    results = tmp_path / "toy_english"
+    assert (results / "perplexity.csv").is_file()
+    _evaluate(folder, tmp_path, model="ngram")
+    assert not (results / "perplexity.csv").exists(), "nothing stale stays"
+    (results / "notes.txt").write_text("mine", encoding="utf-8")
+    before = (results / "items.csv").read_bytes()
+    with pytest.raises(RunError, match=r"notes\.txt"):
+        _evaluate(folder, tmp_path, model="lstm")
+    assert (results / "items.csv").read_bytes() == before
 
 
 def test_runs_of_another_language_are_an_error_with_a_remedy(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(GardenpathError, match=r"in zh, but all runs in en; train one"):
-        suite.run(settings(folder, tmp_path, "suite=mandarin", *QUICK))
+    with pytest.raises(GardenpathError, match=r"in zh, but all models in en; train one"):
+        evaluate(folder, tmp_path, "suite=mandarin", *QUICK)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_suite_is_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match="did you mean 'reflexives/toy'"):
-        suite.run(_settings(folder, tmp_path, "suite.suites=[reflexives/toi]"))
+        _evaluate(folder, tmp_path, "suite.suites=[reflexives/toi]")
 
 
-def test_what_is_in_the_cache_is_not_computed_again(
+def test_what_is_in_the_store_is_not_computed_again(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ("suite.suites=[islands/toy]", f"paths.surprisals={tmp_path / 'kept'}")
-    first = _settings(folder, tmp_path / "one", *options)
-    suite.run(first)
-    assert len(list((tmp_path / "kept").iterdir())) == 4
+    kept = tmp_path / "kept.sqlite"
+    options = ("suite.suites=[islands/toy]", f"paths.surprisals={kept}")
+    _evaluate(folder, tmp_path / "one", *options)
+    assert kept.is_file()
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a model was loaded")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(suite_scores, "make_scorer", refuse)
-        suite.run(_settings(folder, tmp_path / "two", *options))
-        for name in ("items.csv", "surprisals.tsv", "summary.csv"):
-            one, two = (tmp_path / n / "toy_english" / name for n in ("one", "two"))
-            assert one.read_bytes() == two.read_bytes()
-        with pytest.raises(AssertionError, match="a model was loaded"):
-            suite.run(_settings(folder, tmp_path / "two", *options, "search.word_beam=2"))
+    monkeypatch.setattr(Run, "network", refuse)
+    _evaluate(folder, tmp_path / "two", *options)
+    for name in ("items.csv", "surprisals.tsv", "summary.csv", "effects.csv"):
+        one, two = (tmp_path / n / "toy_english" / name for n in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+    # What does not change results changes no key; another beam does.
+    _evaluate(folder, tmp_path / "two", *options, "search.memory_gb=0.5", "search.bounded=false")
+    with pytest.raises(AssertionError, match="a model was loaded"):
+        _evaluate(folder, tmp_path / "two", *options, "search.word_beam=2")
 
 
-def test_only_new_sentences_are_computed(
+class _Killed(BaseException):
+    """As if the process were gone."""
+
+
+def test_a_killed_job_loses_one_chunk(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = run_of(folder, "ngram")
-    chosen = _settings(folder, tmp_path, f"paths.surprisals={tmp_path / 'kept'}")
-    asked: list[tuple[str, ...]] = []
+    """Three sentences at a time; the job is killed in the third chunk and started again."""
+    assert Run.scored.__kwdefaults__ is not None
+    monkeypatch.setitem(Run.scored.__kwdefaults__, "chunk", 3)
+    options = ("suite.suites=[islands/toy]", f"paths.surprisals={tmp_path / 'kept.sqlite'}")
+    other = f"paths.surprisals={tmp_path / 'other.sqlite'}"
+    _evaluate(folder, tmp_path / "whole", options[0], other, model="lstm")
+    scored: list[list[Words]] = []
     real = SequentialScorer.word_log_probs
 
-    def note(self: SequentialScorer, sentences: list[tuple[str, ...]]) -> object:
-        asked.extend(sentences)
+    def count(self: SequentialScorer, sentences: Sequence[Words]) -> object:
+        if len(scored) == 2:
+            raise _Killed
+        scored.append(list(sentences))
         return real(self, sentences)
 
-    monkeypatch.setattr(SequentialScorer, "word_log_probs", note)
-    old, new = ("the", "boys", "knew", "."), ("the", "man", "knew", ".")
-    score_run(run, [old], [], chosen, lambda _: None)
-    found = score_run(run, [old, new], [old, new], chosen, lambda _: None)
-    assert asked == [old, new]
-    assert set(found.sentences.surprisal_bits) == {old, new}
+    with monkeypatch.context() as patch, pytest.raises(_Killed):
+        patch.setattr(SequentialScorer, "word_log_probs", count)
+        _evaluate(folder, tmp_path / "killed", *options, model="lstm")
+    assert [len(chunk) for chunk in scored] == [3, 3] and not (tmp_path / "killed").exists()
+    before = {words for chunk in scored for words in chunk}
+    again: list[Words] = []
 
+    def note(self: SequentialScorer, sentences: Sequence[Words]) -> object:
+        again.extend(sentences)
+        return real(self, sentences)
 
-def test_parses_are_kept_for_the_items_that_show_them(folder: Path, tmp_path: Path) -> None:
-    chosen = _settings(folder, tmp_path, f"paths.surprisals={tmp_path / 'kept'}")
-    sentences = [("the", "boys", "knew", "."), ("the", "man", "knew", ".")]
-    words = 0
-
-    def count(done: int) -> None:
-        nonlocal words
-        words += done
-
-    run = score_run(run_of(folder, "rnng"), sentences, sentences[:1], chosen, count)
-    assert words == 8
-    assert list(run.sentences.parses) == sentences[:1]
-    parses = run.sentences.parses[sentences[0]]
-    assert len(parses) >= 4
-    for best in parses[:4]:
-        assert 1 <= len(best) <= 3 and sum(share for share, _ in best) <= 1 + 1e-6
-
-
-def test_failures_are_noted_for_the_sentences_of_these_suites_only(
-    folder: Path, tmp_path: Path
-) -> None:
-    own = _own_suite()
-    (scored,) = exact_runs([run_of(folder, "ngram")], [own])
-    scored.sentences.failures[own.sentences[0]] = "raise search.max_open"
-    scored.sentences.failures[("elsewhere",)] = "raise search.max_open"
-    (note,) = tables([own], [scored], _settings(folder, tmp_path)).notes
-    assert "the boys were happy ." in note and "raise search.max_open" in note
+    with monkeypatch.context() as patch:
+        patch.setattr(SequentialScorer, "word_log_probs", note)
+        _evaluate(folder, tmp_path / "killed", *options, model="lstm")
+    assert again and not before & set(again)
+    for name in ("items.csv", "surprisals.tsv"):
+        one, two = (tmp_path / n / "toy_english" / name for n in ("whole", "killed"))
+        assert one.read_bytes() == two.read_bytes()
 
 
 def test_sentences_have_local_and_global_surprisal_and_slor(results: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cutting an encoded split into batches of sentences of similar length."""
+"""Group the sentences of an encoded split into batches of similar length."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from torch.utils.data import DataLoader, Dataset
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.batch_settings import BatchSettings
 
-# Sentences are shuffled, and then sorted by length within pools of this many batches: lengths in
-# a batch are close, yet batches differ from epoch to epoch.
+# Sentences are shuffled and then sorted by length within pools of this many batches, so that the
+# lengths in a batch are similar while batches still differ from epoch to epoch.
 _POOL_BATCHES = 50
 
 
 def plan_batches(
     lengths: Ints, settings: BatchSettings, *, shuffle_seed: tuple[int, int] | None
 ) -> list[Ints]:
-    """Group sentences, by number, into batches.
+    """Group sentences, given by number, into batches.
 
-    With a ``shuffle_seed`` (seed and epoch) sentences are drawn in random order; without one the
-    batches run from short to long sentences.
+    With a ``shuffle_seed`` (random seed and epoch), sentences are drawn in random order; without
+    one, batches are ordered from short to long sentences.
     """
     if shuffle_seed is None:
         order = np.argsort(lengths, kind="stable")
@@ -40,10 +40,10 @@ def plan_batches(
 
 
 def _pack(order: Ints, lengths: Ints, settings: BatchSettings) -> list[Ints]:
-    """Fill batches in the given order of rising lengths until one budget is reached."""
+    """Fill batches in order of increasing length until one of the limits is reached."""
     batches = []
     begin = 0
-    # One more position than words: the begin or end symbol.
+    # One position more than the words, for the begin or end symbol.
     widths = (lengths[order] + 1).tolist()
     for position, width in enumerate(widths):
         count = position - begin + 1
@@ -59,11 +59,11 @@ Collate = Callable[[Ints], Batch]
 
 
 class BatchLoader(Generic[Batch]):
-    """The batches of an epoch, in an order that follows from seed and epoch alone.
+    """Iterates over the batches of an epoch, in an order determined by random seed and epoch.
 
-    ``collate`` makes a batch of sentences, given by number. The loader counts the batches it has
-    given out (``state_dict``), so that a training run that was killed in the middle of an epoch
-    goes on with the very next one. With ``shards`` processes, each takes every n-th batch.
+    ``collate`` builds a batch from sentence numbers. The loader counts the batches it has yielded
+    (``state_dict``), so that a training run interrupted in the middle of an epoch resumes with the
+    next batch. With ``shards`` processes, each process takes every n-th batch.
     """
 
     def __init__(
@@ -106,19 +106,19 @@ class BatchLoader(Generic[Batch]):
             yield batch
 
     def state_dict(self) -> dict[str, int]:
-        """How far the epoch has come."""
+        """Return the epoch and the number of batches yielded in it."""
         return {"epoch": self._given_in_epoch, "batches": self._given}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on after the batches that were given out before."""
+        """Resume after the batches that were already yielded."""
         self._resume_after = (state["epoch"], state["batches"])
 
     def _plan(self, epoch: int) -> list[Ints]:
         seed = None if self._shuffle_seed is None else (self._shuffle_seed, epoch)
         batches = plan_batches(self._lengths, self._settings, shuffle_seed=seed)
         if seed is not None:
-            # In training all processes must take the same number of steps, so a few batches may
-            # repeat; in evaluation nothing may count twice.
+            # In training, all processes must take the same number of steps, so a few batches may
+            # be repeated; in evaluation, no batch may be counted twice.
             missing = -len(batches) % self._shards
             batches = batches + list(itertools.islice(itertools.cycle(batches), missing))
         return batches[self._shard :: self._shards]
@@ -136,7 +136,7 @@ class BatchLoader(Generic[Batch]):
 
 
 class _Collated(Dataset[Batch]):
-    """A plan of batches as a map-style data set, for worker processes."""
+    """A plan of batches as a map-style dataset, for worker processes."""
 
     def __init__(self, collate: Collate[Batch], plan: list[Ints]) -> None:
         self._collate = collate

@@ -1,4 +1,4 @@
-"""How large batches are."""
+"""Settings of batch sizes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gardenpath.settings.bounds import NonNegativeInt, PositiveInt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSettings:
-    """Limits of a batch, whichever is reached first, and who makes batches."""
+    """Limits on the size of a batch, whichever is reached first, and the number of workers."""
 
     max_tokens: PositiveInt = 4096
-    """Most tokens in a batch, padding included."""
+    """Maximum number of tokens in a batch, including padding."""
     max_sentences: PositiveInt = 64
-    """Most sentences in a batch."""
+    """Maximum number of sentences in a batch."""
     workers: NonNegativeInt = 0
-    """Worker processes that make batches; 0 makes them in the training process."""
+    """Number of worker processes that build batches; 0 builds them in the training process."""

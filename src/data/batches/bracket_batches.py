@@ -16,20 +16,20 @@ from torch import Tensor
 
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.tensor_batch import TensorBatch
-from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.encoded import EncodedSplit, depth_after
 from gardenpath.data.trees.actions import Kind, Strategy
 from gardenpath.data.trees.legality import LEGAL, MOST_OPEN, NO_ACTION_YET
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
 
-# Brackets are written in this order.
+# Brackets are written in the order of top-down derivations.
 BRACKET_STRATEGY: Strategy = "top_down"
 
 
 @dataclass(frozen=True, slots=True)
 class BracketBatch(TensorBatch):
-    """Linearised trees; all ``(sentences, length)`` but the two counts.
+    """Linearised trees; all fields are ``(sentences, length)`` except the two counts.
 
-    ``targets[:, t]`` is to be predicted from ``inputs[:, : t + 1]``. ``legal`` has the bits
+    ``targets[:, t]`` is predicted from ``inputs[:, : t + 1]``. ``legal`` contains the bits
     (:data:`LEGAL_BIT`) of the kinds of symbols that may come next. ``open_at`` is the position,
     among the inputs, of the innermost open bracket; zero if none is open.
     """
@@ -45,7 +45,7 @@ class BracketBatch(TensorBatch):
 
 
 def bracket_collate(split: EncodedSplit, *, vocabulary_size: int) -> Callable[[Ints], BracketBatch]:
-    """Linearise a split once; the result makes batches of its sentences, given by number."""
+    """Linearise a split once; the returned function collates its sentences, given by number."""
     actions = np.asarray(split.actions, dtype=np.int64)
     offsets = np.asarray(split.action_offsets)
     symbols = symbols_of(split, vocabulary_size)
@@ -84,7 +84,7 @@ def bracket_collate(split: EncodedSplit, *, vocabulary_size: int) -> Callable[[I
 
 
 def symbols_of(split: EncodedSplit, vocabulary_size: int) -> Ints:
-    """The symbols of all sentences, one for each action."""
+    """Return the symbols of all sentences, one for each action."""
     actions = np.asarray(split.actions, dtype=np.int64)
     symbols = vocabulary_size + actions - int(Kind.OPEN) + 1
     symbols[actions == Kind.REDUCE] = vocabulary_size
@@ -93,16 +93,16 @@ def symbols_of(split: EncodedSplit, vocabulary_size: int) -> Ints:
 
 
 def innermost_open(actions: Ints) -> Ints:
-    """For each top-down action, the place of the innermost NT that is open after it; else -1.
+    """Return, for each top-down action, the position of the innermost NT open after it, or -1.
 
-    It is the last NT so far that led to the same depth.
+    This is the last NT so far that led to the same depth.
     """
-    depth = _depth_after(actions)
+    depth = depth_after(actions)
     place = np.arange(len(actions))
     order = np.lexsort((place, depth))
     opened = np.where(actions >= Kind.OPEN, place, -1)[order]
-    # NTs of a smaller depth must not leak into a group: places only count from its first NT on,
-    # and every group but that of depth zero begins with an NT.
+    # NTs of a smaller depth must not leak into a group: positions count only from its first NT on,
+    # and every group except that of depth zero begins with an NT.
     group_start = np.flatnonzero(np.diff(depth[order], prepend=-1))
     group = np.repeat(np.arange(len(group_start)), np.diff(group_start, append=len(order)))
     latest = np.maximum.accumulate(np.where(opened >= 0, group * len(order) + opened, -1))
@@ -111,22 +111,15 @@ def innermost_open(actions: Ints) -> Ints:
     return result
 
 
-def _depth_after(actions: Ints) -> Ints:
-    """How many constituents are open after each action; sentences end with none."""
-    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
-    depth: Ints = np.cumsum(change)
-    return depth
-
-
 def _legal_after(actions: Ints) -> Ints:
-    """The bits of the kinds that may come after each top-down action."""
-    opened = np.minimum(_depth_after(actions), MOST_OPEN)
+    """Return the bits of the kinds that may come after each top-down action."""
+    opened = np.minimum(depth_after(actions), MOST_OPEN)
     bits: Ints = LEGAL[BRACKET_STRATEGY][np.minimum(actions, Kind.OPEN), opened]
     return bits
 
 
 def _shifted(values: Ints, first: int) -> Tensor:
-    """What stands one position earlier."""
+    """Shift values one position to the right, with ``first`` in the first column."""
     result = np.empty_like(values)
     result[:, 0] = first
     result[:, 1:] = values[:, :-1]

@@ -1,16 +1,15 @@
-"""What a stack parser does with gold trees, worked out before any network runs.
+"""Plan the computations of a stack parser on gold trees before any network runs.
 
-With the tree known, nothing has to be computed in the order of time. Every action leaves one new
+Because the tree is known, nothing has to be computed in temporal order. Every action leaves one new
 element on top of the stack, and the state of a stack LSTM after an element depends only on that
-element and on the state below it. So all elements at one *depth* of the stack can be computed at
-once. A constituent's vector depends on its children's vectors only, through two chains of LSTM
-cells, one from the first child to the last, one back; each cell is given the *level* at which all
-that it needs is there.
+element and on the state below it. All elements at one *depth* of the stack can therefore be
+computed at once. A constituent's vector depends only on its children's vectors, through two chains
+of LSTM cells, one from the first child to the last and one back. Each cell is assigned the *level*
+at which all its inputs are available.
 
-This module plays the actions of a split on stacks, all sentences in step, and records for each
-element what it is and what lies below it, and for each child of a constituent its place and its
-levels. It is done once per split; batches only gather from it
-(:mod:`tree_batches`).
+This module simulates the actions of a split on stacks, all sentences in step. It records what each
+element is and what lies below it, and the position and levels of each child of a constituent. This
+is done once per split; batches only gather from the plan (:mod:`tree_batches`).
 
 In-order parsing puts a label below its first child as soon as the label is known: the child is
 popped, the label pushed, and the child pushed again.
@@ -23,28 +22,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from gardenpath.data.arrays import Bools, Ints
-from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.encoded import EncodedSplit, depth_after
 from gardenpath.data.trees.actions import Kind, Strategy
 from gardenpath.data.trees.legality import LEGAL, MOST_OPEN, NO_ACTION_YET
 
 # Kinds of stack elements.
 START, WORD, LABEL, CONSTITUENT = range(4)
 
-# Bounds the size of the stacks that are simulated in step.
+# Limits the size of the stacks that are simulated in step.
 _CHUNK = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class StackPlan:
-    """Flat arrays over all sentences; numbers within a sentence start from zero.
+    """Flat arrays over all sentences; numbers within a sentence start at zero.
 
-    Elements (things pushed): ``kind``, ``item`` (word position, label id or constituent number),
+    Elements (pushed items): ``kind``, ``item`` (word position, label id or constituent number),
     ``below`` (the element below, -1 for the start) and ``depth``.
-    Actions: ``action`` ids, ``top`` (the element on top before it) and ``legal`` bits.
-    Constituents, in the order they are opened: ``label``, ``size`` (children), ``level`` at which
-    the vector is complete, and ``back_level`` of the backward chain's last cell.
-    Children, by constituent and position: ``child_kind``, ``child_item``, ``child_level`` of the
-    forward chain's cell.
+    Actions: ``action`` ids, ``top`` (the element on top before the action) and ``legal`` bits.
+    Constituents, in the order they are opened: ``label``, ``size`` (number of children), ``level``
+    at which the vector is complete, and ``back_level`` of the last cell of the backward chain.
+    Children, by constituent and position: ``child_kind``, ``child_item`` and ``child_level`` of the
+    cell of the forward chain.
     """
 
     element_offsets: Ints
@@ -68,7 +67,7 @@ class StackPlan:
 
 
 def plan_stacks(split: EncodedSplit, strategy: Strategy) -> StackPlan:
-    """Play the actions of all sentences; those of similar length in step with each other."""
+    """Simulate the actions of all sentences, those of similar length in step with each other."""
     actions, offsets = actions_for(split, strategy)
     recorder = _Recorder(actions, offsets, strategy)
     by_length = np.argsort(np.diff(offsets), kind="stable")
@@ -78,7 +77,7 @@ def plan_stacks(split: EncodedSplit, strategy: Strategy) -> StackPlan:
 
 
 def actions_for(split: EncodedSplit, strategy: Strategy) -> tuple[Ints, Ints]:
-    """The action ids of all sentences in the order of a strategy, and the sentence offsets."""
+    """Return the action ids of all sentences in a strategy's order, and the sentence offsets."""
     actions = np.asarray(split.actions, dtype=np.int64)
     offsets = np.asarray(split.action_offsets)
     if strategy == "top_down":
@@ -87,20 +86,18 @@ def actions_for(split: EncodedSplit, strategy: Strategy) -> tuple[Ints, Ints]:
 
 
 def _to_in_order(actions: Ints, offsets: Ints) -> tuple[Ints, Ints]:
-    """Move each NT behind its first child, and end each sentence with FINISH.
+    """Move each NT behind its first child and end each sentence with FINISH.
 
-    A constituent ends where the running count of NT minus REDUCE falls below its own; so one sort
-    by (sentence, place behind which an action goes) puts everything into order at once.
+    A constituent ends where the running count of NT minus REDUCE falls below its own. One sort by
+    (sentence, position after which an action is placed) therefore yields the new order.
     """
-    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
-    depth_after = np.cumsum(change)
     is_open = actions >= Kind.OPEN
-    closes = _matching_close(is_open, actions == Kind.REDUCE, depth_after)
+    closes = _matching_close(is_open, actions == Kind.REDUCE, depth_after(actions))
     opens = np.flatnonzero(is_open)
-    first = opens + 1  # where the first child begins
+    first = opens + 1  # position where the first child begins
     place = np.arange(len(actions))
     place[opens] = np.where(is_open[first], closes[first], first)
-    # Behind the end of its first child; of several NTs there, the innermost (latest) comes first.
+    # After the end of the first child; of several NTs there, the innermost (latest) comes first.
     rank = np.zeros(len(actions), dtype=np.int64)
     rank[opens] = len(actions) - opens
     count = len(offsets) - 1
@@ -116,19 +113,19 @@ def _to_in_order(actions: Ints, offsets: Ints) -> tuple[Ints, Ints]:
     return everything[order], offsets + np.arange(count + 1)
 
 
-def _matching_close(is_open: Bools, is_close: Bools, depth_after: Ints) -> Ints:
-    """For each NT the place of its REDUCE: the next place at which the depth falls below it."""
+def _matching_close(is_open: Bools, is_close: Bools, depth: Ints) -> Ints:
+    """Return the position of each NT's REDUCE: the next one at which the depth falls below it."""
     opens, closes = np.flatnonzero(is_open), np.flatnonzero(is_close)
-    # Sorted by depth, and by place within a depth, NTs and REDUCEs alternate in pairs.
-    open_order = np.lexsort((opens, depth_after[opens]))
-    close_order = np.lexsort((closes, depth_after[closes] + 1))
+    # Sorted by depth, and by position within a depth, NTs and REDUCEs alternate in pairs.
+    open_order = np.lexsort((opens, depth[opens]))
+    close_order = np.lexsort((closes, depth[closes] + 1))
     result = np.full(len(is_open), -1)
     result[opens[open_order]] = closes[close_order]
     return result
 
 
 class _Recorder:
-    """Arrays that simulations write into, sized from the actions alone."""
+    """Arrays that the simulations write to; their sizes follow from the actions."""
 
     def __init__(self, actions: Ints, offsets: Ints, strategy: Strategy) -> None:
         def per_sentence(marks: Bools) -> Ints:
@@ -147,14 +144,14 @@ class _Recorder:
         self.kind, self.item, self.below, self.depth = _zeros(self.element_offsets, 4)
         self.top, self.legal = _zeros(offsets, 2)
         self.label, self.size, self.level, self.back_level = _zeros(self.constituent_offsets, 4)
-        # Children in the order they are attached, with their constituent (a global number).
+        # Children in the order they are attached, with the global number of their constituent.
         self.child_of, self.child_kind, self.child_item, self.child_level = _zeros(
             self.child_offsets, 4
         )
 
     def finish(self) -> StackPlan:
         # Constituents are numbered sentence by sentence, so this also sorts by sentence; within a
-        # constituent children were attached from left to right, and the sort is stable.
+        # constituent, children were attached from left to right, and the sort is stable.
         order = np.argsort(self.child_of, kind="stable")
         return StackPlan(
             element_offsets=self.element_offsets,
@@ -199,12 +196,12 @@ class _Simulation:
         room = int(lengths.max(initial=0)) + 2
         self._stack = np.zeros((count, room), dtype=np.int32)  # elements
         self._height = np.zeros(count, dtype=np.int64)
-        self._open_at = np.zeros((count, room), dtype=np.int32)  # stack places of open labels
+        self._open_at = np.zeros((count, room), dtype=np.int32)  # stack positions of open labels
         self._open_id = np.zeros((count, room), dtype=np.int32)
         self._forward = np.zeros((count, room), dtype=np.int32)  # level of the last forward cell
         self._back = np.zeros((count, room), dtype=np.int32)
         self._children = np.zeros((count, room), dtype=np.int32)
-        self._opened = np.zeros(count, dtype=np.int64)  # how many are open now
+        self._opened = np.zeros(count, dtype=np.int64)  # number of labels open now
         self._elements = np.zeros(count, dtype=np.int64)
         self._constituents = np.zeros(count, dtype=np.int64)
         self._words = np.zeros(count, dtype=np.int64)
@@ -256,7 +253,7 @@ class _Simulation:
         self._complete(rows, CONSTITUENT, number, level)
 
     def _complete(self, rows: Ints, kind: int, item: Ints, level: Ints) -> None:
-        """Push a complete element, and see to it that it gets its parent."""
+        """Push a complete element and attach it to its parent as soon as that is known."""
         if not self._in_order:
             self._push(rows, kind, item)
             has_parent = self._opened[rows] > 0
@@ -268,7 +265,7 @@ class _Simulation:
         self._pending[:, rows] = np.stack([np.full_like(item, kind), item, level])
 
     def _settle(self, rows: Ints) -> None:
-        """In-order: no label came on top of the pending element, so it belongs to the open one."""
+        """In-order: attach the pending element to the open label, as no label was put on it."""
         chosen = rows[self._has_pending[rows] & (self._opened[rows] > 0)]
         kind, item, level = self._pending[:, chosen]
         self._attach(chosen, kind, item, level)
@@ -279,7 +276,7 @@ class _Simulation:
         self._constituents[rows] += 1
         self._out.label[self._out.constituent_offsets[self._sentences[rows]] + number] = label
         if self._in_order:
-            self._height[rows] -= 1  # the first child comes off, and back on top of the label
+            self._height[rows] -= 1  # pop the first child; it is pushed again on top of the label
         innermost = self._opened[rows]
         self._open_at[rows, innermost] = self._height[rows]
         self._open_id[rows, innermost] = number
@@ -309,10 +306,10 @@ class _Simulation:
     def _attach(self, rows: Ints, kind: int | Ints, item: Ints, level: Ints) -> None:
         """Make an element, complete at ``level``, the next child of the innermost constituent.
 
-        Its forward cell needs the element and the cell before. The backward chain runs from the
-        last child, so the cell of child j is followed by j - 1 more until the first child is read:
-        the chain can end at the largest of (level of child j) + j, and its cells are timed back
-        from there.
+        Its forward cell needs the element and the previous cell. The backward chain starts at the
+        last child, so the cell of child j is followed by j - 1 more until the first child is read.
+        The chain can therefore end at the maximum of (level of child j) + j, and its cells are
+        timed backwards from there.
         """
         innermost = self._opened[rows] - 1
         position = self._children[rows, innermost] + 1

@@ -1,4 +1,4 @@
-"""What all kinds of batches have in common: they move to a device as a whole."""
+"""Base class of all batches: moves to a device as a whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class TensorBatch:
-    """Base of frozen dataclasses of tensors; fields that are no tensors stay as they are."""
+    """Base class of frozen dataclasses of tensors; fields that are not tensors are unchanged."""
 
     __slots__ = ()
 

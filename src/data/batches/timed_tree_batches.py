@@ -1,8 +1,8 @@
-"""Batches of gold trees for composition functions that look at the stack.
+"""Batches of gold trees for composition functions that read the stack.
 
-There a constituent depends on the state of the stack when it is closed, and so everything depends
-on all that came before in time: the levels are moments. Rows are dense all the same: a sentence
-that has ended takes none.
+With these functions, a constituent depends on the state of the stack when it is closed, so
+everything depends on all earlier actions: the levels are time steps (moments). Rows are dense all
+the same: a sentence that has ended takes no rows.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from gardenpath.data.trees.actions import Strategy
 class TimedTreeBatch(StackBatch):
     """Trees whose constituents depend on their children and on the stack.
 
-    Children are sorted by moment, position and constituent, as packed sequences are:
-    ``child_vector`` and ``child_constituent`` (numbered within its moment); ``child_steps`` gives
-    for each moment how many constituents have a first child, a second, and so on.
+    Children are sorted by moment, position and constituent, as in packed sequences:
+    ``child_vector`` and ``child_constituent`` (numbered within its moment). ``child_steps`` gives,
+    for each moment, the number of constituents that have a first child, a second child, and so on.
     ``constituent_top`` is the stack row in whose state a constituent is closed.
     """
 
@@ -45,7 +45,7 @@ class TimedTreeBatch(StackBatch):
 def timed_tree_collate(
     split: EncodedSplit, *, strategy: Strategy, label_count: int
 ) -> Callable[[Ints], TimedTreeBatch]:
-    """Plan a split once; the result makes batches of its sentences, given by number."""
+    """Plan a split once; the returned function collates its sentences, given by number."""
     plan = levels_by_time(plan_stacks(split, strategy))
 
     def collate(sentences: Ints) -> TimedTreeBatch:
@@ -55,12 +55,12 @@ def timed_tree_collate(
 
 
 def levels_by_time(plan: StackPlan) -> StackPlan:
-    """Let elements wait for all those before them, and constituents for their own element."""
+    """Schedule elements after all earlier ones, and constituents at their own element."""
     counts = np.diff(plan.element_offsets)
     moment = np.arange(len(plan.kind)) - np.repeat(plan.element_offsets[:-1], counts)
     sentence = np.repeat(np.arange(len(counts)), counts)
     level = np.zeros_like(plan.level)
-    # In-order pushes a first child twice; from last to first, the first time is what stays.
+    # In-order parsing pushes a first child twice; in reverse order, the first push is kept.
     pushed = np.flatnonzero(plan.kind == CONSTITUENT)[::-1]
     level[plan.constituent_offsets[sentence[pushed]] + plan.item[pushed]] = moment[pushed]
     return replace(plan, depth=moment, level=level)
@@ -78,7 +78,7 @@ class _TimeAssembly(Assembly):
         moment = np.repeat(self.level, self.size)
         packed = np.lexsort((parent, position, moment))
         first_of_moment = np.concatenate([[0], np.cumsum(constituent_sizes)])
-        # A constituent is closed in the state of the element pushed just before its own.
+        # A constituent is closed in the state of the element pushed just before it.
         before = self.elements.starts[self.constituents.owner[order]] + self.level[order] - 1
         arrays = {
             "child_vector": self.child_vectors(len(self.types) + self.labels)[packed],

@@ -1,4 +1,4 @@
-"""Batches of tokens, for models that read a sentence from left to right."""
+"""Batches of tokens, for sequential models."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch(TensorBatch):
-    """Sentences for models that read tokens from left to right; all ``(sentences, length)``.
+    """Sentences for models that read tokens from left to right; all fields ``(sentences, length)``.
 
-    ``inputs`` begin with the begin symbol, ``targets`` end with the end symbol, so that
-    ``targets[:, t]`` is to be predicted from ``inputs[:, : t + 1]``. ``is_token`` is False on
-    padding. ``starts_word`` marks targets that begin a word (the end symbol does not).
+    ``inputs`` begin with the begin symbol and ``targets`` end with the end symbol, so that
+    ``targets[:, t]`` is predicted from ``inputs[:, : t + 1]``. ``is_token`` is False on padding.
+    ``starts_word`` marks targets that begin a word (the end symbol does not).
     """
 
     inputs: Tensor
@@ -31,7 +31,7 @@ class TokenBatch(TensorBatch):
 
 
 def token_batch(split: EncodedSplit, sentences: Ints) -> TokenBatch:
-    """Collate sentences, given by number; without a loop over them."""
+    """Collate sentences, given by number, without a loop over them."""
     lengths = split.lengths[sentences]
     columns = np.arange(int(lengths.max()) + 1)
     is_word = columns < lengths[:, None]

@@ -1,7 +1,7 @@
-"""Batches of gold trees for stack models: what to compute at once, as index arrays.
+"""Batches of gold trees for stack models, as index arrays that say what to compute at once.
 
-Everything here follows from :mod:`stack_plan` by gathering and sorting. Rows are dense:
-there is one row for each thing that has to be computed and none for padding.
+All arrays are gathered and sorted from :mod:`stack_plan`. Rows are dense: there is one row for each
+vector that has to be computed and none for padding.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class StackBatch(TensorBatch):
-    """What every schedule has: the elements of all stacks, and the actions to predict.
+    """Fields common to all schedules: the elements of all stacks and the actions to predict.
 
-    *Vectors* are numbered: distinct words of the batch (``word_types``), then labels (all of the
-    vocabulary), then constituents, then the start vector. Sorting is by level everywhere, and
-    ``*_sizes`` say how many rows each level has.
+    *Vectors* are numbered: the distinct words of the batch (``word_types``), then all labels of the
+    vocabulary, then constituents, then the start vector. All rows are sorted by level, and
+    ``*_sizes`` give the number of rows of each level.
 
-    Stack rows: ``stack_vector`` is pushed on top of row ``stack_below``; level 0 are the starts.
-    Actions: each is predicted from stack row ``top``; ``legal`` holds a bit for each kind;
-    ``shift_top`` are the actions that shift, ``shift_word`` what they shift.
+    Stack rows: ``stack_vector`` is pushed on top of row ``stack_below``; level 0 contains the start
+    elements. Actions: each is predicted from stack row ``top``; ``legal`` has one bit for each
+    kind; ``shift_top`` are the SHIFT actions and ``shift_word`` the words they shift.
     """
 
     word_types: Tensor
@@ -60,7 +60,7 @@ class StackBatch(TensorBatch):
 
 @dataclass(frozen=True, slots=True)
 class TreeBatch(StackBatch):
-    """Trees whose constituents depend on their children alone.
+    """Trees whose constituents depend only on their children.
 
     Chain cells (forward and backward): each reads ``*_vector`` (a word type or, counted from the
     number of word types, a constituent) after cell ``*_previous`` (a label's initial state or,
@@ -81,7 +81,7 @@ class TreeBatch(StackBatch):
 def tree_collate(
     split: EncodedSplit, *, strategy: Strategy, label_count: int
 ) -> Callable[[Ints], TreeBatch]:
-    """Plan a split once; the result makes batches of its sentences, given by number."""
+    """Plan a split once; the returned function collates its sentences, given by number."""
     plan = plan_stacks(split, strategy)
 
     def collate(sentences: Ints) -> TreeBatch:
@@ -91,7 +91,7 @@ def tree_collate(
 
 
 class Gathered:
-    """The rows of some sentences in a flat array, and the number of the sentence of each."""
+    """The rows of some sentences in a flat array, and the sentence that each row belongs to."""
 
     def __init__(self, offsets: Ints, sentences: Ints) -> None:
         counts = offsets[sentences + 1] - offsets[sentences]
@@ -105,7 +105,7 @@ class Gathered:
 
     @property
     def base(self) -> Ints:
-        """For each row, where its sentence begins in the batch."""
+        """For each row, the position in the batch where its sentence begins."""
         starts: Ints = self.starts[self.owner]
         return starts
 
@@ -135,12 +135,12 @@ class Assembly:
         self.stack_sizes = level_sizes(depth)
         self.level = plan.level[self.constituents.rows]
         self.size = plan.size[self.constituents.rows]
-        # Within a level large constituents come first, as packed sequences want it.
+        # Within a level, large constituents come first, as packed sequences require.
         self.constituent_order = np.lexsort((-self.size, self.level))
         self.constituent_row = inverse(self.constituent_order)
 
     def common(self) -> dict[str, Any]:
-        """The fields of :class:`StackBatch`, but for the sizes of constituent levels."""
+        """Return the fields of :class:`StackBatch` except the sizes of constituent levels."""
         arrays = {**self._stack(), **self._outputs(), "word_types": self.types}
         arrays["constituent_label"] = self.plan.label[self.constituents.rows][
             self.constituent_order
@@ -148,7 +148,7 @@ class Assembly:
         return {**as_tensors(arrays), **self.counts, "stack_sizes": self.stack_sizes}
 
     def child_vectors(self, first_constituent: int) -> Ints:
-        """The numbers of the children's vectors: word types, and constituents from a number on."""
+        """Return the children's vector numbers: word types, or constituents after an offset."""
         rows, owner = self.children.rows, self.children.owner
         kind, item = self.plan.child_kind[rows], self.plan.child_item[rows]
         result = np.empty(len(rows), dtype=np.int64)
@@ -164,7 +164,7 @@ class Assembly:
         return {"stack_vector": vector[order], "stack_below": self.element_row[below[order]]}
 
     def _vectors(self, kind: Ints, item: Ints, owner: Ints) -> Ints:
-        """The numbers of vectors: words, labels, constituents, start."""
+        """Return vector numbers: words, labels, constituents, start."""
         result = np.empty(len(kind), dtype=np.int64)
         labels = len(self.types)
         constituents = labels + self.labels
@@ -198,7 +198,7 @@ class Assembly:
 
 
 class _LevelAssembly(Assembly):
-    """The schedule of :class:`TreeBatch`: two chains of cells for each constituent."""
+    """Builds a :class:`TreeBatch`: two chains of cells for each constituent."""
 
     def batch(self) -> TreeBatch:
         return TreeBatch(**self.common(), **self._chains())
@@ -240,7 +240,7 @@ class _LevelAssembly(Assembly):
         *,
         step: int,
     ) -> tuple[Ints, Ints, Ints]:
-        """Vectors and previous cells of a chain, sorted by level, and the row of each child."""
+        """Return the vectors and previous cells of a chain, by level, and the row of each child."""
         order = np.argsort(level, kind="stable")
         row = inverse(order)
         neighbour = np.clip(np.arange(len(level)) + step, 0, max(len(level) - 1, 0))
@@ -249,17 +249,17 @@ class _LevelAssembly(Assembly):
 
 
 def as_tensors(arrays: dict[str, Ints]) -> dict[str, Any]:
-    """The same arrays for torch, sharing memory."""
+    """Convert arrays to tensors that share their memory."""
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 def inverse(order: Ints) -> Ints:
-    """The inverse of a permutation."""
+    """Invert a permutation."""
     result = np.empty_like(order)
     result[order] = np.arange(len(order))
     return result
 
 
 def level_sizes(level: Ints, count: int = 0) -> Sizes:
-    """How many rows each level has."""
+    """Return the number of rows of each level."""
     return tuple(np.bincount(level, minlength=count).tolist())

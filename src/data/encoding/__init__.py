@@ -1,1 +1,1 @@
-"""Splits of a corpus as arrays of ids."""
+"""Corpus splits as arrays of ids."""

@@ -1,4 +1,4 @@
-"""Splits of a corpus as ids of the vocabulary: what batches are cut from."""
+"""Corpus splits as vocabulary ids, from which batches are built."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ARRAYS = ("tokens", "starts_word", "offsets", "actions", "action_offsets")
 
 @dataclass(frozen=True, slots=True)
 class EncodedSplit:
-    """All sentences of a split, one after the other.
+    """All sentences of a split, concatenated.
 
     ``tokens`` are words or pieces; ``starts_word`` marks those that begin a word; sentence i is
-    ``tokens[offsets[i]:offsets[i + 1]]``. ``actions`` are top-down (:class:`Kind`), one SHIFT for
-    each token, and empty where the corpus has no trees.
+    ``tokens[offsets[i]:offsets[i + 1]]``. ``actions`` are top-down (:class:`Kind`), with one SHIFT
+    for each token, and empty if the corpus has no trees.
     """
 
     tokens: Tokens
@@ -38,34 +38,34 @@ class EncodedSplit:
 
     @property
     def lengths(self) -> Ints:
-        """Tokens per sentence."""
+        """Number of tokens of each sentence."""
         return np.diff(self.offsets)
 
     @property
     def word_count(self) -> int:
-        """Words in all sentences; fewer than tokens where these are pieces."""
+        """Number of words in all sentences; fewer than tokens if these are pieces."""
         return int(self.starts_word.sum())
 
     def sentence(self, number: int) -> Tokens:
-        """The tokens of one sentence."""
+        """Return the tokens of one sentence."""
         return self.tokens[self.offsets[number] : self.offsets[number + 1]]
 
     def begins_word(self, number: int) -> Bools:
-        """``(tokens,)``: which tokens of a sentence begin a word."""
+        """``(tokens,)``: whether each token of a sentence begins a word."""
         return self.starts_word[self.offsets[number] : self.offsets[number + 1]]
 
     def word_starts(self, number: int) -> Ints:
-        """``(words + 1,)`` places of the first piece of each word and, last, of the end."""
+        """``(words + 1,)`` positions of the first piece of each word and, last, of the end."""
         return np.flatnonzero(np.append(self.begins_word(number), True))
 
     def last_pieces(self, number: int) -> Ints:
-        """``(words + 1,)`` places of the last piece of each word and, last, of the end."""
+        """``(words + 1,)`` positions of the last piece of each word and, last, of the end."""
         return last_pieces(self.begins_word(number))
 
     def sum_to_words(self, number: int, values: Floats) -> Floats:
-        """``(words + 1,)`` sums over the pieces of each word, from ``(tokens + 1,)`` values.
+        """``(words + 1,)`` sums over the pieces of each word, of ``(tokens + 1,)`` values.
 
-        The last value is that of the end of the sentence and stays as it is.
+        The last value belongs to the end of the sentence and is unchanged.
         """
         sums: Floats = np.add.reduceat(values, self.word_starts(number))
         return sums
@@ -78,7 +78,7 @@ class EncodedSplit:
 
     @staticmethod
     def load(folder: Path) -> EncodedSplit:
-        """Map the arrays of a folder into memory."""
+        """Memory-map the arrays of a folder."""
         try:
             return EncodedSplit(
                 **{
@@ -93,16 +93,23 @@ class EncodedSplit:
 
 
 def last_pieces(begins_word: Bools) -> Ints:
-    """``(words + 1,)`` places of the last piece of each word and, last, of the end.
+    """``(words + 1,)`` positions of the last piece of each word and, last, of the end.
 
-    ``begins_word`` says which tokens of a sentence begin a word.
+    ``begins_word`` marks the tokens of a sentence that begin a word.
     """
     next_starts = np.flatnonzero(np.append(begins_word, True))[1:]
     return np.append(next_starts - 1, len(begins_word))
 
 
+def depth_after(actions: Ints) -> Ints:
+    """Count the constituents open after each top-down action; every sentence ends with none."""
+    change = np.where(actions >= Kind.OPEN, 1, np.where(actions == Kind.REDUCE, -1, 0))
+    depth: Ints = np.cumsum(change)
+    return depth
+
+
 def encode_words(raw: RawSplit, *, elsewhere: Ints, first: Ints, label_ids: Ints) -> EncodedSplit:
-    """Renumber a split: word n becomes ``first[n]`` where it begins a sentence."""
+    """Renumber a split: word n becomes ``first[n]`` at the start of a sentence."""
     tokens = np.where(raw.is_first, first[raw.words], elsewhere[raw.words])
     return EncodedSplit(
         tokens=tokens.astype(np.int32),
@@ -116,7 +123,7 @@ def encode_words(raw: RawSplit, *, elsewhere: Ints, first: Ints, label_ids: Ints
 def encode_pieces(
     raw: RawSplit, *, pieces: Mapping[int, list[int]], label_ids: Ints
 ) -> EncodedSplit:
-    """Renumber a split: word n becomes the sequence ``pieces[n]``, each piece a SHIFT."""
+    """Renumber a split: word n becomes the sequence ``pieces[n]``, each piece with a SHIFT."""
     lengths = np.array([len(pieces[number]) for number in range(len(pieces))], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     flat = np.array([piece for number in range(len(pieces)) for piece in pieces[number]])
@@ -147,7 +154,7 @@ def _renumber_labels(actions: Ints, label_ids: Ints) -> Tokens:
 def encode_sentences(
     sentences: Sequence[Sequence[str]], vocabulary: Vocabulary, subwords: Subwords | None
 ) -> EncodedSplit:
-    """Encode sentences that are not part of a prepared corpus; they carry no actions."""
+    """Encode sentences that are not part of a prepared corpus, without actions."""
     tokens: list[int] = []
     starts_word: list[bool] = []
     offsets = [0]

@@ -1,8 +1,8 @@
-"""A split of a corpus as compact arrays, before the vocabulary is known.
+"""Corpus splits as compact arrays, before the vocabulary is known.
 
-Trees are large objects; a news corpus has millions of them. So sentences are turned into numbers
-as they are read, words and labels numbered in the order they appear, and are renumbered, all at
-once, when the vocabulary has been counted.
+Trees are large objects, and a news corpus contains millions of them. Sentences are therefore turned
+into numbers as they are read, with words and labels numbered in order of first appearance. All of
+them are renumbered at once when the vocabulary has been counted.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from gardenpath.data.trees.tree import Open
 
 @dataclass(slots=True)
 class Inventory:
-    """Numbers for strings, in the order of their first appearance."""
+    """Numbers strings in the order of their first appearance."""
 
     numbers: dict[str, int] = field(default_factory=dict)
 
     def number(self, item: str) -> int:
-        """The number of an item; a new one where it has none."""
+        """Return the number of an item; a new item gets the next number."""
         return self.numbers.setdefault(item, len(self.numbers))
 
     @property
     def items(self) -> list[str]:
-        """All items, by number."""
+        """Return all items, by number."""
         return list(self.numbers)
 
 
 @dataclass(slots=True)
 class RawSplit:
-    """All sentences of a split: words, sentence ends, and actions (top-down) if it has trees."""
+    """All sentences of a split: words, sentence ends, and top-down actions if it has trees."""
 
     words: Ints
     offsets: Ints
@@ -48,13 +48,13 @@ class RawSplit:
 
     @property
     def is_first(self) -> Bools:
-        """Marks the words that begin a sentence."""
+        """Whether each word begins a sentence."""
         marks = np.zeros(len(self.words), dtype=bool)
         marks[self.offsets[:-1]] = True
         return marks
 
     def word_counts(self, inventory: Inventory) -> Counter[tuple[str, bool]]:
-        """How often each word occurs at the beginning of a sentence (True) and elsewhere."""
+        """Count each word at the beginning of a sentence (True) and elsewhere (False)."""
         items = inventory.items
         counts: Counter[tuple[str, bool]] = Counter()
         for is_first in (True, False):
@@ -66,7 +66,7 @@ class RawSplit:
 
 
 def collect(sentences: Iterable[Sentence], words: Inventory, labels: Inventory) -> RawSplit:
-    """Read a split into arrays, numbering new words and labels on the way."""
+    """Read a split into arrays, numbering new words and labels along the way."""
     word_numbers, actions = array("q"), array("q")
     offsets, action_offsets = array("q", [0]), array("q", [0])
     sources = []

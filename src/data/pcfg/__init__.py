@@ -1,1 +1,1 @@
-"""Probabilistic context-free grammars: read, sample, and answer exactly."""
+"""Probabilistic context-free grammars: reading, sampling and exact probabilities."""

@@ -1,8 +1,8 @@
-"""Probabilistic grammars with features, and what follows from their rules in closed form.
+"""Probabilistic grammars with features, and quantities in closed form.
 
-A grammar file is expanded (:mod:`grammar_file`) into plain rules over categories
-such as ``NP[sg,f]``. In a tree a category shows only its name, ``NP``; a category whose name
-begins with ``_`` is a writing aid and does not show at all: its children take its place.
+A grammar file is expanded (:mod:`grammar_file`) into plain rules over categories such as
+``NP[sg,f]``. In a tree, a category shows only its name, ``NP``. A category whose name begins with
+``_`` is auxiliary and does not appear in trees: its children take its place.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Rule:
 
 
 def tree_label(category: str) -> str:
-    """The label that a category shows in a tree; empty where it is a writing aid."""
+    """Return the label that a category shows in a tree; empty for auxiliary categories."""
     name = category.split("[", 1)[0]
     return "" if name.startswith("_") else name
 
 
 class Grammar:
-    """A proper, consistent probabilistic context-free grammar without empty rules."""
+    """A proper and consistent probabilistic context-free grammar without empty rules."""
 
     def __init__(self, *, start: str, rules: Iterable[Rule], path: str) -> None:
         self.start = start
@@ -53,12 +53,12 @@ class Grammar:
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
-        """All categories that the start category can lead to, in a fixed order."""
+        """All categories reachable from the start category, in a fixed order."""
         return tuple(self.rules)
 
     @cached_property
     def index(self) -> Mapping[str, int]:
-        """Category to its position in :attr:`categories`."""
+        """Maps each category to its position in :attr:`categories`."""
         return {category: number for number, category in enumerate(self.categories)}
 
     @cached_property
@@ -68,7 +68,7 @@ class Grammar:
 
     @cached_property
     def expected_children(self) -> Floats:
-        """``[A, B]``: how many children ``B`` one expansion of ``A`` has, on average."""
+        """``[A, B]``: mean number of children ``B`` in one expansion of ``A``."""
         matrix = np.zeros((len(self.categories), len(self.categories)))
         for rule in self._all_rules():
             if not rule.is_lexical:
@@ -78,7 +78,7 @@ class Grammar:
 
     @cached_property
     def expected_length(self) -> float:
-        """The mean number of words of a sentence."""
+        """Mean number of words of a sentence."""
         words = np.array(
             [
                 sum(rule.probability for rule in self.rules[category] if rule.is_lexical)
@@ -89,11 +89,11 @@ class Grammar:
 
     @cached_property
     def derivation_entropy_bits(self) -> float:
-        """The entropy of a derivation in bits: of a sentence together with its tree.
+        """The entropy in bits of a derivation, that is, of a sentence together with its tree.
 
-        For an unambiguous grammar that is the entropy of a sentence; otherwise it exceeds it by
-        the mean uncertainty about the tree of a given sentence. A derivation's information adds
-        up over its rules, so the mean solves a linear system: H = h + M H.
+        For an unambiguous grammar, this is the entropy of a sentence; otherwise it exceeds that
+        entropy by the mean uncertainty about the tree of a given sentence. A derivation's
+        information adds up over its rules, so the mean solves a linear system: H = h + M H.
         """
         local = np.array(
             [
@@ -137,11 +137,11 @@ class Grammar:
         return list(seen)
 
     def _require_consistent(self) -> None:
-        """A grammar loses no probability to endless trees if M has spectral radius below 1."""
+        """Require spectral radius of M < 1, so that infinite trees have probability zero."""
         radius = float(np.abs(np.linalg.eigvals(self.expected_children)).max())
         if radius >= 1.0 - 1e-9:
             raise GrammarError(
-                f"recursion never dies out (spectral radius {radius:.3f}, must be below 1)",
+                f"recursion does not terminate (spectral radius {radius:.3f}, must be below 1)",
                 path=self.path,
                 remedy="lower the weights of recursive rules",
             )

@@ -1,4 +1,4 @@
-"""The readable form of a grammar.
+"""Read grammar files.
 
 ::
 
@@ -7,15 +7,15 @@
 
     S       -> NP[num] VP[num]          # one rule for each value of num: they agree
     NP[num] -> Det N[num] {3} | NP[num] PP {1}
-    PP      -> P NP[num]                # num stands on the right alone: any value, equally likely
+    PP      -> P NP[num]                # num only on the right: any value, equally likely
     N[sg]   : cat dog*2                 # a lexicon line: words, with optional weights
     Det     : the
 
-Names in brackets are values or variables. A variable is a feature's name, or that name followed
-by a digit where two independent ones are needed (``num``, ``num2``). A variable that stands on the
-right alone shares the weight of its alternative evenly between its values. Weights (``{3}``,
-``*2``; default 1) are made to sum to one over all rules of a category. A line that begins with
-``|`` goes on with the alternatives of the rule above; one that is indented goes on with its words.
+Names in brackets are values or variables. A variable is the name of a feature, or that name
+followed by a digit if two independent variables are needed (``num``, ``num2``). If a variable
+occurs only on the right, the weight of its alternative is divided evenly among its values. Weights
+(``{3}``, ``*2``; default 1) are normalised to sum to one over all rules of a category. A line that
+begins with ``|`` adds alternatives to the rule above; an indented line adds words.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WORD = re.compile(r"(?P<word>\S+?)(?:\*(?P<weight>[0-9.]+))?")
 
 @dataclass(frozen=True, slots=True)
 class _Category:
-    """A category as written: features may be values or variables."""
+    """A category as written, whose features may be values or variables."""
 
     name: str
     features: tuple[str, ...]
@@ -67,7 +67,7 @@ def read_grammar(path: Path) -> Grammar:
 
 
 def parse_grammar(lines: list[str], *, path: str) -> Grammar:
-    """Like :func:`read_grammar`, for text that is already at hand."""
+    """Like :func:`read_grammar`, for text that is already in memory."""
     return _Parser(path).parse(lines)
 
 
@@ -116,17 +116,17 @@ class _Parser:
         weight = self._weight(match["weight"] if match else None, number)
         names = (alternative[: match.start()] if match else alternative).split()
         if not names:
-            raise self._error("an alternative without children", number, "empty rules are not read")
+            raise self._error("this alternative has no children", number, "add at least one")
         right = tuple(self._category(name, number) for name in names)
         self._schemas.append(_Schema(self._category(left.strip(), number), right, weight, number))
 
     def _read_lexicon(self, left: str, words: list[str], number: int) -> None:
         category = self._category(left.strip(), number)
         if not words:
-            raise self._error(f"no words for {left.strip()}", number, "list at least one")
+            raise self._error(f"no words for {left.strip()}", number, "list at least one word")
         for word in words:
             match = _WORD.fullmatch(word)
-            assert match is not None  # any string without blanks matches
+            assert match is not None  # any string without spaces matches
             weight = self._weight(match["weight"], number)
             self._schemas.append(_Schema(category, match["word"], weight, number))
 
@@ -164,7 +164,7 @@ class _Parser:
         return f"did you mean {close[0]!r}?" if close else "declare it with %feature above"
 
     def _expand(self) -> Iterator[Rule]:
-        """Replace variables by values and make the weights of each category sum to one."""
+        """Replace variables by values and normalise the weights of each category."""
         weights: dict[tuple[str, tuple[str, ...], bool], float] = defaultdict(float)
         lines: dict[tuple[str, tuple[str, ...], bool], int] = {}
         for schema in self._schemas:
@@ -193,7 +193,7 @@ class _Parser:
     def _bindings(
         self, categories: list[_Category] | tuple[_Category, ...], bound: Mapping[str, str] = {}
     ) -> Iterator[dict[str, str]]:
-        """All ways to give values to the variables that are not bound yet."""
+        """Yield all assignments of values to the variables that are not bound yet."""
         names = dict.fromkeys(f for category in categories for f in category.features)
         free = [name for name in names if name not in bound and not self._is_value(name)]
         choices = [self._values(name) or () for name in free]
@@ -205,7 +205,7 @@ class _Parser:
 
 
 def _logical_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Join continued lines, drop comments; each with the number of its first line."""
+    """Join continuation lines and drop comments; yield each with the number of its first line."""
     current: tuple[int, str] | None = None
     for number, raw in enumerate(lines, start=1):
         text = re.sub(r"(^|\s)#.*$", "", raw).rstrip()

@@ -1,9 +1,9 @@
 """Exact word probabilities under a probabilistic grammar.
 
-The probability that a sentence begins with w1 … wi sums over all trees, endlessly many where the
-grammar is left-recursive. Jelinek and Lafferty (1991) sum them in closed form: with the
-probability of each left corner collected in L = (I - P)^-1, the prefix probabilities follow from
-the inside probabilities like these from each other (Stolcke 1995 gives the same by other means)::
+The probability that a sentence begins with w1 … wi is a sum over all trees, of which there are
+infinitely many if the grammar is left-recursive. Jelinek and Lafferty (1991) compute this sum in
+closed form: with the left-corner probabilities collected in L = (I - P)^-1, prefix probabilities
+follow from inside probabilities by a similar recursion (Stolcke 1995 gives an alternative)::
 
     inside(A, i, k) = sum over A -> B C and j   p · inside(B, i, j) · inside(C, j, k)
     prefix(A, i, k) = sum over D and D -> B C and j
@@ -25,11 +25,11 @@ from gardenpath.data.arrays import Floats, Ints
 from gardenpath.data.pcfg.grammar import Grammar
 from gardenpath.units import bits
 
-# Bounds the memory of the two charts of one batch.
+# Limits the memory of the two charts of one batch.
 _CHART_BYTES = 256 * 2**20
 
-# Scaled charts stay below this. A span times the probability that it is expected where it stands
-# is at most 1, so only a span that is as good as impossible in its place comes near.
+# Scaled charts stay below this value. The scaled probability of a span, times the probability that
+# the span is expected in its position, is at most 1, so only nearly impossible spans come close.
 _CEILING = 1e100
 
 
@@ -44,36 +44,36 @@ class _Binarised:
     right: Ints
     probability: Floats
     parents: Ints  # the distinct parents of binary rules
-    first_of_parent: Ints  # where the rules of each of them begin
-    unary_closure: Floats  # [from, to]: transposed, so that charts are multiplied from the left
+    first_of_parent: Ints  # index of the first rule of each parent
+    unary_closure: Floats  # transposed, for chart @ closure
     left_corner_closure: Floats
 
 
 class ExactModel:
-    """The grammar as a language model: the best that any model of its sentences can be."""
+    """The grammar as a language model; no other model predicts its sentences better."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._rules = _binarise(grammar)
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """Log probability (nats) of each word given those before and, last, of the end.
+        """Return the log probability (nats) of each word given its prefix and, last, of the end.
 
-        A word that the grammar excludes has minus infinity; after it there is no distribution any
-        more, and the rest is NaN.
+        A word that the grammar excludes has log probability minus infinity; after it, no
+        distribution is defined, and the remaining values are NaN.
         """
         with np.errstate(invalid="ignore"):
             return [np.diff(log_prob) for log_prob in self.prefix_log_probs(sentences)]
 
     def surprisal_bits(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """The same as surprisal: infinite for the first word that the grammar excludes."""
+        """Return surprisal in bits; infinite for the first word that the grammar excludes."""
         return [bits(log_prob) for log_prob in self.word_log_probs(sentences)]
 
     def log_probs(self, sentences: Sequence[Sequence[str]]) -> Floats:
-        """The log probability, in nats, of each whole sentence."""
+        """Return the log probability (nats) of each whole sentence."""
         return np.array([log_prob[-1] for log_prob in self.prefix_log_probs(sentences)])
 
     def prefix_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """For each sentence of n words, n + 2 values in nats.
+        """Return n + 2 values in nats for each sentence of n words.
 
         Entry i is log P(the sentence begins with its first i words); the last entry is
         log P(the sentence is exactly this one).
@@ -96,7 +96,7 @@ class ExactModel:
                 yield members[begin : begin + step]
 
     def _same_length(self, sentences: list[Sequence[str]]) -> Floats:
-        """``(sentences, words + 2)`` log probabilities of sentences of one length."""
+        """``(sentences, words + 2)`` log probabilities of sentences of the same length."""
         count, length = len(sentences), len(sentences[0])
         if length == 0:
             return np.tile([0.0, -np.inf], (count, 1))
@@ -117,10 +117,10 @@ class ExactModel:
         return words
 
     def _charts(self, words: Floats) -> tuple[Floats, Floats]:
-        """The probability of each word given those before, and of the end after the last one.
+        """Return the probability of each word given its prefix, and of the end after the last one.
 
-        Charts are ``[sentence, begin, end, category]`` and filled from left to right. Each word is
-        scaled by its probability in its place: a span is then scaled by the product over its
+        Charts are ``[sentence, begin, end, category]``, filled from left to right. Each word is
+        scaled by its probability in its position. A span is thus scaled by the product over its
         words, whatever its tree, and nothing underflows in long sentences.
         """
         count, length, size = words.shape
@@ -137,11 +137,11 @@ class ExactModel:
         return conditional, inside[:, 0, length, start]
 
     def _fill_column(self, inside: Floats, prefix: Floats, word: Floats, end: int) -> None:
-        """All spans that end with a given word, from short to long."""
+        """Compute all spans that end with a given word, from short to long."""
         rules = self._rules
         inside[:, end - 1, end] = word @ rules.unary_closure
         prefix[:, end - 1, end] = word @ rules.left_corner_closure
-        # Only parents of binary rules get something from below before the closures are applied.
+        # Before the closures are applied, only parents of binary rules have nonzero values.
         unary = rules.unary_closure[rules.parents]
         left_corner = rules.left_corner_closure[rules.parents]
         for begin in range(end - 2, -1, -1):
@@ -167,7 +167,7 @@ def _binarise(grammar: Grammar) -> _Binarised:
     lexical: dict[str, list[tuple[int, float]]] = defaultdict(list)
 
     def rest(children: tuple[str, ...]) -> int:
-        """The category of a sequence of children; rules that end alike share it."""
+        """Return the category of a sequence of children; rules with the same ending share it."""
         if len(children) == 1:
             return index[children[0]]
         name = f"<{' '.join(children)}>"
@@ -222,6 +222,6 @@ def _as_arrays(
 
 
 def _closure(one_step: Floats) -> Floats:
-    """The sum over chains of any length, transposed."""
+    """Sum over chains of any length, transposed."""
     closure = np.linalg.inv(np.eye(len(one_step)) - one_step)
     return np.ascontiguousarray(closure.T, dtype=np.float64)

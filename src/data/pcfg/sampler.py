@@ -1,4 +1,4 @@
-"""Drawing trees from a grammar, the same ones for the same seed."""
+"""Sample trees from a grammar, reproducibly for a given random seed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gardenpath.data.trees.tree import CLOSE, Event, Open, Tree, Word, from_even
 class Sampler:
     """An endless stream of independent trees.
 
-    The generator is Python's own Mersenne Twister, whose stream is the same on every platform and
-    in every version.
+    The generator is Python's Mersenne Twister, which produces the same stream on every platform
+    and in every version.
     """
 
     def __init__(self, grammar: Grammar, *, seed: int) -> None:

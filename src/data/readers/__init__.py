@@ -1,1 +1,1 @@
-"""One small reader per kind of corpus."""
+"""Corpus readers, one per format."""

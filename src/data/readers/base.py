@@ -1,4 +1,4 @@
-"""What every corpus reader offers, and helpers that several of them share."""
+"""The interface of corpus readers, and helpers shared by several of them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Reader(Protocol):
         """Whether sentences come with trees."""
 
     def read(self, split: str) -> Iterator[Sentence]:
-        """The sentences of ``train``, ``valid`` or ``test``, as they stand in the corpus."""
+        """Yield the sentences of ``train``, ``valid`` or ``test``, not yet cleaned."""
 
     def fingerprint(self) -> str:
-        """A hash that changes whenever what :meth:`read` yields may change."""
+        """Return a hash that changes whenever the sentences that :meth:`read` yields may change."""
 
 
 def parse_ids(text: str | int, *, setting: str) -> frozenset[int]:
-    """Read a list of numbers and ranges: ``"2-21"``, ``"1-43, 144-169, 900"`` or just ``23``."""
+    """Parse a list of numbers and ranges: ``"2-21"``, ``"1-43, 144-169, 900"`` or just ``23``."""
     numbers: set[int] = set()
     for part in str(text).replace(",", " ").split():
         first, dash, last = part.partition("-")
@@ -47,7 +47,7 @@ def parse_ids(text: str | int, *, setting: str) -> frozenset[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitByIds:
-    """Settings of corpora that are split by lists of numbers, of files, sections or sentences."""
+    """Settings of corpora split by lists of numbers (of files, sections or sentences)."""
 
     train: str
     """Numbers of the training split: ``2-21``, or ``1-43, 900``."""
@@ -65,7 +65,7 @@ class SplitByIds:
         }
 
     def mistakes(self) -> list[str]:
-        """What is wrong with the lists of numbers."""
+        """Return the mistakes in the lists of numbers."""
         found = []
         for split in SPLITS:
             try:
@@ -82,11 +82,11 @@ def _bad_range(part: str, setting: str) -> ConfigError:
 
 
 def hash_files(paths: Iterable[Path], **settings: Json) -> str:
-    """Return a key of the names and bytes of files and of the settings they are read with."""
+    """Return a key of the names and contents of files and of the settings to read them."""
     files = [[path.name, sha256_of(path)] for path in paths]
     return fingerprint("files", 1, files=files, settings=settings)
 
 
 def listed_ids(ids: Mapping[str, frozenset[int]]) -> dict[str, list[int]]:
-    """Return the numbers of the splits as lists, in order, for a key."""
+    """Return the numbers of each split as a sorted list, for use in a key."""
     return {split: sorted(numbers) for split, numbers in ids.items()}

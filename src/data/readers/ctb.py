@@ -1,4 +1,4 @@
-"""The Chinese Treebank: bracketed files with SGML-like markup around the trees."""
+"""Reader of the Chinese Treebank: bracketed files with SGML-like markup around the trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Genre = Literal["nw", "mz", "bn", "bc", "wb", "df", "sc", "cs"]
 
 _FILE_NAME = re.compile(r"chtb_(?P<id>\d+)\.(?P<suffix>[a-z]+)", re.IGNORECASE)
 
-# Releases before 7.0 do not name the genre (chtb_001.fid); the file number tells it.
+# File names of releases before 7.0 do not contain the genre (chtb_001.fid); it follows from the id.
 _GENRE_OF_OLD_IDS: tuple[tuple[range, Genre], ...] = (
     (range(0, 1000), "nw"),
     (range(1000, 2000), "mz"),
@@ -27,18 +27,18 @@ _GENRE_OF_OLD_IDS: tuple[tuple[range, Genre], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class ChineseTreebank(SplitByIds):
-    """Chinese Treebank 9.0, or an older release, split by lists of file ids."""
+    """Chinese Treebank 9.0 or an older release, split by lists of file ids."""
 
     has_trees: ClassVar[bool] = True
 
     kind: Literal["ctb"] = "ctb"
     root: str
-    """Folder of the bracketed files, or any folder above them."""
+    """Folder of the bracketed files, or any parent folder."""
     genres: Sequence[Genre] = ("nw", "mz", "bn", "bc", "wb")
     """Genres to read: nw newswire, mz magazine, bn broadcast news, bc broadcast conversation,
     wb weblogs, df discussion forums, sc chat and text messages, cs conversational speech."""
     encoding: Literal["auto", "utf-8", "gb18030"] = "auto"
-    """Encoding of the files; auto tries UTF-8 first and GB18030 next."""
+    """Encoding of the files; auto tries UTF-8 first, then GB18030."""
 
     @property
     def _encodings(self) -> tuple[str, ...]:
@@ -94,12 +94,12 @@ class ChineseTreebank(SplitByIds):
 
 
 def genre_of(number: int, suffix: str) -> str:
-    """The genre code of a file: its suffix, or for ``.fid`` files what the number tells."""
+    """Return the genre code of a file: its suffix or, for ``.fid`` files, the genre of its id."""
     if suffix.lower() != "fid":
         return suffix.lower()
     return next((genre for ids, genre in _GENRE_OF_OLD_IDS if number in ids), "")
 
 
 def without_markup(lines: Iterable[str]) -> Iterator[str]:
-    """Blank out markup lines (``<S ID=1>``), so that line numbers stay true."""
+    """Blank out markup lines (``<S ID=1>``), so that line numbers remain correct."""
     return ("" if line.lstrip().startswith("<") else line for line in lines)

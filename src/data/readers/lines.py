@@ -1,4 +1,4 @@
-"""Corpora in three files, ``train``, ``valid`` and ``test``: bracketed trees or plain text."""
+"""Readers of corpora in three files (train, valid, test): bracketed trees or plain text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _ThreeFiles:
     """Encoding of the files."""
 
     def fingerprint(self) -> str:
-        # The same file reads differently as trees and as text.
+        # The same file gives different sentences as trees and as text.
         kind = type(self).__name__
         return hash_files(
             [self._path(split) for split in SPLITS], kind=kind, encoding=self.encoding
@@ -56,8 +56,8 @@ class _ThreeFiles:
 class BracketFiles(_ThreeFiles):
     """Trees in brackets, with or without part-of-speech tags, usually one per line.
 
-    The linearised form with blanks before closing brackets, ``(S (NP the hungry cat ) … )``, is
-    the same to the reader.
+    The linearised form with spaces before closing brackets, ``(S (NP the hungry cat ) … )``, is
+    read in the same way.
     """
 
     has_trees: ClassVar[bool] = True
@@ -73,7 +73,7 @@ class BracketFiles(_ThreeFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class TextFiles(_ThreeFiles):
-    """Tokenised text, one sentence per line, tokens separated by blanks; empty lines skipped."""
+    """Tokenised text: one sentence per line, tokens separated by spaces; skips empty lines."""
 
     has_trees: ClassVar[bool] = False
     _title: ClassVar[str] = "a corpus of plain text"

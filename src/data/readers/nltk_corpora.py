@@ -1,4 +1,4 @@
-"""Treebank samples that NLTK distributes, read with the readers of :mod:`nltk.corpus`."""
+"""Readers of the treebank samples that NLTK distributes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gardenpath.store.keys import digest, fingerprint
 class PennTreebankSample(SplitByIds):
     """NLTK's ``treebank``: 3,914 trees of the Wall Street Journal, files 1 to 199.
 
-    The split is by file, so that no article is in two of them.
+    The corpus is split by file, so that no article is in two splits.
     """
 
     has_trees: ClassVar[bool] = True
 
     kind: Literal["ptb_sample"] = "ptb_sample"
     root: str | None = None
-    """Folder of NLTK's data; null searches where NLTK keeps it."""
+    """Folder of NLTK's data; null searches NLTK's default folders."""
     train: str = "1-159"
     valid: str = "160-179"
     test: str = "180-199"
@@ -55,7 +55,7 @@ class PennTreebankSample(SplitByIds):
         )
 
     def _files(self, corpus: Any, split: str) -> list[str]:
-        # wsj_0123.mrg has number 123.
+        # The number of wsj_0123.mrg is 123.
         return [name for name in corpus.fileids() if int(name[4:8]) in self.ids[split]]
 
 
@@ -63,14 +63,14 @@ class PennTreebankSample(SplitByIds):
 class SinicaTreebank(SplitByIds):
     """NLTK's ``sinica_treebank``: 10,000 clauses of Traditional Chinese.
 
-    Clauses are split in the order of the corpus. Their final punctuation is not part of the trees.
+    Clauses are split in corpus order. Their final punctuation is not part of the trees.
     """
 
     has_trees: ClassVar[bool] = True
 
     kind: Literal["sinica"] = "sinica"
     root: str | None = None
-    """Folder of NLTK's data; null searches where NLTK keeps it."""
+    """Folder of NLTK's data; null searches NLTK's default folders."""
     train: str = "1-9000"
     valid: str = "9001-9500"
     test: str = "9501-10000"
@@ -106,12 +106,12 @@ def _open(
     title: str,
     root: str | None,
 ) -> Any:
-    """Open an NLTK corpus: below ``root`` if that is given, else wherever NLTK keeps its data."""
-    # Here, because NLTK takes a second to load and most corpora do without it.
+    """Open an NLTK corpus below ``root`` if given, else in NLTK's default folders."""
+    # Imported here because NLTK takes a second to load and most corpora do not need it.
     import nltk
 
     if root and root not in nltk.data.path:
-        nltk.data.path.append(root)  # NLTK opens nothing outside of the folders it knows
+        nltk.data.path.append(root)  # NLTK opens only files in its data folders
     paths = [root] if root else nltk.data.path
     for place in (f"corpora/{name}/{folder}", f"corpora/{name}.zip/{name}/{folder}"):
         try:
@@ -127,6 +127,6 @@ def _open(
 
 
 def _from_nltk(tree: Any) -> Tree:
-    """Turn an NLTK tree into ours; these trees are shallow, so recursion is safe."""
+    """Convert an NLTK tree; these trees are shallow, so recursion is safe."""
     children = tuple(c if isinstance(c, str) else _from_nltk(c) for c in tree)
     return Tree(tree.label(), children)

@@ -1,4 +1,4 @@
-"""The Penn Treebank as the LDC releases it: a directory of ``.mrg`` files."""
+"""Reader of the Penn Treebank as released by the LDC: a folder of ``.mrg`` files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PennTreebank(SplitByIds):
 
     kind: Literal["ptb"] = "ptb"
     root: str
-    """Folder of the ``.mrg`` files, or any folder above them."""
+    """Folder of the ``.mrg`` files, or any parent folder."""
     train: str = "2-21"
     valid: str = "22"
     test: str = "23"

@@ -1,4 +1,4 @@
-"""Which kinds of corpora there are, by the name that configurations give them."""
+"""All corpus readers, by the name used in configurations."""
 
 from __future__ import annotations
 

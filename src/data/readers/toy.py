@@ -1,4 +1,4 @@
-"""Toy treebanks: trees drawn from a grammar whose exact answers are known."""
+"""Toy treebanks: trees sampled from a grammar whose exact probabilities are known."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ GRAMMARS = Path(__file__).parents[1] / "grammars"
 class ToyTreebank:
     """Sentences sampled from a probabilistic grammar.
 
-    Each split has a generator of its own, so that resizing one leaves the others as they were.
+    Each split has its own random generator, so that resizing one split does not change the others.
     """
 
     has_trees: ClassVar[bool] = True
 
     kind: Literal["toy"] = "toy"
     grammar: str
-    """A grammar file, or the name of one that is shipped: english or mandarin."""
+    """A grammar file, or the name of an included grammar: english or mandarin."""
     seed: NonNegativeInt = 0
     """Random seed of the sampled sentences."""
     train: PositiveInt = 8000
-    """Sentences of the training split."""
+    """Number of sentences of the training split."""
     valid: PositiveInt = 500
-    """Sentences of the validation split."""
+    """Number of sentences of the validation split."""
     test: PositiveInt = 500
-    """Sentences of the test split."""
+    """Number of sentences of the test split."""
 
     @property
     def path(self) -> Path:
@@ -48,7 +48,7 @@ class ToyTreebank:
 
     @cached_property
     def rules(self) -> Grammar:
-        """The grammar behind the corpus, for exact answers."""
+        """Return the grammar of the corpus, for exact probabilities."""
         return read_grammar(self.path)
 
     def read(self, split: str) -> Iterator[Sentence]:
@@ -65,7 +65,7 @@ class ToyTreebank:
             raise InputError(
                 f"cannot be opened: {error.strerror}",
                 path=self.path,
-                remedy=f"give a grammar file, or one that is shipped: {shipped}",
+                remedy=f"give a grammar file or the name of an included grammar: {shipped}",
             ) from error
         sizes: dict[str, int] = {split: getattr(self, split) for split in SPLITS}
         return fingerprint("toy", 1, seed=self.seed, sizes=sizes, grammar=digest(content))

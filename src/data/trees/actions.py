@@ -6,8 +6,8 @@ Two linearisations of the running example ``(S (NP the hungry cat) (VP meows))``
 - in-order:  the NT(NP) hungry cat REDUCE NT(S) meows NT(VP) REDUCE REDUCE FINISH
 
 Actions are the events of :mod:`tree` (``Open``: NT, ``Word``: SHIFT, ``Close``: REDUCE) and
-``FINISH``, with which an in-order derivation ends: after the root is complete, another constituent
-could still be put on top of it. Which action is legal when is decided in :mod:`legality`.
+``FINISH``, which ends an in-order derivation: after the root is complete, another constituent could
+still be put on top of it. :mod:`legality` decides which actions are legal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Strategy = Literal["top_down", "in_order"]
 
 
 class Kind(enum.IntEnum):
-    """Kinds of actions; the values are the ids of encoded actions, NT(X) being OPEN + X's id."""
+    """Kinds of actions; the values are the ids of encoded actions (NT(X) is OPEN + the id of X)."""
 
     SHIFT = 0
     REDUCE = 1
@@ -42,10 +42,10 @@ class Kind(enum.IntEnum):
 
 
 class Column(enum.IntEnum):
-    """What may come next at a node of a search, as columns of log probabilities.
+    """Possible next events at a node of a search, as columns of log probabilities.
 
-    The next event is a word (whichever), the end of the derivation, the closing of a constituent,
-    or the opening of one: column ``FIRST_OPEN + X`` opens label X.
+    The next event is a word (any), the end of the derivation, the closing of a constituent, or the
+    opening of one: column ``FIRST_OPEN + X`` opens label X.
     """
 
     WORD = 0
@@ -73,7 +73,7 @@ def top_down(tree: Tree) -> list[Action]:
 
 
 def in_order(tree: Tree) -> list[Action]:
-    """List the actions of a tree: the first child, its parent, then the other children."""
+    """List the actions of a tree: first child, parent, remaining children."""
     actions: list[Action] = []
     pending: list[Tree | str | Action] = [tree]
     while pending:

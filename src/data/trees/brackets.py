@@ -1,7 +1,7 @@
-"""Reading and writing bracketed trees, as in the Penn Treebank.
+"""Read and write bracketed trees, as in the Penn Treebank.
 
-Words that contain round brackets are written with the treebank's escapes ``-LRB-`` and ``-RRB-``
-and come back as brackets. Labels are left as they are.
+Round brackets in words are written with the treebank's escapes ``-LRB-`` and ``-RRB-`` and are
+restored on reading. Labels are left unchanged.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from gardenpath.store.files import open_text
 
 TOKEN = re.compile(r"[()]|[^\s()]+")
 
-# Given to an unlabelled outer bracket that holds more than one constituent.
+# Label of an unlabelled outer bracket that contains more than one constituent.
 TOP_LABEL = "TOP"
 
 
 def unescape(word: str) -> str:
-    """Turn the treebank's bracket escapes into brackets."""
+    """Convert the treebank's bracket escapes to brackets."""
     return word.replace("-LRB-", "(").replace("-RRB-", ")")
 
 
 def escape(word: str) -> str:
-    """Turn brackets into the treebank's escapes."""
+    """Convert brackets to the treebank's escapes."""
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
 def read_trees(lines: Iterable[str], *, path: str | Path) -> Iterator[tuple[int, Tree]]:
     """Yield the trees of a text, each with the number of the line on which it begins.
 
-    A tree may run over several lines and a line may hold several trees. An outer bracket without
+    A tree may span several lines and a line may contain several trees. An outer bracket without
     a label, as in ``( (S …) )``, is dropped. ``path`` is only used in error messages.
     """
     return _Reader(path).read(lines)
@@ -54,7 +54,7 @@ def read_tree_file(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int
 
 
 class _Bracket:
-    """A bracket that is still open."""
+    """A bracket that has not been closed yet."""
 
     __slots__ = ("children", "label", "line")
 
@@ -65,7 +65,7 @@ class _Bracket:
 
 
 class _Reader:
-    """The state of reading one text."""
+    """State while reading one text."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
@@ -96,11 +96,11 @@ class _Reader:
 
     def _add_word(self, token: str, line: int) -> None:
         if self._open and self._open[-1].label is None and not self._open[-1].children:
-            # A label may stand on the line after its bracket.
+            # A label may be on the line after its bracket.
             self._open[-1].label = token
         elif not self._open or self._open[-1].label is None:
             raise TreeError(
-                f"the leaf {token!r} has no label around it",
+                f"the leaf {token!r} has no label",
                 path=self._path,
                 line=line,
                 remedy="put it into a labelled bracket, as in (NN word)",
@@ -109,10 +109,10 @@ class _Reader:
             self._open[-1].children.append(unescape(token))
 
     def _close(self, line: int) -> tuple[int, Tree | None]:
-        """Close the innermost bracket; return a tree where that completes one."""
+        """Close the innermost bracket; return a tree if that completes one."""
         if not self._open:
             raise TreeError(
-                "unexpected ')'", path=self._path, line=line, remedy="no bracket is open here"
+                "unexpected ')'", path=self._path, line=line, remedy="remove it; no bracket is open"
             )
         bracket = self._open.pop()
         if not bracket.children:
@@ -136,7 +136,7 @@ class _Reader:
                 "a bracket inside a tree has no label",
                 path=self._path,
                 line=bracket.line,
-                remedy="only the outermost bracket of a tree may go without",
+                remedy="add a label; only the outermost bracket of a tree may lack one",
             )
         only = bracket.children[0]
         if len(bracket.children) == 1 and isinstance(only, Tree):
@@ -145,7 +145,7 @@ class _Reader:
 
 
 def format_tree(tree: Tree) -> str:
-    """Write a tree on one line, brackets in words escaped."""
+    """Format a tree on one line, with brackets in words escaped."""
     pieces: list[str] = []
     for event in tree.events():
         if isinstance(event, Open):
@@ -159,5 +159,5 @@ def format_tree(tree: Tree) -> str:
 
 def _writable(token: str, kind: str) -> str:
     if not TOKEN.fullmatch(token) or token in "()":
-        raise ValueError(f"the {kind} {token!r} cannot be written in brackets: blank or bracket")
+        raise ValueError(f"the {kind} {token!r} cannot be written in brackets: space or bracket")
     return token

@@ -1,4 +1,4 @@
-"""From the trees of a corpus, as annotated, to the trees that models are trained on."""
+"""Clean the trees of a corpus, as annotated, for training."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from gardenpath.data.sentence import Sentence
 from gardenpath.data.trees import transforms
 from gardenpath.settings.bounds import PositiveInt
 
-# Enough trees to tell whether a corpus has part-of-speech tags.
+# Number of trees examined to decide whether a corpus has part-of-speech tags.
 _PEEK = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaning:
-    """Which transforms to apply, in a fixed order."""
+    """The transforms to apply, in a fixed order."""
 
     strip_function_tags: bool = True
-    """Whether ``NP-SBJ`` becomes ``NP``."""
+    """Whether to strip function tags: ``NP-SBJ`` becomes ``NP``."""
     drop_traces: bool = True
-    """Whether empty elements are removed."""
+    """Whether to remove empty elements."""
     keep_pos: bool = False
-    """Whether part-of-speech brackets stay, as constituents."""
+    """Whether to keep part-of-speech brackets as constituents."""
     pos_in_source: Literal["auto", "present", "absent"] = "auto"
-    """Whether words have part-of-speech brackets in the corpus; auto looks at its first trees."""
+    """Whether words have part-of-speech brackets in the corpus; auto examines its first trees."""
     collapse_unary: bool = True
-    """Whether a chain ``X -> X`` becomes one constituent."""
+    """Whether to collapse a chain ``X -> X`` into one constituent."""
     lowercase: bool = False
-    """Whether words are lower-cased."""
+    """Whether to lower-case words."""
     max_tokens: PositiveInt | None = None
-    """Longest sentence that is kept, counted without traces; null keeps all."""
+    """Maximum sentence length, counted without traces; null keeps all sentences."""
 
     def apply(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Clean each sentence; those of which nothing is left, or too long, are left out."""
+        """Clean each sentence; skip sentences that become empty or are too long."""
         stream = iter(sentences)
         head = list(itertools.islice(stream, _PEEK))
         clean = transforms.compose(self._transforms(head))
@@ -51,7 +51,7 @@ class Cleaning:
             if self.pos_in_source == "auto"
             else self.pos_in_source == "present"
         )
-        # Traces are found by their part of speech, so that goes last.
+        # Traces are found by their part of speech, so tags are removed last.
         wanted: list[tuple[bool, transforms.Transform]] = [
             (self.strip_function_tags, transforms.strip_function_tags),
             (self.drop_traces, transforms.drop_traces),

@@ -1,8 +1,8 @@
-"""Which actions may come next in a derivation: one set of rules, and one table made of it.
+"""Legal actions of a derivation: one set of rules, and one lookup table built from it.
 
-:func:`legal_top_down` and :func:`legal_in_order` state the rules for one parser. What they decide
-depends only on the last action and on how many constituents are open (none, one, or more), so
-:data:`LEGAL` tabulates them for the models, which look up many hypotheses at once.
+:func:`legal_top_down` and :func:`legal_in_order` state the rules for one parser. The result depends
+only on the last action and on the number of open constituents (none, one, or more), so
+:data:`LEGAL` tabulates it for the models, which look up many hypotheses at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gardenpath.data.trees.actions import Kind, Strategy
 
 @dataclass(frozen=True, slots=True)
 class ParserState:
-    """The part of a parser's state that decides which actions are legal.
+    """The part of a parser's state that determines which actions are legal.
 
     ``words_left`` is the number of words still to come if the sentence is given, and ``None`` if
     the model generates it.
@@ -50,7 +50,7 @@ class ParserState:
 
 
 def legal_top_down(state: ParserState) -> frozenset[Kind]:
-    """Return what may come next in a top-down derivation; nothing at its end.
+    """Return the kinds of action that may come next in a top-down derivation; none at its end.
 
     The root must be a constituent, a constituent must not be empty, and the root closes only after
     all words are read.
@@ -66,7 +66,7 @@ def legal_top_down(state: ParserState) -> frozenset[Kind]:
 
 
 def legal_in_order(state: ParserState) -> frozenset[Kind]:
-    """Return what may come next in an in-order derivation; nothing at its end.
+    """Return the kinds of action that may come next in an in-order derivation; none at its end.
 
     NT(X) needs a complete first child on top of the stack, REDUCE an open constituent; FINISH
     needs a complete root, which must be a constituent, alone on the stack.
@@ -94,10 +94,10 @@ RULES: Mapping[Strategy, Rules] = {"top_down": legal_top_down, "in_order": legal
 # One bit for each kind of action.
 LEGAL_BIT: Mapping[Kind, int] = {kind: 1 << int(kind) for kind in Kind}
 
-# The last "action" before the first one: the last row of the table.
+# The last "action" before the first one: index of the last row of the table.
 NO_ACTION_YET = -1
 
-# Two or more open constituents are alike.
+# More than two open constituents are treated as two.
 MOST_OPEN = 2
 
 
@@ -115,8 +115,8 @@ def _table(rules: Rules) -> Ints:
     )
 
 
-# ``LEGAL[strategy][last kind, min(open constituents, 2)]``: the bits of the kinds that may come
-# next while a sentence is being generated.
+# ``LEGAL[strategy][last kind, min(open constituents, 2)]``: the bits of the kinds of action that
+# may come next while a sentence is generated.
 LEGAL: Mapping[Strategy, Ints] = {strategy: _table(rules) for strategy, rules in RULES.items()}
 
 # The kinds of actions that a strategy uses, in the order of their values.
@@ -147,7 +147,7 @@ def _last_reduce(rules: Rules) -> int | None:
     return None
 
 
-# With how many open constituents REDUCE ends the derivation; None if it never does.
+# Number of open constituents at which REDUCE ends the derivation; None if it never does.
 REDUCE_ENDS_AT: Mapping[Strategy, int | None] = {
     strategy: _last_reduce(rules) for strategy, rules in RULES.items()
 }

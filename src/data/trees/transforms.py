@@ -1,7 +1,7 @@
-"""Pure functions from trees to trees, each doing one thing.
+"""Pure functions from trees to trees.
 
-A transform returns a new tree, or ``None`` where nothing of the sentence is left. The running
-example is the tree of :mod:`tree`.
+A transform returns a new tree, or ``None`` if the tree becomes empty. The running example is the
+tree of :mod:`tree`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def lowercase(tree: Tree) -> Tree:
 
 
 def drop_traces(tree: Tree) -> Tree | None:
-    """Remove traces (``-NONE-``) and every constituent that becomes empty by it."""
+    """Remove traces (``-NONE-``) and every constituent that becomes empty as a result."""
 
     def node(label: str, children: tuple[Tree | str | None, ...]) -> Tree | str | None:
         kept = tuple(child for child in children if child is not None)
@@ -50,8 +50,8 @@ def drop_traces(tree: Tree) -> Tree | None:
 def drop_pos(tree: Tree) -> Tree:
     """Replace every preterminal by its word: ``(S (NP the hungry cat) (VP meows))``.
 
-    A root that is itself a preterminal stays, for a word alone is not a tree. Apply it once only:
-    ``(VP meows)`` looks like a preterminal afterwards.
+    A root that is itself a preterminal stays, because a single word is not a tree. Apply this
+    transform only once: ``(VP meows)`` looks like a preterminal afterwards.
     """
 
     def node(label: str, children: tuple[Tree | str, ...]) -> Tree | str:
@@ -68,7 +68,7 @@ def drop_pos(tree: Tree) -> Tree:
 
 
 class _TaggedWord(str):
-    """A word whose part-of-speech bracket has been removed already."""
+    """A word whose part-of-speech bracket has already been removed."""
 
     __slots__ = ()
 
@@ -78,7 +78,7 @@ def _untagged(child: Tree | str) -> Tree | str:
 
 
 def collapse_unary(tree: Tree) -> Tree:
-    """Collapse chains of one label over itself: ``(NP (NP cats))`` becomes ``(NP cats)``."""
+    """Collapse unary chains of the same label: ``(NP (NP cats))`` becomes ``(NP cats)``."""
 
     def node(label: str, children: tuple[Tree | str, ...]) -> Tree | str:
         only = children[0]
@@ -92,17 +92,17 @@ def collapse_unary(tree: Tree) -> Tree:
 
 
 def has_pos_tags(trees: Iterable[Tree]) -> bool:
-    """Whether every word stands in a bracket of its own, that is, carries a part of speech."""
+    """Whether every word has its own bracket, that is, a part of speech."""
 
     def node(_label: str, children: tuple[bool | None, ...]) -> bool:
-        # None stands for a word, a Boolean for a constituent.
+        # None represents a word, a Boolean a constituent.
         return children == (None,) or all(child is True for child in children)
 
     return all(tree.fold(node, lambda _word: None) is True for tree in trees)
 
 
 def compose(transforms: Iterable[Transform]) -> Transform:
-    """Chain transforms; the first that leaves nothing ends the chain."""
+    """Chain transforms; the chain stops when the tree becomes empty."""
     chain = tuple(transforms)
 
     def apply(tree: Tree) -> Tree | None:

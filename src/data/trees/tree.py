@@ -16,21 +16,21 @@ Folded = TypeVar("Folded")
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Event of a traversal: a constituent begins."""
+    """Traversal event: a constituent begins."""
 
     label: str
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Event of a traversal: a word is met."""
+    """Traversal event: a word."""
 
     form: str
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Event of a traversal: the innermost open constituent ends."""
+    """Traversal event: the innermost open constituent ends."""
 
 
 CLOSE = Close()
@@ -41,7 +41,7 @@ Event = Open | Word | Close
 class Tree:
     """A labelled node; its children are trees or words (plain strings).
 
-    All walks are iterative, so that the depth of a tree is bounded by memory only.
+    All traversals are iterative, so the depth of a tree is limited only by memory.
     """
 
     label: str
@@ -57,7 +57,7 @@ class Tree:
         return len(self.children) == 1 and isinstance(self.children[0], str)
 
     def events(self) -> Iterator[Event]:
-        """Walk the tree from left to right: Open, Word and Close events."""
+        """Traverse the tree from left to right, yielding Open, Word and Close events."""
         pending: list[Tree | str | Close] = [self]
         while pending:
             item = pending.pop()
@@ -71,13 +71,13 @@ class Tree:
                 pending.extend(reversed(item.children))
 
     def words(self) -> tuple[str, ...]:
-        """The leaves from left to right."""
+        """Return the leaves from left to right."""
         words: list[str] = []
         self.fold(_nothing, words.append)
         return tuple(words)
 
     def labels(self) -> Iterator[str]:
-        """The labels of all nodes, parents before children."""
+        """Yield the labels of all nodes, parents before children."""
         return (event.label for event in self.events() if isinstance(event, Open))
 
     def fold(
@@ -92,7 +92,7 @@ class Tree:
             for child in rest:
                 if isinstance(child, str):
                     parts.append(leaf(child))
-                else:  # descend, and come back to the rest later
+                else:  # descend, and return to the rest later
                     outer.append((label, rest, parts))
                     label, rest, parts = child.label, iter(child.children), []
                     break
@@ -126,7 +126,7 @@ def _nothing(_label: str, _parts: tuple[None, ...]) -> None:
 
 
 def from_events(events: Iterable[Event]) -> Tree:
-    """Rebuild the tree that :meth:`Tree.events` walked."""
+    """Rebuild a tree from the events of :meth:`Tree.events`."""
     labels: list[str] = []
     children: list[list[Tree | str]] = [[]]
     for event in events:
@@ -137,9 +137,9 @@ def from_events(events: Iterable[Event]) -> Tree:
             children[-1].append(event.form)
         else:
             if not labels:
-                raise ValueError("a constituent closes that was never opened")
+                raise ValueError("a constituent is closed that was never opened")
             closed = Tree(labels.pop(), tuple(children.pop()))
             children[-1].append(closed)
     if labels or len(children[0]) != 1 or not isinstance(children[0][0], Tree):
-        raise ValueError("the events do not make exactly one tree")
+        raise ValueError("the events do not form exactly one tree")
     return children[0][0]

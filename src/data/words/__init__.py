@@ -1,1 +1,1 @@
-"""Vocabularies, classes of unknown words, and subwords."""
+"""Vocabularies, unknown-word classes and subwords."""

@@ -1,7 +1,7 @@
-"""Optional subword units by SentencePiece, with word boundaries kept.
+"""Optional subword units from SentencePiece that preserve word boundaries.
 
-Each word is segmented by itself and its first piece carries the boundary mark, so a word's
-probability is the product over its pieces and pieces never span two words.
+Each word is segmented on its own and its first piece carries the boundary mark. A word's
+probability is therefore the product over its pieces, and no piece spans two words.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from gardenpath.store.keys import digest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubwordSettings:
-    """How to train a segmentation of words into pieces."""
+    """Settings of the segmentation of words into pieces."""
 
     algorithm: Literal["none", "unigram", "bpe"] = "none"
     """SentencePiece algorithm; none keeps words whole."""
     pieces: PositiveInt = 8000
-    """Size of the inventory of pieces."""
+    """Number of pieces."""
 
 
 class Subwords:
@@ -41,23 +41,23 @@ class Subwords:
 
     @property
     def content_hash(self) -> str:
-        """Identifies the segmentation."""
-        # In this form it is part of the vocabulary.json of run folders.
+        """A hash that identifies the segmentation."""
+        # The vocabulary.json of run folders contains it in this form.
         return digest(self.model)[:16]
 
     @property
     def pieces(self) -> list[str]:
-        """All pieces, without the unknown piece."""
+        """All pieces except the unknown piece."""
         size = self._processor.get_piece_size()
         return [self._processor.id_to_piece(number) for number in range(1, size)]
 
     def split(self, word: str) -> list[str]:
-        """The pieces of one word; unknown characters appear as they are."""
+        """Return the pieces of one word; unknown characters are unchanged."""
         pieces: list[str] = self._processor.encode(word, out_type=str)
         return pieces or [word]
 
     def encode(self, word: str, vocabulary: Vocabulary) -> list[int]:
-        """The ids of the pieces of one word."""
+        """Return the ids of the pieces of one word."""
         return [vocabulary.ids.get(piece, UNKNOWN_ID) for piece in self.split(word)]
 
     def save(self, path: Path) -> None:
@@ -76,7 +76,7 @@ class Subwords:
 def train_subwords(sentences: Iterable[str], settings: SubwordSettings) -> Subwords:
     """Train a segmentation on the words of the training split.
 
-    Text is taken as it is: no Unicode normalisation, for suites must meet the same characters.
+    Text is not normalised, because the words of suites must be encoded in the same way.
     """
     output = io.BytesIO()
     try:
@@ -96,7 +96,7 @@ def train_subwords(sentences: Iterable[str], settings: SubwordSettings) -> Subwo
         )
     except RuntimeError as error:
         raise ConfigError(
-            [f"data.subwords.pieces={settings.pieces}: SentencePiece says: {error}"]
+            [f"data.subwords.pieces={settings.pieces}: SentencePiece reports: {error}"]
         ) from error
     return Subwords(output.getvalue())
 
@@ -108,7 +108,7 @@ def subword_vocabulary(
     labels: Iterable[str],
     language: Language,
 ) -> Vocabulary:
-    """The vocabulary whose units are the pieces of a segmentation."""
+    """Return the vocabulary whose units are the pieces of a segmentation."""
     tokens = (*SPECIALS, *subwords.pieces)
     return Vocabulary(
         tokens=tokens,

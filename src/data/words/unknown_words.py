@@ -1,8 +1,8 @@
-"""Fine-grained classes for words that the vocabulary does not hold.
+"""Fine-grained classes for out-of-vocabulary words.
 
-English follows the signatures of the Berkeley parser (suffix, capitals, digits, hyphens);
-Chinese looks at script, length and the last character. A class is written ``<unk-…>`` with its
-features from general to specific, so that dropping the last feature gives the next coarser class.
+English classes follow the signatures of the Berkeley parser (suffix, capitals, digits, hyphens);
+Chinese classes use script, length and the last character. A class is written ``<unk-…>`` with its
+features from general to specific; dropping the last feature gives the next coarser class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CHINESE_NUMERALS = frozenset(
     "零〇一二三四五六七八九十百千万萬亿億兆两兩廿卅点點分之第几幾多余餘.%％"
 )
 
-# The last character of a Chinese word tells much about its kind.
+# The last character of a Chinese word is informative about its class.
 _CHINESE_FINALS: dict[str, str] = {
     "person": "人者员員家师師长長生手民工兵士客迷子",
     "place": "国國省市县縣区區州镇鎮乡鄉村城路街山河江湖海岛島港洲湾灣",
@@ -37,12 +37,12 @@ _FINAL_CLASS = {char: name for name, chars in _CHINESE_FINALS.items() for char i
 def unknown_class(
     word: str, *, language: Language, is_first: bool, is_known: Callable[[str], bool]
 ) -> str:
-    """The class of a word, e.g. ``<unk-caps-num>``.
+    """Return the class of a word, e.g. ``<unk-caps-num>``.
 
-    ``is_first`` tells whether the word begins its sentence, where a capital means little;
-    ``is_known`` whether the vocabulary holds a form, asked for the lower-cased word there.
+    ``is_first`` says whether the word begins its sentence, where a capital is less informative;
+    ``is_known`` says whether the vocabulary contains a form, here the lower-cased word.
     """
-    if word == UNKNOWN:  # a corpus whose rare words were replaced before
+    if word == UNKNOWN:  # a corpus whose rare words have been replaced already
         return UNKNOWN
     if not any(char.isalnum() for char in word):
         return _name(["punct"])
@@ -52,7 +52,7 @@ def unknown_class(
 
 
 def coarser(name: str) -> Iterator[str]:
-    """The class itself, then ever coarser ones, down to ``<unk>``."""
+    """Yield the class itself, then ever coarser ones, down to ``<unk>``."""
     features = name[1:-1].split("-")
     for length in range(len(features), 0, -1):
         yield f"<{'-'.join(features[:length])}>"
@@ -93,7 +93,7 @@ def _english_suffix(word: str) -> list[str]:
 
 
 def _chinese_features(word: str) -> list[str]:
-    # Full-width letters and digits count as what they look like.
+    # Full-width letters and digits count as their ordinary counterparts.
     plain = unicodedata.normalize("NFKC", word)
     if all(char.isdigit() or char in _CHINESE_NUMERALS for char in plain):
         return ["num"]

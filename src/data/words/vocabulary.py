@@ -1,8 +1,8 @@
-"""One vocabulary per corpus, shared by all models that are trained on it.
+"""Vocabularies, one per corpus, shared by all models trained on it.
 
-Ids: the special symbols first, then the unknown-word classes, then the words. Words seen fewer
-than ``min_count`` times in the training split are replaced by their class
-(:mod:`unknown_words`). On disk it is JSON; its hash identifies it in runs and tables.
+Ids are assigned to the special symbols first, then to the unknown-word classes, then to the words.
+Words seen fewer than ``min_count`` times in the training split are replaced by their class
+(:mod:`unknown_words`). Vocabularies are stored as JSON and identified by a hash.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAD_ID, BEGIN_ID, END_ID, UNKNOWN_ID = range(4)
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The units that models predict (words or subword pieces) and the labels of constituents."""
+    """The units that models predict (words or subword pieces) and the constituent labels."""
 
     tokens: tuple[str, ...]
     counts: tuple[int, ...]
@@ -41,32 +41,32 @@ class Vocabulary:
 
     @cached_property
     def ids(self) -> Mapping[str, int]:
-        """Token to id."""
+        """Maps tokens to ids."""
         return {token: number for number, token in enumerate(self.tokens)}
 
     @cached_property
     def label_ids(self) -> Mapping[str, int]:
-        """Label of a constituent to its id."""
+        """Maps constituent labels to ids."""
         return {label: number for number, label in enumerate(self.labels)}
 
     @cached_property
     def content_hash(self) -> str:
-        """Identifies the vocabulary: equal hashes, equal ids."""
+        """A hash that identifies the vocabulary; equal hashes mean equal ids."""
         return fingerprint("vocabulary", 1, **self._as_json())
 
     def knows(self, word: str) -> bool:
-        """Whether a word has an id of its own."""
+        """Whether a word is in the vocabulary."""
         return word in self.ids and not _is_reserved(word)
 
     def seen_as(self, word: str, *, is_first: bool) -> str:
-        """What a model sees in the place of a word: the word, or an unknown-word class."""
+        """Return what a model sees instead of a word: the word itself or an unknown-word class."""
         if self.knows(word):
             return word
         name = unknown_class(word, language=self.language, is_first=is_first, is_known=self.knows)
         return next(candidate for candidate in coarser(name) if candidate in self.ids)
 
     def encode(self, words: Sequence[str]) -> list[int]:
-        """The ids of the words of a sentence."""
+        """Return the ids of the words of a sentence."""
         return [
             self.ids[self.seen_as(word, is_first=position == 0)]
             for position, word in enumerate(words)
@@ -78,7 +78,7 @@ class Vocabulary:
 
     @staticmethod
     def load(path: Path) -> Vocabulary:
-        """Read what :meth:`save` wrote."""
+        """Read a vocabulary written by :meth:`save`."""
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             return Vocabulary(
@@ -106,7 +106,7 @@ class Vocabulary:
 
 
 def _is_reserved(word: str) -> bool:
-    """Whether a word of a corpus looks like a symbol of ours: a special one or a class."""
+    """Whether a word of a corpus looks like a reserved symbol: a special symbol or a class."""
     return word in SPECIALS or word.startswith("<unk-")
 
 
@@ -119,7 +119,7 @@ def build_vocabulary(
 ) -> Vocabulary:
     """Build a vocabulary from the training split.
 
-    ``counts`` gives how often each word occurs first in a sentence (``True``) and elsewhere.
+    ``counts`` gives the frequency of each word at the start of a sentence (``True``) and elsewhere.
     """
     totals: Counter[str] = Counter()
     for (word, _), count in counts.items():

@@ -17,7 +17,7 @@ from gardenpath.store.tables import EFFECTS
 from gardenpath.text import enumeration, heading, plural
 
 # The packages that affect the numbers of a report, in addition to Python; and those of models.
-REPORT_PACKAGES = ("mixedlm", "numpy", "scipy", "pandas", "matplotlib")
+REPORT_PACKAGES = ("numpy", "scipy", "pandas", "matplotlib")
 MODEL_PACKAGES = ("torch", "pytorch-lightning")
 
 

@@ -1,6 +1,6 @@
-"""ARPA files: n-gram models of SRILM, KenLM and others, read and written.
+"""Read and write ARPA files, the format of n-gram models of SRILM, KenLM and others.
 
-The file is text: for each order a section of lines ``log10(p) <tab> words [<tab> log10(backoff)]``.
+A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` for each order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable
 from gardenpath.store.files import open_text, whole_file
 from gardenpath.units import NATS_PER_LOG10
 
-# What ARPA files write for a probability of zero.
+# ARPA files write this value for a probability of zero.
 _LOG10_ZERO = -99.0
 
 _COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)")
@@ -64,9 +64,9 @@ def _read_sections(path: Path) -> list[_Section]:
     found = [len(section) for section in sections]
     if not ended or not sections or found != declared:
         raise InputError(
-            f"is not a whole ARPA file: it declares {declared} n-grams and holds {found}",
+            f"is not a complete ARPA file: it declares {declared} n-grams and contains {found}",
             path=path,
-            remedy="write it again; gzipped files must be unpacked first",
+            remedy="create it again; unpack gzipped files first",
         )
     return sections
 
@@ -116,14 +116,14 @@ def _ids(section: _Section, vocabulary: Vocabulary, order: int, path: Path) -> I
         rows = [[vocabulary.ids[word] for word in gram] for gram, _, _ in section]
     except KeyError as error:
         raise InputError(
-            f"the word {error} stands in an n-gram of order {order} but not among the unigrams",
+            f"the word {error} occurs in an n-gram of order {order} but not among the unigrams",
             path=path,
         ) from error
     return np.array(rows, dtype=np.int64).reshape(-1, order)
 
 
 def write_arpa(path: Path, model: NgramModel, vocabulary: Vocabulary) -> None:
-    """Write a model, so that other tools can use it."""
+    """Write a model as an ARPA file, for use with other tools."""
     listed = [_listed_words(vocabulary), *(range(len(t)) for t in model.tables[1:])]
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as out:
         out.write("\\data\\\n")
@@ -152,7 +152,7 @@ def _entries(
 
 
 def _spelled(model: NgramModel, vocabulary: Vocabulary, level: int) -> list[str]:
-    """The words of all n-grams of an order."""
+    """Return the words of all n-grams of an order."""
     grams = list(vocabulary.tokens)
     for table in model.tables[1 : level + 1]:
         contexts, words = table.contexts.tolist(), table.words.tolist()

@@ -1,13 +1,13 @@
 """Modified interpolated Kneser-Ney smoothing (Chen and Goodman 1998), in vectorised form.
 
-The highest order uses counts, lower orders the number of different words that precede an n-gram;
-n-grams that begin a sentence, which nothing precedes, keep their counts. With discounts D1, D2,
-D3+ estimated for each order from the counts of counts::
+The highest order uses counts. Lower orders use the number of different words that precede an
+n-gram, except that n-grams at the beginning of a sentence, which no word precedes, keep their
+counts. With discounts D1, D2, D3+ estimated for each order from the counts of counts::
 
     p(w | context) = (a(context w) - D(a)) / sum_x a(context x)
                      + backoff(context) · p(w | shorter context)
 
-and the shortest context, the empty one, backs off to the uniform distribution.
+and the empty context backs off to the uniform distribution.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from gardenpath.data.arrays import Bools, Floats, Ints
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
 from gardenpath.models.ngram.ngram_trie import NgramTable, count_ngrams, suffix_rows
 
-# Where a corpus is too small for an estimate.
+# Used if a corpus is too small to estimate discounts.
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
 
-# The symbols that are never predicted.
+# Symbols that are never predicted.
 NOT_PREDICTED = (PAD_ID, BEGIN_ID)
 
 
 def estimate(
     words: Ints, is_begin: Bools, *, order: int, vocabulary_size: int
 ) -> tuple[list[NgramTable], list[Floats], list[Floats]]:
-    """Tables, log probabilities and log backoff weights (nats) of each order.
+    """Return tables, log probabilities and log backoff weights (nats) of each order.
 
     ``words`` is the text with a begin and an end symbol around each sentence. Probabilities are
-    interpolated already, so the model is evaluated by backing off alone.
+    already interpolated, so that scoring only has to back off.
     """
     tables, counts = count_ngrams(words, is_begin, order=order, vocabulary_size=vocabulary_size)
     begins = _begins_sentence(tables)
@@ -71,16 +71,16 @@ def _adjusted_counts(
         if level == len(tables) - 1:
             adjusted.append(count.copy())
             continue
-        # Each distinct longer n-gram adds one to the n-gram that it ends in.
+        # Each distinct longer n-gram adds one to the count of its suffix.
         preceded = np.bincount(suffix_rows(tables, level + 2), minlength=len(count))
         adjusted.append(np.where(begins[level], count, preceded))
     return adjusted
 
 
 def _discounted(adjusted: Ints, contexts: Ints, context_count: int) -> tuple[Floats, Floats]:
-    """Discounted relative frequencies, and the mass that each context keeps for backing off.
+    """Return discounted relative frequencies, and the mass that each context keeps for backing off.
 
-    A context that is never followed by anything keeps all of it.
+    A context that is never followed by a word keeps all of its mass.
     """
     discounts = np.concatenate([[0.0], estimate_discounts(adjusted)])
     discount = discounts[np.minimum(adjusted, 3)]
@@ -93,13 +93,13 @@ def _discounted(adjusted: Ints, contexts: Ints, context_count: int) -> tuple[Flo
 
 
 def estimate_discounts(adjusted: Ints) -> tuple[float, float, float]:
-    """D1, D2 and D3+ from how many n-grams have count 1, 2, 3 and 4."""
+    """Estimate D1, D2 and D3+ from the numbers of n-grams with counts 1, 2, 3 and 4."""
     n1, n2, n3, n4 = (int((adjusted == k).sum()) for k in range(1, 5))
     if min(n1, n2, n3, n4) == 0:
         return FALLBACK_DISCOUNTS
     y = n1 / (n1 + 2 * n2)
     found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
-    # A discount of zero would leave nothing for words that were never seen after a context.
+    # A discount of zero would leave no mass for words never seen after a context.
     if any(not 0.0 < value <= k for k, value in enumerate(found, start=1)):
         return FALLBACK_DISCOUNTS
     return found

@@ -1,4 +1,4 @@
-"""N-gram language models that back off: estimated here, or read from an ARPA file."""
+"""Backoff n-gram language models, estimated from counts or read from an ARPA file."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class NgramModel:
 
     @property
     def order(self) -> int:
-        """The length of the longest n-grams."""
+        """Length of the longest n-grams."""
         return len(self.tables)
 
     @property
     def vocabulary_size(self) -> int:
-        """The number of ids, those of special symbols included."""
+        """Number of ids, including those of special symbols."""
         return len(self.tables[0])
 
     def score(self, sentences: Sequence[Ints]) -> list[Floats]:
-        """Log probability of each token and, last, of the end of the sentence."""
+        """Return the log probability of each token and, last, of the end of the sentence."""
         if not sentences:
             return []
         lengths = np.array([len(sentence) for sentence in sentences])
@@ -53,7 +53,7 @@ class NgramModel:
         return np.split(scores, np.cumsum(lengths + 1)[:-1])
 
     def next_log_probs(self, context: Sequence[int]) -> Floats:
-        """Log probability of every token of the vocabulary after a begun sentence."""
+        """Return the log probability of every token of the vocabulary after a prefix."""
         history = np.array([BEGIN_ID, *context], dtype=np.int64)
         size = self.vocabulary_size
         text = np.concatenate(
@@ -66,7 +66,7 @@ class NgramModel:
         found = find_all(self.tables, text, is_begin)
         scores = self.log_probs[0][found[0]]
         for level in range(1, self.order):
-            # Backing off costs the weight of the context; an unlisted context weighs one.
+            # Backing off costs the weight of the context; an unlisted context has weight one.
             context = np.concatenate([[ABSENT], found[level - 1][:-1]])
             context[is_begin] = ABSENT
             backed_off = scores + _look_up(self.log_backoffs[level - 1], context, 0.0)
@@ -85,7 +85,7 @@ class NgramModel:
 
     @staticmethod
     def load(path: Path) -> NgramModel:
-        """Read what :meth:`save` wrote."""
+        """Read a model written by :meth:`save`."""
         try:
             arrays = load_file(path)
             order = len(arrays) // 3
@@ -101,12 +101,12 @@ class NgramModel:
 
 
 def _look_up(values: Floats, rows: Ints, otherwise: Floats | float) -> Floats:
-    """The values of rows, and another where a row is ``ABSENT``; a table may well be empty."""
+    """Return the values of rows, and ``otherwise`` for ``ABSENT`` rows; tables may be empty."""
     return np.where(rows == ABSENT, otherwise, np.append(values, 0.0)[rows])
 
 
 def with_boundaries(tokens: Ints, lengths: Ints) -> tuple[Ints, Bools]:
-    """Put a begin and an end symbol around each sentence; also where the begin symbols are."""
+    """Add a begin and an end symbol to each sentence; also mark the begin symbols."""
     ends = np.cumsum(lengths + 2)
     text = np.empty(int(ends[-1]), dtype=np.int64)
     is_begin = np.zeros(len(text), dtype=bool)
@@ -129,7 +129,7 @@ def train_ngram(split: EncodedSplit, *, vocabulary_size: int, order: PositiveInt
 
 
 def train_unigram(split: EncodedSplit, *, vocabulary_size: int) -> NgramModel:
-    """A unigram model with one added to each count."""
+    """Estimate a unigram model with add-one smoothing."""
     text, _ = with_boundaries(split.tokens.astype(np.int64), split.lengths)
     counts = np.bincount(text, minlength=vocabulary_size) + 1.0
     counts[list(kneser_ney.NOT_PREDICTED)] = 0.0

@@ -1,4 +1,4 @@
-"""The families of n-gram models, which are estimated from counts."""
+"""Families of n-gram models, which are estimated from counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class KneserNeySettings:
     order: PositiveInt = 5
     """Order of the model: 5 conditions on four words."""
     arpa: str | None = None
-    """ARPA file of a model that is used as it is, with its own vocabulary."""
+    """ARPA file of an existing model, which is used unchanged and with its own vocabulary."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,19 +54,19 @@ class KneserNeyFamily(EstimatedFamily):
 
 @dataclass(frozen=True, kw_only=True)
 class UnigramSettings:
-    """Relative frequencies have no settings."""
+    """Settings of unigram models (none)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnigramModel(ModelSettings):
-    """Relative frequencies, with one added to each count."""
+    """A unigram model with add-one smoothing."""
 
     family: Literal["unigram"] = "unigram"
     network: UnigramSettings = UnigramSettings()
 
 
 class UnigramFamily(EstimatedFamily):
-    """Relative frequencies, with one added to each count."""
+    """Unigram models with add-one smoothing."""
 
     settings: ClassVar[type[ModelSettings]] = UnigramModel
 

@@ -1,8 +1,8 @@
-"""The n-grams of a corpus as sorted integer arrays, found by binary search.
+"""N-grams of a corpus as sorted integer arrays, looked up by binary search.
 
-An n-gram is a row of the table of its order. Its key is made of the row of the (n-1)-gram that it
-extends and of its last word, so any order fits into 64 bits, and looking up all n-grams of a text
-takes one vectorised search per order.
+An n-gram is a row in the table of its order. Its key combines the row of the (n-1)-gram it extends
+with its last word, so that any order fits into 64 bits and all n-grams of a text are looked up with
+one vectorised search per order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NgramTable:
 
     @property
     def contexts(self) -> Ints:
-        """For each n-gram the row, in the table below, of all but its last word."""
+        """For each n-gram, the row of its context in the table of the next lower order."""
         return self.keys // self.vocabulary_size
 
     @property
@@ -37,7 +37,7 @@ class NgramTable:
         return self.keys % self.vocabulary_size
 
     def find(self, contexts: Ints, words: Ints) -> Ints:
-        """The rows of n-grams; ``ABSENT`` where there is none (or no such context)."""
+        """Return the rows of n-grams; ``ABSENT`` if an n-gram or its context is not listed."""
         keys = contexts * self.vocabulary_size + words
         rows = np.searchsorted(self.keys, keys)
         rows[rows == len(self.keys)] = 0
@@ -48,9 +48,9 @@ class NgramTable:
 
 
 def find_all(tables: list[NgramTable], words: Ints, is_begin: Bools) -> list[Ints]:
-    """For each order, the row of the n-gram that ends at each position of a text.
+    """Return, for each order, the row of the n-gram that ends at each position of a text.
 
-    ``is_begin`` marks the begin symbol of each sentence; no n-gram reaches across it.
+    ``is_begin`` marks the begin symbol of each sentence; no n-gram crosses it.
     """
     found = []
     previous = np.zeros(len(words), dtype=np.int64)  # the empty context has row 0
@@ -62,7 +62,7 @@ def find_all(tables: list[NgramTable], words: Ints, is_begin: Bools) -> list[Int
 
 
 def _shift(rows: Ints, is_begin: Bools) -> Ints:
-    """The rows at the position before; nothing stands before a sentence."""
+    """Return the rows at the previous position; nothing precedes a sentence."""
     shifted = np.concatenate([[ABSENT], rows[:-1]])
     shifted[is_begin] = ABSENT
     return shifted
@@ -71,7 +71,7 @@ def _shift(rows: Ints, is_begin: Bools) -> Ints:
 def count_ngrams(
     words: Ints, is_begin: Bools, *, order: int, vocabulary_size: int
 ) -> tuple[list[NgramTable], list[Ints]]:
-    """All n-grams of a text up to an order, and how often each occurs.
+    """Return all n-grams of a text up to an order, and their frequencies.
 
     The table of order 1 lists the whole vocabulary, seen or not, in the order of ids.
     """
@@ -94,9 +94,9 @@ def count_ngrams(
 
 
 def suffix_rows(tables: list[NgramTable], order: int) -> Ints:
-    """For each n-gram of an order, the row of what is left without its first word.
+    """Return, for each n-gram of an order, the row of the n-gram without its first word.
 
-    ``ABSENT`` where the suffix is not listed, which happens in pruned models only.
+    The row is ``ABSENT`` if the suffix is not listed, which happens only in pruned models.
     """
     if order == 2:
         return tables[1].words

@@ -1,1 +1,1 @@
-"""Parsing as language modelling."""
+"""Parsing as language modelling (PLM)."""

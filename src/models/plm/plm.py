@@ -1,7 +1,7 @@
 """Parsing as language modelling: a Transformer over linearised trees (Qian et al. 2021).
 
-With ``structured_heads`` the model is their PLM-mask: in each layer the first head attends only to
-what lies before the innermost open constituent, the second only to that constituent.
+With ``structured_heads`` the model is their PLM-mask: in each layer, the first head attends only to
+the symbols before the innermost open constituent, the second only to that constituent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gardenpath.models.states.transitions import is_illegal
 class PlmNetwork(nn.Module):
     """A decoder over words and brackets, with tied input and output embeddings.
 
-    ``action_norm`` says whether illegal next symbols are left out of the normalisation.
+    ``action_norm`` says whether illegal next symbols are excluded from the normalisation.
     """
 
     strategy = BRACKET_STRATEGY
@@ -46,7 +46,7 @@ class PlmNetwork(nn.Module):
         self.output.linear.weight = self.decoder.token_embedding.weight
 
     def score(self, batch: BracketBatch) -> BatchScores:
-        """Log probabilities of a batch: words, and brackets as actions."""
+        """Return the log probabilities of a batch: words, and brackets as actions."""
         log_prob = self.log_prob(batch)
         word = log_prob.masked_fill(~batch.is_word, 0.0).sum()
         return BatchScores(
@@ -68,10 +68,10 @@ class PlmNetwork(nn.Module):
         return result.masked_scatter(batch.is_symbol, -negative)
 
     def _without_illegal(self, logits: Tensor, batch: BracketBatch) -> Tensor:
-        """Set words and closing brackets that may not come next to ``-inf``.
+        """Set the logits of words and closing brackets that may not come next to ``-inf``.
 
-        An opening bracket may come anywhere in a top-down derivation. Words may not come at the
-        beginning only, so the large block stays untouched but for a few rows.
+        In a top-down derivation, an opening bracket may come anywhere, and only the beginning
+        excludes words, so the large block of word logits changes in only a few rows.
         """
         legal = batch.legal[batch.is_symbol]
         closing = self.vocabulary_size
@@ -85,7 +85,7 @@ class PlmNetwork(nn.Module):
 def structured_mask(open_at: Tensor, heads: int) -> Tensor:
     """``(sentences, heads, length, length)``: which positions each head may attend to.
 
-    Where no constituent is open, the two structured heads attend to everything before.
+    If no constituent is open, the two structured heads attend to all earlier positions.
     """
     sentences, length = open_at.shape
     position = torch.arange(length, device=open_at.device)

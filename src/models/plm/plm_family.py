@@ -1,4 +1,4 @@
-"""The family of PLMs: parsing as language modelling."""
+"""The PLM family: parsing as language modelling."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PlmSettings(DecoderSettings):
-    """A decoder over words and brackets."""
+    """Settings of a decoder over words and brackets."""
 
     max_positions: PositiveInt = 1024
-    """Longest sequence of words and brackets that the network can read."""
+    """Maximum length of a sequence of words and brackets."""
     structured_heads: bool = False
-    """Whether in each layer one head attends only to the innermost open constituent and one only
-    to what precedes it (PLM-mask)."""
+    """Whether, in each layer, one head attends only to the innermost open constituent and another
+    only to the symbols before it (PLM-mask)."""
     action_norm: Literal["legal", "full"] = "legal"
-    """Whether symbols are normalised over the legal ones or over all."""
+    """Whether to normalise over legal symbols only or over all symbols."""
 
     def mistakes(self) -> list[str]:
-        """What is wrong with a combination of settings."""
+        """Return the mistakes in a combination of settings."""
         found = super().mistakes()
         if self.structured_heads and self.shape.heads < 2:
             found.append("structured_heads=true needs at least two heads")

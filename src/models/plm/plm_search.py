@@ -1,9 +1,8 @@
-"""A PLM as a search sees it: keys and values that hypotheses share.
+"""PLM states for the search: keys and values shared between hypotheses.
 
-Every new symbol is a node of an append-only arena with its keys and values and a pointer to the
-symbol before it; at a word, what the survivors have read is gathered into blocks
-(:mod:`shared_attention`). Nothing is computed twice, and nothing is copied when
-hypotheses branch.
+Every new symbol is a node of an append-only arena, with its keys and values and a pointer to the
+previous symbol. At each word, the symbols read by the surviving hypotheses are gathered into blocks
+(:mod:`shared_attention`). Nothing is computed twice, and nothing is copied when hypotheses branch.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ from gardenpath.models.states.transitions import (
 
 
 class PlmSearch:
-    """The derivations of a PLM, by node.
+    """The states of a PLM's derivations, by node.
 
-    ``max_open`` is the greatest number of open constituents; with structured heads the model
-    remembers where each of them began.
+    ``max_open`` is the maximum number of open constituents; with structured heads, the model stores
+    where each of them began.
     """
 
     def __init__(self, network: PlmNetwork, *, is_packed: bool, max_open: int = 100) -> None:
@@ -59,17 +58,17 @@ class PlmSearch:
 
     @property
     def device(self) -> torch.device:
-        """Where the network is."""
+        """Device of the network."""
         return self._network.decoder.token_embedding.weight.device
 
     @property
     def dtype(self) -> torch.dtype:
-        """The precision of the network."""
+        """Precision of the network."""
         return self._network.decoder.token_embedding.weight.dtype
 
     def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
-        """Roughly the memory of a group that reads a sentence of so many tokens."""
-        # About three symbols per token, and what the survivors do not share; block and its copy.
+        """Estimate the memory of a group that reads a sentence of ``length`` tokens."""
+        # About three symbols per token, and those that the survivors do not share; block and copy.
         places = 3 * length + 8 * word_beam
         number = torch.finfo(self.dtype).bits // 8
         block = 4 * places * self._layers * self._hidden * number
@@ -82,29 +81,29 @@ class PlmSearch:
             "keys": ((self._layers, self._hidden), self.dtype),
             "values": ((self._layers, self._hidden), self.dtype),
             "state": ((self._hidden,), self.dtype),
-            # The log sum of all words' exponentiated scores; log probabilities of the columns.
+            # The logsumexp of all word scores; log probabilities of the columns.
             "words": ((), self.dtype),
             "log_probs": ((len(self.is_open),), self.dtype),
-            # The survivor that the node comes from, and the node before it since then (or -1).
+            # The survivor that the node descends from, and the previous node since then (or -1).
             "group": number,
             "slot": number,
             "before": number,
             "position": number,
             "depth": number,
-            # Where the open constituents began, by depth.
+            # Positions where the open constituents began, by depth.
             "began": ((self._remembered,), torch.long),
         }
 
     @torch.inference_mode()
     def begin(self) -> None:
-        """Read the begin symbol: the root, whose group is always the first."""
+        """Read the begin symbol; its node is the root, whose group is always the first."""
         heads = self._network.heads
         self._arena = Arena(self._arena_columns(), self.device)
         self._blocks = empty_blocks(
             layers=self._layers, heads=heads, width=self._hidden // heads, device=self.device,
             dtype=self.dtype,
         )  # fmt: skip
-        # Nodes below this number are in the blocks; as many symbols were read since, at most.
+        # Nodes below this number are in the blocks; at most ``_steps`` symbols were read since.
         self._settled, self._steps, self._beam = 0, 0, 1
         zero = torch.zeros(1, dtype=torch.long, device=self.device)
         self._read(
@@ -118,13 +117,13 @@ class PlmSearch:
         return self._arena["log_probs"][nodes]
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities of words, given that a word comes."""
+        """``(rows,)`` log probabilities of words, given that the next event is a word."""
         weight = self._network.output.linear.weight
         scores = (self._arena["state"][nodes] * weight[words]).sum(1)
         return scores - self._arena["words"][nodes]
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """The same: the normaliser is known."""
+        """``(rows,)`` exact log probabilities, because the normaliser is known."""
         return self.word_log_prob(nodes, words)
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
@@ -170,11 +169,11 @@ class PlmSearch:
         )  # fmt: skip
 
     def _link(self, nodes: Tensor) -> Tensor:
-        """The node itself, where it was read since the last word; otherwise none."""
+        """Return each node if it was read since the last word, else -1."""
         return torch.where(nodes < self._settled, -1, nodes)
 
     def _chain(self, last: Tensor, steps: int) -> Tensor:
-        """``(…, steps)`` nodes read since the last word, the last first; -1 behind the first."""
+        """``(…, steps)`` nodes read since the last word, latest first, padded with -1."""
         links, current = [last], last
         for _ in range(steps - 1):
             current = torch.where(current >= 0, self._arena["before"][current.clamp(min=0)], -1)
@@ -217,9 +216,9 @@ class PlmSearch:
         )  # fmt: skip
 
     def _grid(self, group: Tensor, width: int) -> tuple[Tensor, int]:
-        """Places for rows, side by side within their groups; rows come in the order of groups.
+        """Place rows side by side within their groups; rows are ordered by group.
 
-        ``width`` is what is enough where the rows of all groups are there, dead or alive.
+        ``width`` suffices if the rows of all groups are present, dead or alive.
         """
         number = torch.arange(self._blocks.groups, device=group.device)
         first = torch.searchsorted(group, number)
@@ -239,15 +238,14 @@ class PlmSearch:
         limit = self._network.decoder.position_embedding.num_embeddings
         if len(position) and int(position.max()) >= limit:
             raise GardenpathError(
-                f"a hypothesis has more than {limit} symbols, for which the model has no "
-                "positions: train with a greater model.network.max_positions, or leave out long "
-                "sentences"
+                f"a hypothesis has more than {limit} symbols, the maximum of this model: train "
+                "with a larger model.network.max_positions, or remove long sentences"
             )
 
     def _visible(
         self, group: Tensor, slot: Tensor, chain: Tensor, position: Tensor, open_at: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Additive masks over the block, and over chain and symbol."""
+        """Return additive masks over the block, and over the chain and the symbol."""
         far = self._blocks.is_read[group, slot].unsqueeze(1)
         near = functional.pad(chain >= 0, (0, 1), value=True).unsqueeze(1)
         if self._remembered:
@@ -258,8 +256,8 @@ class PlmSearch:
         return additive(far, self.dtype), additive(near, self.dtype)
 
     def _may_see(self, position: Tensor, open_at: Tensor) -> Tensor:
-        """``(rows, heads, places)``: the first head sees what is before the open constituent, the
-        second the rest, the others all; where nothing is open, both see everything.
+        """``(rows, heads, places)``: the first head sees the symbols before the open constituent,
+        the second the rest, the others all; if no constituent is open, both see everything.
         """
         inside = position >= open_at.unsqueeze(1)
         nothing = (open_at == 0).unsqueeze(1)
@@ -267,7 +265,7 @@ class PlmSearch:
         return torch.stack([~inside | nothing, inside | nothing, *others], dim=1)
 
     def _next_symbol(self, states: Tensor, depth: Tensor, legal: Tensor) -> tuple[Tensor, Tensor]:
-        """The words' normaliser, and the log probabilities of all columns.
+        """Return the normaliser of the words and the log probabilities of all columns.
 
         An opening bracket may come anywhere in a top-down derivation.
         """
@@ -283,7 +281,7 @@ class PlmSearch:
             possible = torch.cat([legal_word.unsqueeze(1), close.unsqueeze(1), bracket[:, 1:]], 1)
         else:
             possible = torch.cat([word.unsqueeze(1), bracket], dim=1)
-        # Closing the root is the end of the sentence.
+        # Closing the root ends the sentence.
         is_root = self._legal.is_last_reduce(depth)
         end = close.masked_fill(~is_root, -torch.inf)
         close = close.masked_fill(is_root, -torch.inf)
@@ -291,7 +289,7 @@ class PlmSearch:
         return word, scores - possible.logsumexp(1, keepdim=True)
 
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
-        """Gather what these nodes have read into blocks; the root's group comes first."""
+        """Gather the symbols that these nodes have read into blocks; the root's group is first."""
         groups, beam = nodes.shape
         arena = self._arena
         nodes = torch.cat([nodes.new_zeros((1, beam)), torch.where(is_alive, nodes, 0)])
@@ -312,14 +310,14 @@ class PlmSearch:
         arena["slot"][1:] = number % max(beam, 1)
         arena["before"].fill_(-1)
         self._settled, self._steps, self._beam = len(arena), 0, beam
-        # Particles may be the same hypothesis, and stay one.
+        # Several particles may be the same hypothesis, which stays one node.
         same = nodes[1:].unsqueeze(2) == nodes[1:].unsqueeze(1)
         first = same.to(torch.int8).argmax(2)
         return number.view(groups, beam)[:, :1] + first + 1
 
 
 def _at_depth(began: Tensor, depth: Tensor) -> Tensor:
-    """Where the innermost open constituent began; zero where none is open or none is asked for."""
+    """Return where the innermost open constituent began; zero if none is open or stored."""
     if not began.shape[1]:
         return torch.zeros_like(depth)
     place = depth.clamp(min=0, max=began.shape[1] - 1).unsqueeze(1)
@@ -329,7 +327,7 @@ def _at_depth(began: Tensor, depth: Tensor) -> Tensor:
 def _through(
     block: Block, layer: int, states: Tensor, attention: SharedAttention
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """States after a block, and the keys and values they had in it."""
+    """Return the states after a block, and their keys and values in it."""
     query, key, value = block.attention.query_key_value(block.attention_norm(states)).chunk(3, 1)
     states = states + block.attention.project(attention(layer, query, key, value))
     inner = functional.gelu(block.expand(block.feed_forward_norm(states)), approximate="tanh")

@@ -1,9 +1,9 @@
-"""Attention to a history that hypotheses share.
+"""Attention to a history shared between hypotheses.
 
-What the survivors of the last word had read lies in one block of keys and values per group, each
-symbol once, with a mask that says which survivor has read what. What was read since then is a chain
-of nodes in an arena. A new symbol attends to the block through the mask of the survivor it comes
-from, to its chain, and to itself.
+The symbols that the survivors of the last word had read are stored in one block of keys and values
+per group, each symbol once, with a mask that says which survivor has read which symbol. The symbols
+read since then form a chain of nodes in an arena. A new symbol attends to the block through the
+mask of the survivor it descends from, to its chain, and to itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gardenpath.models.states.arena import Arena
 
 @dataclass(frozen=True)
 class Blocks:
-    """What was read up to the last word, by group.
+    """The symbols read up to the last word, by group.
 
     ``keys`` and ``values``: ``(layers, groups, heads, places, width)``; ``is_read``:
     ``(groups, beam, places)``; ``position`` of each place in its sentence: ``(groups, places)``.
@@ -32,19 +32,19 @@ class Blocks:
 
     @property
     def groups(self) -> int:
-        """How many there are."""
+        """Number of groups."""
         return len(self.position)
 
     @property
     def places(self) -> int:
-        """How many symbols the largest of them holds."""
+        """Number of symbols of the largest group."""
         return self.position.shape[1]
 
 
 def empty_blocks(
     *, layers: int, heads: int, width: int, device: torch.device, dtype: torch.dtype
 ) -> Blocks:
-    """One group that has read nothing."""
+    """Return one group that has read nothing."""
     keys = torch.zeros((layers, 1, heads, 0, width), dtype=dtype, device=device)
     return Blocks(
         keys=keys,
@@ -58,8 +58,8 @@ def empty_blocks(
 class Survivors:
     """``(groups, beam)`` hypotheses whose history is kept.
 
-    ``source``: ``(groups,)`` their block so far; ``slot``: their mask in it; ``chain``:
-    ``(groups, beam, steps)`` nodes read since then, ``is_link`` which of them are there.
+    ``source``: ``(groups,)`` their previous block; ``slot``: their mask in it; ``chain``:
+    ``(groups, beam, steps)`` nodes read since then; ``is_link``: whether each of them exists.
     """
 
     source: Tensor
@@ -70,7 +70,7 @@ class Survivors:
 
 
 def compacted(old: Blocks, survivors: Survivors, arena: Arena) -> Blocks:
-    """New blocks: the places of the old ones that are still needed, then the chains."""
+    """Build new blocks from the places of the old ones that are still needed and the chains."""
     groups, beam, steps = survivors.chain.shape
     read = old.is_read[survivors.source.unsqueeze(1), survivors.slot]
     read = read & survivors.is_alive.unsqueeze(2)
@@ -93,7 +93,7 @@ def compacted(old: Blocks, survivors: Survivors, arena: Arena) -> Blocks:
 
 @dataclass(frozen=True)
 class _Move:
-    """Where the places of new blocks come from: a place of an old block, or a node."""
+    """The origin of each place of the new blocks: a place of an old block, or a node."""
 
     source: Tensor
     place: Tensor
@@ -125,9 +125,9 @@ class _Move:
 class QueryRows:
     """New symbols, one per row.
 
-    ``grid``: the place of each row in a ``(groups, width)`` grid; ``chain``: ``(rows, steps)``
+    ``grid``: the position of each row in a ``(groups, width)`` grid; ``chain``: ``(rows, steps)``
     nodes read since the last word. ``far`` and ``near`` are additive masks, ``(rows, heads or 1,
-    places)`` over the block and ``(rows, heads or 1, steps + 1)`` over chain and symbol.
+    places)`` over the block and ``(rows, heads or 1, steps + 1)`` over the chain and the symbol.
     """
 
     grid: Tensor
@@ -146,7 +146,7 @@ class SharedAttention:
         self._rows = rows
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """``(rows, hidden)`` of ``(rows, hidden)`` each."""
+        """Return ``(rows, hidden)`` outputs for ``(rows, hidden)`` queries, keys and values."""
         blocks, rows = self._blocks, self._rows
         heads, width = blocks.keys.shape[2], blocks.keys.shape[4]
         query = query.unflatten(1, (heads, width)) / math.sqrt(width)
@@ -177,10 +177,10 @@ class SharedAttention:
         return result
 
     def _to_rows(self, grid: Tensor) -> Tensor:
-        """The way back."""
+        """Invert :meth:`_to_grid`."""
         return grid.transpose(1, 2).flatten(0, 1).index_select(0, self._rows.grid)
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Zero where allowed, ``-inf`` elsewhere."""
+    """Return zero where the mask is true and ``-inf`` elsewhere."""
     return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -torch.inf)

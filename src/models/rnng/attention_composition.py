@@ -1,13 +1,13 @@
-"""Gated attention composition (Kuncoro et al. 2017): a constituent looks at the stack.
+"""Gated attention composition (Kuncoro et al. 2017), which reads the stack.
 
-Its children, read by a bidirectional LSTM, are weighted by how well they fit the label and the
-state u in which the constituent is closed; a gate mixes their mean with the label's own vector::
+The children, read by a bidirectional LSTM, are weighted by their match with the label and the state
+u in which the constituent is closed; a gate mixes their weighted mean with the label's vector::
 
     a_i ∝ exp(h_i · V [o_label; u])        m = Σ a_i h_i
     g = σ(G [t_label; m] + b)              vector = ReLU(W (g ⊙ t_label + (1 - g) ⊙ m) + c)
 
-So the stack cannot be read before the constituents on it are composed, nor these before the stack
-is read: states are computed moment by moment (:mod:`timed_tree_batches`).
+The stack cannot be read before the constituents on it are composed, and these cannot be composed
+before the stack is read, so states are computed step by step (:mod:`timed_tree_batches`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class AttentionComposition(nn.Module):
 
 
 def _softmax_within(scores: Tensor, group: Tensor, groups: int) -> Tensor:
-    """A softmax over the members of each group."""
+    """Compute a softmax over the members of each group."""
     largest = scores.new_full((groups,), -torch.inf).scatter_reduce(0, group, scores, "amax")
     exponential = (scores - largest.detach()[group]).exp()
     total = scores.new_zeros(groups).index_add(0, group, exponential)
@@ -82,10 +82,10 @@ def timed_states(
 ) -> Tensor:
     """``(rows, state_size)`` states of all stack elements, moment by moment.
 
-    ``vectors`` has a row for each vector of the batch, those of constituents still empty. ``push``
-    gives the states of vectors on top of states; ``output`` gives u of states.
+    ``vectors`` has a row for each vector of the batch; rows of constituents are still empty.
+    ``push`` returns the states of vectors on top of states; ``output`` returns u of states.
     """
-    vectors = vectors.clone()  # constituents are written into it as they come about
+    vectors = vectors.clone()  # constituents are written into it as they are composed
     states = vectors.new_zeros(len(batch.stack_vector), state_size)
     child = 0
     moments = zip(
@@ -104,6 +104,6 @@ def timed_states(
             )
         pushed = functional.embedding(batch.stack_vector[begin:end], vectors)
         below = functional.embedding(batch.stack_below[begin:end], states)
-        # Below the start there is nothing.
+        # Nothing lies below the start.
         states[begin:end] = push(pushed, torch.zeros_like(below) if begin == 0 else below)
     return states

@@ -1,8 +1,8 @@
-"""Vectors of constituents from the vectors of their children, all trees of a batch at once.
+"""Compose constituent vectors from the vectors of children, for all trees of a batch at once.
 
-A bidirectional LSTM reads label, children, label; with f the forward state after the last child
-and b the backward state after the first, a constituent's vector is ReLU(W [f; b] + c). The label's
-own steps are the same wherever it occurs and are computed once per label.
+A bidirectional LSTM reads label, children, label. With f the forward state after the last child and
+b the backward state after the first, a constituent's vector is ReLU(W [f; b] + c). The steps over
+the label itself are the same wherever it occurs and are computed once per label.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LstmComposition(nn.Module):
         )
 
     def forward(self, words: Tensor, labels: Tensor, batch: TreeBatch) -> Tensor:
-        """``(constituents, size)`` in the order of the batch.
+        """``(constituents, size)`` vectors in the order of the batch.
 
         ``words`` are the vectors of its word types, ``labels`` those of all labels.
         """
@@ -81,7 +81,7 @@ class LstmComposition(nn.Module):
 
 
 def _first_state(gates: Tensor) -> Tensor:
-    """The LSTM state after one step from zero, as ``[hidden, cell]``."""
+    """Return the LSTM state after one step from zero, as ``[hidden, cell]``."""
     into, _, new, out = gates.chunk(4, dim=1)
     cell = into.sigmoid() * new.tanh()
     return torch.cat([out.sigmoid() * cell.tanh(), cell], dim=1)
@@ -137,7 +137,7 @@ class _ChainBackward:
         self.inputs = torch.zeros_like(chain.inputs)
 
     def advance(self, begin: int, end: int) -> None:
-        """Pass the gradients of a level on to inputs and previous cells."""
+        """Propagate the gradients of a level to inputs and previous cells."""
         if begin == end:
             return
         chain = self._chain
@@ -262,6 +262,6 @@ def _levels(
 
 
 def _add_hidden_(state: Tensor, rows: Tensor, values: Tensor) -> None:
-    """Add to the hidden half of states; each chain has one end, so rows never repeat."""
+    """Add to the hidden half of states; each chain has one end, so rows are never repeated."""
     hidden = state[:, : values.shape[1]]
     hidden.scatter_add_(0, rows.unsqueeze(1).expand_as(values), values)

@@ -1,9 +1,10 @@
 """LSTM cells over many rows, level by level, with hand-written backward passes.
 
-Rows of one level depend on rows of earlier levels only, so a level is one matrix product. What is
-not recurrent (input projections, weight gradients, derivatives of the gates) is computed for all
-levels at once. Gates are in the order of :class:`torch.nn.LSTM`: input, forget, cell, output.
-States are kept as one matrix ``[hidden, cell]`` so that gathering and scattering is one operation.
+Rows of one level depend only on rows of earlier levels, so each level is one matrix product.
+Everything that is not recurrent (input projections, weight gradients, derivatives of the gates) is
+computed for all levels at once. Gates are in the order of :class:`torch.nn.LSTM`: input, forget,
+cell, output. States are stored as one matrix ``[hidden, cell]``, so that gathering and scattering
+take one operation.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gardenpath.data.batches.tree_batches import Sizes
 
 
 def bounds(sizes: Sizes) -> list[tuple[int, int]]:
-    """Where each level begins and ends."""
+    """Return the begin and end of each level."""
     result, begin = [], 0
     for size in sizes:
         result.append((begin, begin + size))
@@ -34,7 +35,7 @@ def cell_(
     *,
     tanh: Callable[..., Tensor] = torch.tanh,
 ) -> None:
-    """One LSTM step in place: activate ``gates``, write ``state`` and the tanh of its cell."""
+    """Perform one LSTM step in place: activate ``gates``, write ``state`` and tanh of its cell."""
     hidden = gates.shape[1] // 4
     gates[:, : 2 * hidden].sigmoid_()
     gates[:, 3 * hidden :].sigmoid_()
@@ -49,17 +50,17 @@ def cell_(
 
 
 def tanh_by_sigmoid(values: Tensor, *, out: Tensor) -> Tensor:
-    """The tanh of values; on a CPU the sigmoid is several times faster."""
+    """Compute tanh by the sigmoid, which is several times faster on a CPU."""
     return torch.mul(values, 2, out=out).sigmoid_().mul_(2).sub_(1)
 
 
 class CellDerivatives:
     """Derivatives of LSTM cells for all rows at once.
 
-    With dh and dc the gradients of hidden state and cell: the cell's full gradient is
+    With dh and dc the gradients of hidden state and cell, the full gradient of the cell is
     ``d = dc + dh · hidden_to_cell``; the gradients before activation are ``d · cell_to_gates`` for
-    the first three gates and ``dh · hidden_to_out`` for the last; ``d · forget`` goes on to the
-    cell before.
+    the first three gates and ``dh · hidden_to_out`` for the last; ``d · forget`` is passed on to
+    the previous cell.
     """
 
     def __init__(self, gates: Tensor, cell_tanh: Tensor, cell_before: Tensor) -> None:
@@ -79,7 +80,7 @@ class CellDerivatives:
     def backward_(
         self, begin: int, end: int, state_gradient: Tensor, gates: Tensor, passed_on: Tensor
     ) -> None:
-        """Write the gradients of the gates and, behind column ``hidden``, of the cell before."""
+        """Write the gradients of the gates and, after column ``hidden``, of the previous cell."""
         hidden = self.forget.shape[1]
         hidden_gradient = state_gradient[:, :hidden]
         cell_gradient = torch.addcmul(
@@ -95,12 +96,12 @@ class CellDerivatives:
 
 
 def add_rows_(target: Tensor, rows: Tensor, values: Tensor) -> None:
-    """``target[rows] += values``, also where rows repeat."""
+    """Compute ``target[rows] += values``, with repeated rows accumulated."""
     target.scatter_add_(0, rows.unsqueeze(1).expand_as(values), values)
 
 
 class StackRecurrence(torch.autograd.Function):
-    """Hidden states of all stack elements of a batch, one layer.
+    """Hidden states of all stack elements of a batch, for one layer.
 
     ``inputs`` are the input projections with bias, ``(rows, 4 · hidden)``; ``below`` is the row
     below each row, one level down. Level 0 starts from a zero state.
@@ -154,7 +155,7 @@ def stack_states(inputs: Tensor, weight: Tensor, below: Tensor, sizes: Sizes) ->
 
 
 def apply_in_full_precision(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
-    """Apply a function outside of mixed precision: states add up over many steps."""
+    """Apply a function outside of mixed precision, because states accumulate over many steps."""
     device = next(a.device.type for a in arguments if isinstance(a, Tensor))
     with torch.autocast(device_type=device, enabled=False):
         result: Tensor = function.apply(*map(_widened, arguments))

@@ -1,8 +1,8 @@
-"""Recurrent neural network grammars: words and trees generated together.
+"""Recurrent neural network grammars, which generate words and trees together.
 
 The model is the generative, stack-only RNNG (Dyer et al. 2016; Kuncoro et al. 2017) in the
-formulation of Noji and Oseki (2021). Training computes all trees of a batch by level instead of by
-time (:mod:`stack_plan`); the loss is that of playing them action by action.
+formulation of Noji and Oseki (2021). Training computes all trees of a batch level by level instead
+of step by step (:mod:`stack_plan`); the loss is the same.
 
 Weights, by name:
 
@@ -33,7 +33,7 @@ from gardenpath.models.sequential.output import NextToken
 
 
 class StackLstm(nn.Module):
-    """The LSTM that reads the stack; gates in the order of :class:`torch.nn.LSTM`."""
+    """The LSTM that reads the stack; gates are in the order of :class:`torch.nn.LSTM`."""
 
     def __init__(self, *, embedding: int, hidden: int, layers: int, dropout: float) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class StackLstm(nn.Module):
 
     @property
     def state_size(self) -> int:
-        """Hidden state and cell of all layers."""
+        """Size of the hidden states and cells of all layers."""
         return 2 * len(self.recurrent) * int(self.recurrent[0].shape[1])
 
     def step(self, vectors: Tensor, below: Tensor) -> Tensor:
@@ -69,12 +69,12 @@ class StackLstm(nn.Module):
         return torch.cat(states, dim=1)
 
     def top_hidden(self, states: Tensor) -> Tensor:
-        """The hidden state of the top layer."""
+        """Return the hidden state of the top layer."""
         return states.chunk(2 * len(self.input), dim=1)[-2]
 
     def forward(self, vectors: Tensor, batch: TreeBatch) -> Tensor:
         """``(rows, hidden)`` states of the top layer after each stack element of a batch."""
-        # Each vector is projected once, however often it is pushed.
+        # Each vector is projected once, regardless of how often it is pushed.
         projected = functional.linear(vectors, self.input[0], self.bias[0])
         inputs = functional.embedding(batch.stack_vector, projected)
         states = stack_states(inputs, self.recurrent[0], batch.stack_below, batch.stack_sizes)
@@ -87,7 +87,7 @@ class StackLstm(nn.Module):
 
 
 class RnngNetwork(nn.Module):
-    """An RNNG: actions and words are predicted from the state of a stack LSTM."""
+    """An RNNG: predicts actions and words from the state of a stack LSTM."""
 
     def __init__(self, settings: RnngSettings, *, vocabulary_size: int, label_count: int) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class RnngNetwork(nn.Module):
         )
         self.dropout = nn.Dropout(dropout)
         for weight in (self.word_embedding.weight, self.label_embedding.weight, self.start):
-            # Much smaller, and what is composed of composed vectors fades away at first.
+            # With much smaller values, repeatedly composed vectors would initially vanish.
             nn.init.normal_(weight, std=0.5)
         nn.init.zeros_(self.word_output.linear.bias)
         if settings.tied:
@@ -123,7 +123,7 @@ class RnngNetwork(nn.Module):
         )
 
     def score(self, batch: TreeBatch | TimedTreeBatch) -> BatchScores:
-        """Log probabilities of the actions and words of a batch of trees."""
+        """Return the log probabilities of the actions and words of a batch of trees."""
         output = self.outputs(batch)
         action, word = self.action_log_prob(output, batch), self.word_log_prob(output, batch)
         return BatchScores(
@@ -144,7 +144,7 @@ class RnngNetwork(nn.Module):
         return self._output(functional.embedding(batch.top, hidden))
 
     def _vectors(self, words: Tensor, labels: Tensor, constituents: Tensor) -> Tensor:
-        """All vectors in the numbering of :class:`StackBatch`."""
+        """Return all vectors in the numbering of :class:`StackBatch`."""
         return torch.cat([words, labels, constituents, self.start.unsqueeze(0)])
 
     def _output(self, hidden: Tensor) -> Tensor:
@@ -170,18 +170,18 @@ class RnngNetwork(nn.Module):
         return -functional.cross_entropy(scores, columns, reduction="none")
 
     def word_log_prob(self, output: Tensor, batch: StackBatch) -> Tensor:
-        """``(words,)`` log probabilities of words, given that one is shifted."""
+        """``(words,)`` log probabilities of words, given that the action is SHIFT."""
         scores = self.word_output.logits(functional.embedding(batch.shift_top, output))
         return -functional.cross_entropy(scores, batch.shift_word, reduction="none")
 
 
 def action_count(strategy: Strategy, label_count: int) -> int:
-    """Count the columns of action scores: one for each kind, but for NT one for each label."""
+    """Count the columns of action scores: one for each label (NT) and one for each other kind."""
     return len(KINDS[strategy]) - 1 + label_count
 
 
 def action_column(actions: Tensor, strategy: Strategy) -> Tensor:
-    """Convert ids of actions to columns of scores: kinds that a strategy lacks have no column."""
+    """Convert action ids to score columns; kinds that the strategy does not use have no column."""
     missing = len(Kind) - len(KINDS[strategy])
     return actions - missing * (actions >= Kind.OPEN).long() if missing else actions
 

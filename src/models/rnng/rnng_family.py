@@ -1,4 +1,4 @@
-"""The family of recurrent neural network grammars."""
+"""The RNNG family: recurrent neural network grammars."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RnngSettings(LstmSettings):
-    """An RNNG: a stack LSTM, a composition function, and outputs for actions and words."""
+    """Settings of an RNNG: a stack LSTM, a composition function, and outputs."""
 
     strategy: Strategy = "top_down"
     """Order in which trees are generated: top_down or in_order."""
@@ -28,12 +28,12 @@ class RnngSettings(LstmSettings):
     """Composition of constituents: a bidirectional LSTM over the children (computed level by
     level, fast), or gated attention (Kuncoro et al. 2017; computed step by step)."""
     tied: bool = True
-    """Whether the scores of words use their embeddings."""
+    """Whether the output layer over words uses the embedding matrix."""
     action_norm: Literal["legal", "full"] = "legal"
-    """Whether actions are normalised over the legal ones or over all."""
+    """Whether to normalise over legal actions only or over all actions."""
 
     def mistakes(self) -> list[str]:
-        """Every combination is possible: an output layer lies between states and embeddings."""
+        """Return no mistakes: an output layer between states and embeddings allows any sizes."""
         return []
 
 

@@ -1,12 +1,12 @@
-"""An RNNG as a search sees it: stacks that share what they have in common.
+"""RNNG states for the search: stacks that share common elements.
 
-Every element that was ever pushed is a node of an append-only arena: its stack-LSTM state, its
-vector, and the node below it. A stack is its top node. Pushing appends one node, whoever else
-stands on the same ones below; closing a constituent walks down to its label and pushes the
-composed vector on what lies below that. Nothing is copied when hypotheses branch.
+Every element that was ever pushed is a node of an append-only arena, with its stack-LSTM state, its
+vector and the node below it. A stack is represented by its top node. Pushing appends one node,
+whether or not other stacks share the nodes below; closing a constituent walks down to its label and
+pushes the composed vector onto the node below the label. Nothing is copied when hypotheses branch.
 
-The recurrent half of the gates depends on the node below alone and is computed once for all that
-is pushed on it; the input half of labels is a table.
+The recurrent half of the gates depends only on the node below and is computed once for all elements
+pushed onto it; the input half of labels is a lookup table.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from gardenpath.models.states.transitions import (
 
 
 class RnngSearch:
-    """The derivations of an RNNG, by node.
+    """The states of an RNNG's derivations, by node.
 
-    ``is_packed``: the number of rows that close a constituent may be looked at, so that only those
-    are composed; ``shared_compositions``: constituents of equal content are composed once.
+    ``is_packed``: the number of rows that close a constituent may be read on the host, so that only
+    these are composed; ``shared_compositions``: constituents of equal content are composed once.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class RnngSearch:
         self.opens_at_end = OPENS_AT_END[network.strategy]
         self._words = LazyWords(network.word_output)
         self._legal = LegalActions(network.strategy, self.device)
-        # Widths of the blocks of action scores: one column for each kind but NT, which has many.
+        # Widths of the blocks of action scores: one column for each kind, and many for NT.
         self._blocks = [1] * (len(KINDS[network.strategy]) - 1) + [len(labels)]
         self._never = legal_bias(network.strategy, len(labels), "legal", self.device)
         self._arena = Arena(self._arena_columns(), self.device)
@@ -61,16 +61,16 @@ class RnngSearch:
 
     @property
     def device(self) -> torch.device:
-        """Where the network is."""
+        """Device of the network."""
         return self._network.start.device
 
     @property
     def dtype(self) -> torch.dtype:
-        """The precision of the network."""
+        """Precision of the network."""
         return self._network.start.dtype
 
     def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
-        """Roughly the memory of a group that reads a sentence of so many tokens."""
+        """Estimate the memory of a group that reads a sentence of ``length`` tokens."""
         nodes = STEPS_PER_WORD * action_beam + word_beam * (length + 20)
         return nodes * self._arena.row_bytes
 
@@ -83,7 +83,7 @@ class RnngSearch:
             "output": ((size,), self.dtype),
             "vector": ((size,), self.dtype),
             "below": number,
-            # The node of the innermost open label, the root where none is open.
+            # The node of the innermost open label; the root if none is open.
             "label_node": number,
             "label": number,
             "children": number,
@@ -94,7 +94,7 @@ class RnngSearch:
         }
 
     def begin(self) -> None:
-        """Only the start of the stack."""
+        """Start with the empty stack."""
         self._arena = Arena(self._arena_columns(), self.device)
         self._most_children = 0
         network = self._network
@@ -114,24 +114,24 @@ class RnngSearch:
         scores = network.action_output(arena["output"][nodes]) + network.legal_bias[legal]
         log_probs = scores.log_softmax(1)
         if network.action_norm == "full":
-            # Illegal actions took part in the normalisation, and are not taken all the same.
+            # Illegal actions take part in the normalisation but are never taken.
             log_probs = log_probs + self._never[legal]
         shift, reduce, *finish, opens = log_probs.split(self._blocks, dim=1)
         if finish:
             (end,) = finish
         else:
-            # Closing the root is the end of the sentence.
+            # Closing the root ends the sentence.
             is_root = self._legal.is_last_reduce(arena["depth"][nodes]).unsqueeze(1)
             end = reduce.masked_fill(~is_root, -torch.inf)
             reduce = reduce.masked_fill(is_root, -torch.inf)
         return torch.cat([shift, end, reduce, opens], dim=1)
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` log probabilities of words, given that a word comes."""
+        """``(rows,)`` log probabilities of words, given that the next event is a word."""
         return self._words.log_prob(self._arena["output"][nodes], words)
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
-        """``(rows,)`` upper bounds of these."""
+        """``(rows,)`` upper bounds of :meth:`word_log_prob`."""
         return self._words.bound(self._arena["output"][nodes], words)
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
@@ -181,7 +181,7 @@ class RnngSearch:
         )
         if not self._is_in_order:
             return label_nodes
-        # The first child goes on top of its label.
+        # The first child is pushed on top of its label.
         vectors = arena["vector"][nodes]
         stack = self._network.stack
         inputs = functional.linear(vectors, stack.input[0], stack.bias[0])
@@ -202,7 +202,7 @@ class RnngSearch:
         )  # fmt: skip
 
     def _children(self, nodes: Tensor, label_nodes: Tensor) -> Children:
-        """What lies above the open label, the last child first."""
+        """Return the elements above the open label, last child first."""
         arena = self._arena
         counts = arena["children"][nodes]
         most = int(counts.max()) if self._is_packed else self._most_children
@@ -228,7 +228,7 @@ class RnngSearch:
         kind: Kind,
         depth: Tensor,
     ) -> Tensor:
-        """Push a word or a constituent: one more child of what is open."""
+        """Push a word or a constituent, which is the next child of the open constituent."""
         arena = self._arena
         state = self._step(inputs, below)
         return arena.append(
@@ -246,13 +246,13 @@ class RnngSearch:
         )
 
     def _step(self, inputs: Tensor, below: Tensor) -> Tensor:
-        """States after pushing vectors, given by their input projections, on nodes."""
+        """Return the states after pushing vectors, given by their input projections, onto nodes."""
         stack = self._network.stack
         bottom, again = self._distinct(below)
         layers = len(stack.input)
         before = self._arena["state"].index_select(0, bottom).chunk(layers, dim=1)
         after = inputs.new_empty(len(below), stack.state_size)
-        # Where the shapes are fixed it is launches that count.
+        # With fixed shapes, the number of kernel launches dominates.
         tanh = tanh_by_sigmoid if self._is_packed else torch.tanh
         for layer, state in enumerate(after.chunk(layers, dim=1)):
             hidden_before, cell_before = before[layer].chunk(2, dim=1)
@@ -266,7 +266,7 @@ class RnngSearch:
         return after
 
     def _distinct(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        """Each node once, and where each of the given ones is among them."""
+        """Return each node once, and the index of each given node among them."""
         if not self._is_packed:
             return nodes, torch.arange(len(nodes), device=nodes.device)
         unique, inverse = nodes.unique(return_inverse=True)
@@ -277,7 +277,7 @@ class RnngSearch:
         return functional.relu(self._network.to_output(hidden))
 
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
-        """Keep the stacks of these nodes."""
+        """Keep only the stacks of these nodes."""
         arena = self._arena
         tops = torch.where(is_alive, nodes, 0)
         flat = tops.flatten()

@@ -1,4 +1,4 @@
-"""Composing constituents during a search: rows of any number of children at once."""
+"""Compose constituents during a search, for rows with any number of children at once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from gardenpath.models.rnng.rnng import RnngNetwork
 class Children:
     """Constituents to be composed.
 
-    ``vector`` and ``content`` of all nodes; ``place``: ``(rows, most)`` nodes of the children, the
-    last child first; ``count`` of them, ``label`` and ``output`` (u) by row.
+    ``vector`` and ``content`` of all nodes; ``place``: ``(rows, most)`` nodes of the children, last
+    child first; for each row, ``count`` of its children, ``label`` and ``output`` (u).
     """
 
     vector: Tensor
@@ -31,7 +31,7 @@ class Children:
     output: Tensor
 
     def rows(self, rows: Tensor) -> Children:
-        """Some of the constituents."""
+        """Select some of the constituents."""
         return replace(
             self,
             place=self.place[rows],
@@ -42,20 +42,20 @@ class Children:
 
     @property
     def in_order(self) -> Tensor:
-        """``(rows, most)`` nodes, the first child first; behind the last, any."""
+        """``(rows, most)`` nodes, first child first; arbitrary after the last."""
         position = torch.arange(self.place.shape[1], device=self.place.device)
         back = (self.count.unsqueeze(1) - 1 - position).clamp(min=0)
         return self.place.gather(1, back)
 
     @property
     def is_child(self) -> Tensor:
-        """``(rows, most)``: which places are filled."""
+        """``(rows, most)``: whether a place contains a child."""
         position = torch.arange(self.place.shape[1], device=self.place.device)
         return position < self.count.unsqueeze(1)
 
 
 class Composer:
-    """Composes constituents, each content once where compositions are shared."""
+    """Composes constituents; if compositions are shared, each distinct content once."""
 
     def __init__(self, compose: Callable[[Children], Tensor], *, is_shared: bool) -> None:
         self._compose = compose
@@ -64,7 +64,7 @@ class Composer:
         self._vectors: Tensor | None = None
 
     def __call__(self, children: Children) -> tuple[Tensor, Tensor]:
-        """``(rows, size)`` vectors, and a number for the content of each, zero if nobody asks."""
+        """``(rows, size)`` vectors, and the key of each content (zero if not shared)."""
         if not self._is_shared:
             return self._compose(children), torch.zeros_like(children.label)
         key = content_key(children)
@@ -85,7 +85,7 @@ class Composer:
         return self._vectors[place][inverse], key
 
     def forget(self) -> None:
-        """A constituent is closed before the next word comes: none is met again after it."""
+        """Clear the known contents, none of which can recur after the next word."""
         self._known = self._vectors = None
 
 
@@ -94,9 +94,9 @@ _MIX = (-7046029254386353131, -4658895280553007687, -7723592293110705685)
 
 
 def content_key(children: Children) -> Tensor:
-    """``(rows,)`` 64-bit numbers that are equal where label and children are equal.
+    """``(rows,)`` 64-bit keys that are equal if label and children are equal.
 
-    Different contents meet with a probability of about 10⁻¹⁹ for each pair.
+    Two different contents collide with a probability of about 10⁻¹⁹.
     """
     content = children.content[children.place]
     position = torch.arange(content.shape[1], device=content.device)
@@ -106,20 +106,20 @@ def content_key(children: Children) -> Tensor:
 
 
 def _mix(values: Tensor) -> Tensor:
-    """Spread each bit over all others (the finaliser of splitmix64)."""
+    """Mix the bits of each number (the finaliser of splitmix64)."""
     values = (values ^ (values >> 30)) * _MIX[1]
     values = (values ^ (values >> 27)) * _MIX[2]
     return values ^ (values >> 31)
 
 
 def make_composer(network: RnngNetwork, *, is_packed: bool, is_shared: bool) -> Composer:
-    """The composition function of a network.
+    """Return the composition function of a network.
 
-    ``is_packed``: the numbers of children may be looked at, so that no more than these are read.
+    ``is_packed``: the numbers of children may be read on the host, so that padding is not computed.
     """
     part = network.composition
     if isinstance(part, AttentionComposition):
-        # What is composed depends on the stack below as well.
+        # The composed vector depends on the stack below as well.
         return Composer(lambda children: _attend(part, children), is_shared=False)
     assert isinstance(part, LstmComposition)
     ahead, back = part.label_states(network.label_embedding.weight)
@@ -128,7 +128,7 @@ def make_composer(network: RnngNetwork, *, is_packed: bool, is_shared: bool) -> 
     last_state = _last_state_packed if is_packed else _last_state
 
     def read(children: Children) -> Tensor:
-        """Both ends of a bidirectional LSTM over label, children, label."""
+        """Return both ends of a bidirectional LSTM over label, children, label."""
         label = children.label
         ends = [
             last_state(children, children.in_order, ahead.detach()[label], forward),
@@ -143,7 +143,7 @@ LstmWeights = tuple[Tensor, Tensor, Tensor]
 
 
 def _last_state(children: Children, place: Tensor, state: Tensor, weights: LstmWeights) -> Tensor:
-    """``(rows, size)`` hidden states after the children at these places, from a state on."""
+    """``(rows, size)`` hidden states after the children at these places, from a given state."""
     states = _lstm(children.vector[place], state, weights)
     last = (children.count - 1).view(-1, 1, 1).expand(-1, 1, states.shape[2])
     return states.gather(1, last).squeeze(1)
@@ -152,13 +152,13 @@ def _last_state(children: Children, place: Tensor, state: Tensor, weights: LstmW
 def _last_state_packed(
     children: Children, place: Tensor, state: Tensor, weights: LstmWeights
 ) -> Tensor:
-    """The same, row by row no further than to its last child."""
+    """Like :func:`_last_state`, but read each row only up to its last child."""
     inward, recurrent, bias = weights
     count, order = children.count.sort(descending=True)
     place, state = place[order], state[order]
     hidden, cell = state.chunk(2, dim=1)
     position = torch.arange(place.shape[1], device=place.device)
-    # Rows with many children come first, so those that are not at their end are the first ones.
+    # Rows are sorted by number of children, largest first, so the unfinished rows come first.
     for step, rows in enumerate((count.unsqueeze(1) > position).sum(0).tolist()):
         vectors = children.vector.index_select(0, place[:rows, step])
         gates = functional.linear(vectors, inward, bias)

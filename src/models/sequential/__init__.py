@@ -1,1 +1,1 @@
-"""LSTM and Transformer language models."""
+"""Sequential language models: LSTM and Transformer."""

@@ -15,7 +15,7 @@ from gardenpath.models.sequential.shared_prefixes import PrefixBatch
 
 
 class LstmNetwork(SequentialNetwork):
-    """Embedding, LSTM layers, softmax; each sentence starts from a zero state."""
+    """Embedding, LSTM layers and softmax; each sentence starts from a zero state."""
 
     most_prefixes = 8192
 
@@ -39,14 +39,14 @@ class LstmNetwork(SequentialNetwork):
     def log_prob(self, batch: TokenBatch) -> Tensor:
         """``(sentences, length)`` log probabilities of the targets, zero on padding."""
         embedded = self.dropout(self.embedding(batch.inputs))
-        # Padding stands at the end only, so it cannot change what comes before it.
+        # Padding is only at the end, so it cannot affect earlier positions.
         states, _ = self.lstm(embedded)
         return self.output.log_prob(self.dropout(states), batch)
 
     def prefix_log_prob(self, batch: PrefixBatch) -> Tensor:
-        """``(predictions,)`` log probabilities from prefixes that sentences share, no dropout.
+        """``(predictions,)`` log probabilities from shared prefixes, without dropout.
 
-        All prefixes of one length are one step, from the states of their parents.
+        All prefixes of the same length are computed in one step, from the states of their parents.
         """
         states = self.embedding(batch.tokens)
         for input_weight, weight, input_bias, bias in self.lstm.all_weights:
@@ -59,10 +59,10 @@ class LstmNetwork(SequentialNetwork):
             if "weight_hh" in name:
                 for gate in weight.data.chunk(4):
                     nn.init.orthogonal_(gate)
-            elif "bias_ih" in name:  # of the two biases of each gate one suffices
+            elif "bias_ih" in name:  # one of the two biases of each gate suffices
                 weight.data.zero_()
                 hidden = len(weight) // 4
-                weight.data[hidden : 2 * hidden] = 1.0  # remember, to begin with
+                weight.data[hidden : 2 * hidden] = 1.0  # forget gate: remember at first
             elif "bias_hh" in name:
                 weight.data.zero_()
         nn.init.normal_(self.embedding.weight, std=0.5)

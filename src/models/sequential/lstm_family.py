@@ -1,4 +1,4 @@
-"""The family of LSTM language models."""
+"""The LSTM family: LSTM language models."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LstmSettings:
-    """An LSTM network."""
+    """Settings of an LSTM network."""
 
     size: Size = "small"
-    """Named size: tiny is 128 wide, small 256, base 650, each with two layers."""
+    """Named size: tiny has width 128, small 256, base 650, each with two layers."""
     layers: PositiveInt | None = None
-    """Layers; null takes them from the size."""
+    """Number of layers; null uses the named size."""
     hidden: PositiveInt | None = None
-    """Width of the hidden states; null takes it from the size."""
+    """Width of the hidden states; null uses the named size."""
     embedding: PositiveInt | None = None
-    """Width of the embeddings; null takes it from the size."""
+    """Width of the embeddings; null uses the named size."""
     dropout: Fraction = 0.2
     """Dropout of embeddings and states."""
     tied: bool = False
@@ -34,14 +34,14 @@ class LstmSettings:
 
     @property
     def shape(self) -> LstmShape:
-        """The numbers of the named size, with single ones replaced."""
+        """The shape of the named size, with individual values replaced."""
         return shape_of(
             LSTM_SIZES, self.size, layers=self.layers, hidden=self.hidden,
             embedding=self.embedding,
         )  # fmt: skip
 
     def mistakes(self) -> list[str]:
-        """What is wrong with a combination of settings."""
+        """Return the mistakes in a combination of settings."""
         shape = self.shape
         if self.tied and shape.embedding != shape.hidden:
             return [

@@ -1,4 +1,4 @@
-"""What models that read tokens from left to right have in common."""
+"""Base class and output layer of sequential networks."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from gardenpath.models.scores import BatchScores, score_tokens
 
 
 class SequentialNetwork(nn.Module, abc.ABC):
-    """A network that predicts each token from those before it."""
+    """A network that predicts each token from the preceding tokens."""
 
     @abc.abstractmethod
     def log_prob(self, batch: TokenBatch) -> Tensor:
         """``(sentences, length)`` log probabilities of the targets, zero on padding."""
 
     def score(self, batch: TokenBatch) -> BatchScores:
-        """Log probabilities of a batch, summed."""
+        """Return the summed log probabilities of a batch."""
         return score_tokens(self.log_prob(batch), batch)
 
 
 class NextToken(nn.Module):
     """A linear layer and a softmax over all tokens that can come next.
 
-    Symbols that never come next (padding, the begin symbol) take no part in the normalisation, so
+    Symbols that never come next (padding, the begin symbol) are excluded from the normalisation, so
     that probabilities are comparable with those of n-gram models over the same vocabulary.
     """
 
@@ -49,16 +49,16 @@ class NextToken(nn.Module):
         self.register_buffer("excluded", excluded, persistent=False)
 
     def logits(self, states: Tensor) -> Tensor:
-        """``(…, vocabulary)`` scores, ``-inf`` where a token cannot come next."""
+        """``(…, vocabulary)`` logits, ``-inf`` for tokens that cannot come next."""
         bias = self.linear.bias
-        # Exclusion costs nothing as part of the bias.
+        # As part of the bias, the exclusion costs nothing.
         excluded = self.excluded if bias is None else bias + self.excluded
         return functional.linear(states, self.linear.weight, excluded)
 
     def log_prob(self, states: Tensor, batch: TokenBatch) -> Tensor:
         """``(sentences, length)`` log probabilities of the targets, zero on padding.
 
-        Only the rows of real tokens pass through the dearest product.
+        Only the rows of real tokens pass through this matrix product, the most expensive operation.
         """
         rows = self.logits(states[batch.is_token])
         negative = functional.cross_entropy(rows, batch.targets[batch.is_token], reduction="none")

@@ -1,4 +1,4 @@
-"""One answer from all models: the log probability of each word of a sentence."""
+"""Score words with sequential models: the log probability of each word of a sentence."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from gardenpath.models.sequential.shared_prefixes import PrefixBatch, PrefixNetw
 
 _BATCHES = BatchSettings(max_tokens=8192, max_sentences=256)
 
-# Sentences that share less than this part of their tokens are faster in ordinary batches.
+# Below this fraction of shared predictions, ordinary batches are faster.
 _LEAST_SAVED = 0.2
 
 
 class SequentialScorer:
-    """Scores words with a model that reads tokens from left to right.
+    """Scores words with a sequential model (LSTM, Transformer or n-gram).
 
-    With ``share_prefixes`` what sentences have in common is computed once; ``sharing`` says, after
-    a call, how much that saved. The scores are the same. N-grams share nothing: to look one up
-    costs less than to find out what is shared.
+    With ``share_prefixes``, common prefixes of sentences are computed once, and ``sharing`` reports
+    after a call how much that saved; the scores are the same. N-gram models do not share prefixes,
+    because a lookup costs less than finding them.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class SequentialScorer:
         self.sharing = Sharing(0, 0)
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """For each sentence, the log probability (nats) of each word and, last, of its end.
+        """Return the log probability (nats) of each word and, last, of the end of each sentence.
 
         The log probability of a word is the sum over its pieces.
         """
@@ -61,7 +61,7 @@ class SequentialScorer:
         return self.split_log_probs(encode_sentences(sentences, self._vocabulary, self._subwords))
 
     def split_log_probs(self, split: EncodedSplit) -> list[Floats]:
-        """The same for sentences that are encoded already."""
+        """Like :meth:`word_log_probs`, for sentences that are already encoded."""
         return [
             split.sum_to_words(number, scores)
             for number, scores in enumerate(self._token_log_probs(split))
@@ -100,7 +100,7 @@ class SequentialScorer:
         return scores
 
     def _score_alone(self, split: EncodedSplit, numbers: Ints, results: list[Floats]) -> None:
-        """Score sentences by themselves, in batches of similar length."""
+        """Score sentences without sharing, in batches of similar length."""
         model = self._model
         if isinstance(model, NgramModel):
             sentences = [split.sentence(number).astype(np.int64) for number in numbers]

@@ -1,4 +1,4 @@
-"""Distinct prefixes of sentences as tensors, for networks that read from left to right."""
+"""Distinct prefixes of sentences as tensors, for sequential networks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PrefixBatch(TensorBatch):
 
     @staticmethod
     def of(trie: PrefixTrie) -> PrefixBatch:
-        """The trie as tensors."""
+        """Convert the trie to tensors."""
         return PrefixBatch(
             tokens=torch.from_numpy(trie.tokens),
             parents=torch.from_numpy(trie.parents),
@@ -45,8 +45,8 @@ class PrefixBatch(TensorBatch):
         )
 
     def is_ancestor(self) -> Tensor:
-        """``(prefixes, prefixes)``: whether the second begins the first, or is the first."""
-        # Two prefixes of one sentence are each other's beginnings; ``first`` is such a sentence.
+        """``(prefixes, prefixes)``: whether the second is a prefix of the first, or equal to it."""
+        # Of two prefixes of one sentence, the shorter begins the longer; ``first`` is a sentence.
         is_shorter = self.depths <= self.depths[:, None]
         sentence = self.first[:, None]
         return is_shorter & (self.first <= sentence) & (sentence <= self.last)
@@ -58,7 +58,7 @@ class PrefixBatch(TensorBatch):
 
 @runtime_checkable
 class PrefixNetwork(Protocol):
-    """A network that can read prefixes that sentences share, some at a time."""
+    """A network that can score shared prefixes, at most ``most_prefixes`` at a time."""
 
     most_prefixes: int
 

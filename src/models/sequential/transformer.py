@@ -16,7 +16,7 @@ from gardenpath.models.sequential.transformer_family import DecoderSettings
 
 
 class Decoder(nn.Module):
-    """Pre-norm blocks over learned positions."""
+    """Pre-norm blocks with learned position embeddings."""
 
     def __init__(self, settings: DecoderSettings, *, vocabulary_size: int) -> None:
         super().__init__()
@@ -36,9 +36,9 @@ class Decoder(nn.Module):
     ) -> Tensor:
         """``(sentences, length, hidden)`` states after each token.
 
-        ``visible`` says, ``(sentences, heads, length, length)``, which positions a head may attend
-        to; without it, all heads attend to the present and the past. ``positions``, where tokens do
-        not simply follow each other, are to be checked (:meth:`require_positions`) by the caller.
+        ``visible``, ``(sentences, heads, length, length)``, says which positions a head may attend
+        to; without it, all heads attend to the current and all earlier positions. ``positions`` are
+        needed if tokens are not consecutive; the caller checks them (:meth:`require_positions`).
         """
         if positions is None:
             self.require_positions(tokens.shape[1])
@@ -50,7 +50,7 @@ class Decoder(nn.Module):
         return normed
 
     def require_positions(self, length: int) -> None:
-        """Refuse what is longer than the positions that were learnt."""
+        """Raise an error if a sequence is longer than the number of learned positions."""
         limit = self.position_embedding.num_embeddings
         if length > limit:
             raise GardenpathError(
@@ -59,7 +59,7 @@ class Decoder(nn.Module):
             )
 
     def _initialise(self, layers: int) -> None:
-        """GPT-2's: normal(0.02), and less for what adds up along the residual stream."""
+        """Initialise like GPT-2: normal(0.02), smaller for weights of the residual stream."""
         for name, weight in self.named_parameters():
             if name.endswith(("project.weight", "contract.weight")):
                 nn.init.normal_(weight, std=0.02 / math.sqrt(2 * layers))
@@ -72,10 +72,10 @@ class Decoder(nn.Module):
 class TransformerNetwork(SequentialNetwork):
     """A decoder with tied input and output embeddings.
 
-    ``size`` sets layers, hidden and heads; each can be given by itself as well.
+    ``size`` sets layers, hidden and heads; each can also be set individually.
     """
 
-    # All prefixes of a trie attend to each other, masked: the mask grows with the square.
+    # All prefixes of a trie attend to each other with a mask, whose size grows quadratically.
     most_prefixes = 512
 
     def __init__(self, settings: DecoderSettings, *, vocabulary_size: int) -> None:
@@ -87,13 +87,13 @@ class TransformerNetwork(SequentialNetwork):
 
     def log_prob(self, batch: TokenBatch) -> Tensor:
         """``(sentences, length)`` log probabilities of the targets, zero on padding."""
-        # Padding stands at the end only, and attention looks back only.
+        # Padding is only at the end, and attention is causal.
         return self.output.log_prob(self.decoder(batch.inputs), batch)
 
     def prefix_log_prob(self, batch: PrefixBatch) -> Tensor:
-        """``(predictions,)`` log probabilities from prefixes that sentences share, no dropout.
+        """``(predictions,)`` log probabilities from shared prefixes, without dropout.
 
-        The prefixes stand in one sequence, and each attends to those that it begins with.
+        All prefixes form one sequence, and each attends to its own prefixes.
         """
         self.decoder.require_positions(len(batch.sizes))
         visible = batch.is_ancestor()[None, None]
@@ -102,7 +102,7 @@ class TransformerNetwork(SequentialNetwork):
 
 
 class Block(nn.Module):
-    """Attention and a feed-forward layer, each on normalised input and added to the stream."""
+    """Attention and a feed-forward layer, each on normalised input, with residual connections."""
 
     def __init__(self, *, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Block(nn.Module):
 
 
 class CausalAttention(nn.Module):
-    """Multi-head attention to the present and the past."""
+    """Multi-head attention to the current and all earlier positions."""
 
     def __init__(self, *, hidden: int, heads: int, dropout: float) -> None:
         super().__init__()

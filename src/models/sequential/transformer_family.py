@@ -1,4 +1,4 @@
-"""The family of Transformer language models."""
+"""The Transformer family: Transformer language models."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderSettings:
-    """A decoder with the architecture of GPT-2."""
+    """Settings of a decoder with the architecture of GPT-2."""
 
     size: Size = "base"
     """Named size: tiny has 2 layers of width 128, small 6 of 384, base 12 of 768."""
     layers: PositiveInt | None = None
-    """Layers; null takes them from the size."""
+    """Number of layers; null uses the named size."""
     hidden: PositiveInt | None = None
-    """Width of the states; null takes it from the size."""
+    """Width of the states; null uses the named size."""
     heads: PositiveInt | None = None
-    """Attention heads; null takes them from the size."""
+    """Number of attention heads; null uses the named size."""
     max_positions: PositiveInt = 512
-    """Longest sequence that the network can read."""
+    """Maximum length of a sequence."""
     dropout: Fraction = 0.1
     """Dropout of embeddings, attention and residual branches."""
 
     @property
     def shape(self) -> TransformerShape:
-        """The numbers of the named size, with single ones replaced."""
+        """The shape of the named size, with individual values replaced."""
         return shape_of(
             TRANSFORMER_SIZES, self.size, layers=self.layers, hidden=self.hidden, heads=self.heads
         )
 
     def mistakes(self) -> list[str]:
-        """What is wrong with a combination of settings."""
+        """Return the mistakes in a combination of settings."""
         shape = self.shape
         if shape.hidden % shape.heads:
             return [f"hidden ({shape.hidden}) must be a multiple of heads ({shape.heads})"]

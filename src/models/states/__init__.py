@@ -1,1 +1,1 @@
-"""What the searches of RNNG and PLM share: arenas of states and lazy word scores."""
+"""States shared by the searches of RNNG and PLM: arenas and lazy word scores."""

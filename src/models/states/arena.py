@@ -1,4 +1,4 @@
-"""Rows that are only ever appended, in tensors that grow together."""
+"""Append-only rows in tensors that grow together."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Arena:
         return self._size
 
     def __getitem__(self, name: str) -> Tensor:
-        """The rows of a column."""
+        """Return the rows of a column."""
         return self._tensors[name][: self._size]
 
     @property
     def row_bytes(self) -> int:
-        """The memory of a row."""
+        """Memory of a row in bytes."""
         return sum(t[0].numel() * t.element_size() for t in self._tensors.values())
 
     def append(self, **rows: Tensor) -> Tensor:
-        """The numbers of the new rows; all columns must be given."""
+        """Append rows and return their numbers; all columns must be given."""
         count = len(next(iter(rows.values())))
         self._reserve(self._size + count)
         for name, values in rows.items():
@@ -43,9 +43,9 @@ class Arena:
         return torch.arange(self._size - count, self._size, device=self._device)
 
     def keep(self, rows: Tensor) -> None:
-        """Forget all other rows; those kept are numbered anew, in the order given."""
+        """Drop all other rows; the kept rows are renumbered in the given order."""
         kept = {name: self[name].index_select(0, rows) for name in self._tensors}
-        # The memory stays: as much will be needed again.
+        # The memory is kept, because as much will be needed again.
         self._size = 0
         self.append(**kept)
 

@@ -1,8 +1,8 @@
-"""Probabilities of words over a large vocabulary, and cheap bounds of them.
+"""Word probabilities over a large vocabulary, and cheap upper bounds of them.
 
-The normaliser of a softmax is a sum over all words. A sum over a few of them is smaller, so the
-probability that it gives is an upper bound; and where the few are those that are likely anyway,
-the bound is close.
+The normaliser of a softmax is a sum over all words. A sum over a few words is smaller, so the
+probability computed with it is an upper bound, and if these words are the likely ones, the bound is
+tight.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from torch.nn import functional
 
 from gardenpath.models.sequential.output import NextToken
 
-# How many words the bound sums over.
+# Number of words that the bound sums over.
 _LIKELY = 512
 
-# The logits of the vocabulary are computed for at most so many numbers at a time.
+# Maximum number of logits computed at a time.
 MOST_LOGITS = 1 << 22
 
 
 class LazyWords:
-    """The output layer over words; which words are likely is learnt from the first rows seen."""
+    """The output layer over words; the likely words are learned from the first rows."""
 
     def __init__(self, output: NextToken) -> None:
         self._weight = output.linear.weight.detach()

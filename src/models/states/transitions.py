@@ -1,4 +1,4 @@
-"""Actions as the searches of RNNG and PLM see them: columns, and what is legal, on the device."""
+"""Columns and legal actions on the device, for the searches of RNNG and PLM."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gardenpath.data.trees.legality import (
     REDUCE_ENDS_AT,
 )
 
-# Roughly how many actions of a full beam are taken between two words.
+# Approximate number of actions of a full beam between two words.
 STEPS_PER_WORD = 8
 
 
 class LegalActions:
-    """The table :data:`LEGAL` of a strategy as a tensor; looking something up never waits.
+    """The table :data:`LEGAL` of a strategy as a tensor; lookups never synchronise with the host.
 
     Results are bits (:data:`LEGAL_BIT`) of the kinds of actions that may come next.
     """
@@ -29,18 +29,18 @@ class LegalActions:
         self._reduce_ends_at = REDUCE_ENDS_AT[strategy]
 
     def at_start(self, like: Tensor) -> Tensor:
-        """``(rows,)`` bits before any action, as many as in ``like``."""
+        """``(rows,)`` bits before any action, with as many rows as ``like``."""
         return self._table[NO_ACTION_YET, 0].expand_as(like)
 
     def after(self, last: Kind, depth: Tensor) -> Tensor:
         """``(rows,)`` bits after actions of one kind that left ``depth`` constituents open.
 
-        The depth of a row without a hypothesis may be anything.
+        The depth of a row without a hypothesis is arbitrary.
         """
         return self._table[last].index_select(0, depth.clamp(0, MOST_OPEN))
 
     def after_each(self, last: Tensor, depth: Tensor) -> Tensor:
-        """The same with a kind for each row."""
+        """Like :meth:`after`, with a kind for each row."""
         return self._table[last, depth.clamp(0, MOST_OPEN)]
 
     def is_last_reduce(self, depth: Tensor) -> Tensor:
@@ -51,11 +51,11 @@ class LegalActions:
 
 
 def is_illegal(bits: Tensor, kind: Kind) -> Tensor:
-    """Whether a kind of action is not among the legal bits."""
+    """Whether a kind of action is illegal according to the bits."""
     return (bits & LEGAL_BIT[kind]) == 0
 
 
 def structural_columns(label_count: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """``(columns,)`` twice: which columns open a constituent, and which close one."""
+    """Two ``(columns,)`` masks: the columns that open a constituent and those that close one."""
     column = torch.arange(Column.FIRST_OPEN + label_count, device=device)
     return column >= Column.FIRST_OPEN, column == Column.CLOSE

@@ -1,4 +1,4 @@
-"""The Lightning data module: prepared corpus in, batch loaders out."""
+"""The Lightning data module: builds batch loaders from a prepared corpus."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gardenpath.data.preparation import PreparedCorpus
 
 
 class CorpusDataModule(pl.LightningDataModule):
-    """Gives the trainer the batches of a prepared corpus.
+    """Provides the trainer with the batches of a prepared corpus.
 
-    ``make_collate`` makes, from a split, the function that turns sentence numbers into batches; it
-    is called once per split, so that it may plan ahead.
+    ``make_collate`` returns, for a split, the function that turns sentence numbers into batches; it
+    is called once per split, so that it can plan ahead.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The one Lightning module, for all neural models."""
+"""The Lightning module for all neural models."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gardenpath.models.training.training_settings import OptimiserSettings
 
 
 class LanguageModelling(pl.LightningModule):
-    """Trains a network to give high probability to sentences.
+    """Trains a network by maximum likelihood.
 
-    The random numbers of a step (dropout) follow from seed, step and process alone, so that a
-    resumed run draws the ones it would have drawn.
+    The random numbers of a step (dropout) depend only on random seed, step and process, so that a
+    resumed run draws the same numbers as an uninterrupted one.
     """
 
     def __init__(self, *, network: Network, optimiser: OptimiserSettings, seed: int) -> None:
@@ -50,7 +50,7 @@ class LanguageModelling(pl.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         self._report("valid")
-        if self._sums["train"]:  # validation ends each epoch of training
+        if self._sums["train"]:  # each epoch of training ends with a validation
             self.log("train/loss", self._totals("train").loss)
 
     def on_test_epoch_end(self) -> None:
@@ -71,17 +71,17 @@ class LanguageModelling(pl.LightningModule):
         }
 
     def _total_steps(self) -> int:
-        """How many steps training takes, as far as the first epoch tells.
+        """Return the number of training steps, estimated from the first epoch.
 
-        Lightning's own estimate would set up the batches too early for a resumed run, which would
-        then begin its epoch anew.
+        Lightning's own estimate would create the batches too early for a resumed run, which would
+        then restart its epoch.
         """
         trainer: Any = self.trainer
         steps: int = len(trainer.datamodule.train_dataloader()) * trainer.max_epochs
         return steps if trainer.max_steps == -1 else min(steps, int(trainer.max_steps))
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        # In the middle of an epoch part of its training loss is summed already.
+        # In the middle of an epoch, part of its training loss has already been summed.
         checkpoint["train_sums"] = dict(self._sums["train"])
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -96,7 +96,7 @@ class LanguageModelling(pl.LightningModule):
             sums[name] = sums[name] + exact if name in sums else exact
 
     def _totals(self, split: str) -> Totals:
-        """The sums of all processes since the last call."""
+        """Return the sums over all processes since the last call."""
         reduced = {
             name: float(self.trainer.strategy.reduce(value, reduce_op="sum"))
             for name, value in self._sums[split].items()
@@ -112,5 +112,5 @@ class LanguageModelling(pl.LightningModule):
 
 
 def _in_high_precision(value: Tensor) -> Tensor:
-    """Sums over a large split need double precision, which Apple's GPUs do not have."""
+    """Convert to double precision for sums over a large split, except on Apple GPUs."""
     return value.float() if value.device.type == "mps" else value.double()

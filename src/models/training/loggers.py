@@ -1,4 +1,4 @@
-"""Weights & Biases beside the run folder's own metrics file."""
+"""Optional logging to Weights & Biases, in addition to the metrics file of the run folder."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gardenpath.models.training.training_settings import LoggerSettings, WandbSe
 
 
 def make_loggers(settings: LoggerSettings, *, folder: Path, config: Mapping[str, Any]) -> list[Any]:
-    """The Lightning loggers that the settings ask for."""
+    """Return the Lightning loggers that the settings request."""
     if not isinstance(settings, WandbSettings):
         return []
-    # Here, because Lightning takes seconds to load.
+    # Imported here because Lightning takes seconds to load.
     from pytorch_lightning.loggers import WandbLogger
 
     os.environ.setdefault("WANDB_SILENT", "true")

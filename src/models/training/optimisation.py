@@ -13,7 +13,7 @@ from gardenpath.models.training.training_settings import OptimiserSettings
 
 
 def make_optimiser(network: nn.Module, settings: OptimiserSettings) -> Optimizer:
-    """The optimiser; weight decay acts on matrices only, not on biases and norms."""
+    """Return the optimiser; weight decay applies to matrices only, not to biases and norms."""
     matrices = [weight for weight in network.parameters() if weight.dim() >= 2]
     others = [weight for weight in network.parameters() if weight.dim() < 2]
     groups: Iterable[dict[str, object]] = [
@@ -22,7 +22,7 @@ def make_optimiser(network: nn.Module, settings: OptimiserSettings) -> Optimizer
     ]
     if settings.algorithm == "sgd":
         return SGD(groups, lr=settings.learning_rate, momentum=settings.momentum)
-    # One pass over all weights; on GPUs it would not go with clipping under mixed precision.
+    # fused: one pass over all weights; on GPUs it conflicts with clipping under mixed precision.
     on_cpu = all(weight.device.type == "cpu" for weight in network.parameters())
     return AdamW(groups, lr=settings.learning_rate, fused=on_cpu)
 
@@ -30,7 +30,7 @@ def make_optimiser(network: nn.Module, settings: OptimiserSettings) -> Optimizer
 def make_schedule(
     optimiser: Optimizer, settings: OptimiserSettings, *, total_steps: int
 ) -> LambdaLR | ReduceLROnPlateau:
-    """The schedule; :class:`ReduceLROnPlateau` steps once per epoch, others once per step."""
+    """Return the schedule; :class:`ReduceLROnPlateau` steps once per epoch, others per step."""
     if settings.schedule == "plateau":
         return ReduceLROnPlateau(
             optimiser, factor=settings.decay, patience=settings.patience, mode="min"

@@ -1,4 +1,4 @@
-"""Training one model on one corpus: the wiring of Lightning's trainer."""
+"""Train one model on one corpus with Lightning's trainer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gardenpath.store.tables import write_table
 
 log = logging.getLogger(__name__)
 
-# Lightning sets its own level when it is loaded; what it says of hardware and products is no news.
+# Lightning sets its own level when it is loaded; its messages about hardware are not needed.
 logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
 
 
@@ -42,21 +42,21 @@ def train_network(
     resume: bool,
     loggers: Sequence[Logger] = (),
 ) -> None:
-    """Train, and keep the best weights in the run folder."""
+    """Train, and save the best weights in the run folder."""
     checkpoint = folder.checkpoint_path if resume and folder.checkpoint_path.exists() else None
     if checkpoint is not None:
         _require_readable(folder)
     trainer = _make_trainer(settings, folder, loggers)
     try:
         trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
-    except SystemExit:  # Lightning's answer to Ctrl-C
+    except SystemExit:  # raised by Lightning on Ctrl-C
         raise RunError(f"{folder.path}: interrupted; continue with resume=true") from None
 
 
 def _make_trainer(
     settings: TrainerSettings, folder: RunFolder, loggers: Sequence[Logger]
 ) -> pl.Trainer:
-    # A bar that nobody watches would only fill log files.
+    # A progress bar would only clutter log files.
     progress = settings.progress and Console().is_terminal
     callbacks = _make_callbacks(settings, folder)
     if progress:
@@ -70,7 +70,7 @@ def _make_trainer(
         max_steps=settings.max_steps,
         gradient_clip_val=settings.gradient_clip or None,
         num_sanity_val_steps=0,
-        # The number of batches differs a little from epoch to epoch.
+        # The number of batches varies slightly from epoch to epoch.
         reload_dataloaders_every_n_epochs=1,
         use_distributed_sampler=False,
         callbacks=callbacks,
@@ -116,7 +116,7 @@ def _require_readable(folder: RunFolder) -> None:
     path = folder.checkpoint_path
     try:
         torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds for a damaged file
+    except Exception as error:  # torch raises many exceptions for a damaged file
         raise RunError(
             f"{path}: the checkpoint cannot be read ({type(error).__name__}); delete it to start "
             "over, or restore it from a copy"
@@ -124,7 +124,7 @@ def _require_readable(folder: RunFolder) -> None:
 
 
 class StepLimit(Callback):
-    """Lets a run that reaches ``max_steps`` within an epoch end with a validation all the same."""
+    """Adds a final validation to a run that reaches ``max_steps`` within an epoch."""
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
@@ -164,7 +164,7 @@ class EpochMetrics(Callback):
         self._began = 0.0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        self._began = time.monotonic()  # a run that resumes within an epoch starts no epoch
+        self._began = time.monotonic()  # a run resumed within an epoch does not start an epoch
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._began = time.monotonic()
@@ -201,7 +201,7 @@ class EpochMetrics(Callback):
 
 
 def seed_everything(seed: int) -> None:
-    """Seed the generators of Python, NumPy and torch, for the initial weights."""
+    """Seed the random generators of Python, NumPy and torch, for the initial weights."""
     pl.seed_everything(seed, workers=True, verbose=False)
-    # Some CUDA products are only reproducible with this set before the first of them.
+    # Some CUDA operations are only reproducible if this is set before the first of them.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

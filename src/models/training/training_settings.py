@@ -1,4 +1,4 @@
-"""Settings of training. They are read without torch or Lightning."""
+"""Settings of training, which can be read without torch or Lightning."""
 
 from __future__ import annotations
 
@@ -22,74 +22,76 @@ class OptimiserSettings:
     algorithm: Literal["adamw", "sgd"] = "adamw"
     """Optimisation algorithm."""
     learning_rate: NonNegativeFloat = 1e-3
-    """Highest learning rate."""
+    """Maximum learning rate."""
     weight_decay: NonNegativeFloat = 0.01
     """Weight decay of matrices; biases and norms have none."""
     momentum: Fraction = 0.0
-    """Momentum of sgd."""
+    """Momentum of algorithm=sgd."""
     schedule: Literal["constant", "plateau", "cosine"] = "plateau"
-    """plateau multiplies the rate by decay after patience epochs without progress; cosine falls
-    to zero at the last step."""
+    """plateau multiplies the rate by decay after patience epochs without improvement; cosine
+    decreases it to zero at the last step."""
     warmup_steps: NonNegativeInt = 0
-    """Steps over which the rate rises linearly at first (constant and cosine)."""
+    """Number of initial steps with a linearly increasing rate (constant and cosine)."""
     decay: Fraction = 0.5
-    """Factor of schedule=plateau."""
+    """Factor by which schedule=plateau reduces the learning rate."""
     patience: NonNegativeInt = 0
-    """Epochs without progress that schedule=plateau tolerates."""
+    """Number of epochs without improvement that schedule=plateau tolerates."""
 
     def mistakes(self) -> list[str]:
-        """What is wrong with a combination of settings."""
+        """Return the mistakes in a combination of settings."""
         if self.schedule == "plateau" and self.warmup_steps:
-            return ["schedule=plateau cannot warm up: set warmup_steps=0 or another schedule"]
+            return [
+                "schedule=plateau does not support warmup: set warmup_steps=0 or another schedule"
+            ]
         return []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerSettings:
-    """How long and on which hardware to train."""
+    """Duration and hardware of training."""
 
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
-    """Hardware; auto takes a GPU if one is available."""
+    """Hardware; auto uses a GPU if one is available."""
     devices: PositiveInt = 1
     """Number of GPUs, or of processes on a CPU."""
     strategy: Literal["auto", "ddp"] = "auto"
-    """ddp shares the batches among several devices."""
+    """ddp distributes the batches over several devices."""
     precision: Literal["auto", "32", "64", "bf16-mixed", "16-mixed"] = "auto"
     """Numerical precision; auto is mixed on a GPU and single elsewhere."""
     max_epochs: PositiveInt = 50
-    """Most epochs."""
+    """Maximum number of epochs."""
     max_steps: Annotated[int, Bounds(-1)] = -1
-    """Most optimiser steps; -1 sets no limit."""
+    """Maximum number of optimiser steps; -1 sets no limit."""
     early_stopping: NonNegativeInt = 5
-    """Epochs without a lower validation loss after which training stops; 0 never stops early."""
+    """Epochs without a lower validation loss before training stops; 0 never stops early."""
     gradient_clip: NonNegativeFloat = 1.0
-    """Largest norm of the gradient; 0 does not clip."""
+    """Maximum norm of the gradient; 0 disables clipping."""
     checkpoint_steps: NonNegativeInt = 0
-    """Steps between checkpoints within an epoch; 0 saves only after epochs."""
+    """Number of steps between checkpoints within an epoch; 0 saves only after epochs."""
     progress: bool = True
-    """Whether a progress bar is shown on a terminal."""
+    """Whether to show a progress bar on a terminal."""
 
-    def mistakes(self) -> list[str]:
-        """What is wrong with a combination of settings, on this machine."""
+    def unavailable(self) -> list[str]:
+        """Return what this machine lacks for these settings."""
         if self.accelerator != "gpu":
             return []
         import torch
 
-        if not torch.accelerator.is_available():
-            return ["accelerator=gpu, but there is no GPU; use trainer=cpu or trainer=auto"]
+        if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
+            return ["accelerator=gpu, but no GPU is available; use trainer=cpu or trainer=auto"]
         return []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoLogger:
-    """Metrics are written to the run folder only."""
+    """Write metrics to the run folder only."""
 
     kind: Literal["none"] = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WandbSettings:
-    """Metrics are sent to Weights & Biases too."""
+    """Also send metrics to Weights & Biases."""
 
     kind: Literal["wandb"] = "wandb"
     project: str = "gardenpath"
@@ -99,8 +101,8 @@ class WandbSettings:
     offline: bool = False
     """Whether to write to a local folder, without network or account."""
 
-    def mistakes(self) -> list[str]:
-        """Whether the package is there."""
+    def unavailable(self) -> list[str]:
+        """Return a mistake if the package is not installed."""
         if importlib.util.find_spec("wandb") is None:
             return ["logger=wandb needs the package wandb: pip install 'gardenpath[wandb]'"]
         return []

@@ -13,10 +13,10 @@ from rich.table import Table
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.eval.parsing.diagnostics import (
-    best_parse_mass,
     best_shares_of,
     convergence,
     convergence_table,
+    mass_rows,
     mean_best_share,
     widened,
 )
@@ -122,7 +122,9 @@ def test_mass_has_a_row_for_each_word_and_end() -> None:
     split = make_split([True, True], [True])
     failed = make_result(failure=SearchFailure(0, True, False))
     sentences = [["a", "[red]b"], ["c"]]
-    rows = best_parse_mass([make_result(0.5, 0.25, 0.75), failed], split, sentences)
+    results = [make_result(0.5, 0.25, 0.75), failed]
+    shares = [best_shares_of(one, split, n).tolist() for n, one in enumerate(results)]
+    rows = mass_rows(sentences, shares)
     assert [(r.sentence, r.word_id, r.word) for r in rows] == [
         (1, 1, "a"), (1, 2, "[red]b"), (1, 3, None), (2, 1, "c"), (2, 2, None),
     ]  # fmt: skip

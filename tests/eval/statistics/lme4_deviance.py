@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.mixed.design_matrix import Design
 
 DEFAULT_TOLERANCE = 1e-7

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.data.arrays import Floats
 
 MANDARIN_MODELS = {"lstm": "lstm", "rnng": "rnng", "transformer": "trans", "plm": "plm"}
 # How many last tokens are the target, and whether the ill-formed variant comes first.
@@ -150,3 +150,17 @@ def _ordering_rows(
         for seed in seeds
         for ending in ("", "_pp", "_rc")
     ]
+
+
+def slopes_table(*, groups: int = 15, rows: int = 8) -> pd.DataFrame:
+    """Responses y, right or wrong outcomes o: groups differ in their mean and in the slope of x."""
+    dice = np.random.default_rng(3)
+    group = np.repeat(np.arange(groups), rows)
+    table = pd.DataFrame({"g": group, "h": np.tile(np.arange(rows), groups)})
+    table["x"] = dice.normal(size=len(table))
+    means, slopes = dice.normal(size=(2, groups))
+    expected = 0.4 + means[group] + (0.7 + slopes[group]) * table["x"]
+    expected += dice.normal(scale=0.6, size=rows)[table["h"]]
+    table["y"] = expected + dice.normal(size=len(table))
+    table["o"] = (expected + dice.logistic(size=len(table)) > 0).astype(float)
+    return table

@@ -1,10 +1,8 @@
-"""Rows of surprisals, what models see, and jobs that go on where they were."""
+"""Rows of surprisals, what models see, and sentences that a search failed on."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,14 +19,11 @@ from gardenpath.data.words.subwords import (
     train_subwords,
 )
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
-from gardenpath.eval.journal import Journal
-from gardenpath.eval.search.result import SearchFailure
 from gardenpath.eval.surprisal.surprisal_rows import (
     SentenceFailure,
     SurprisalRow,
     failures_of,
     rows_of,
-    score_in_chunks,
     seen_as,
 )
 
@@ -124,100 +119,17 @@ def test_pieces_are_shown_as_they_are_encoded() -> None:
     assert [row.seen for row in rows] == [True, True, False, False]
 
 
-class _Scorer:
-    """Scores a word by its length, and remembers what it was asked; stops after some calls."""
-
-    def __init__(self, calls: int = 10**9) -> None:
-        self._calls = calls
-        self.asked: list[list[tuple[str, ...]]] = []
-
-    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        if len(self.asked) == self._calls:
-            raise KeyboardInterrupt
-        self.asked.append([tuple(words) for words in sentences])
-        return [_expected(words) for words in sentences]
-
-
-def _expected(words: Sequence[str]) -> Floats:
-    return -np.array([*(float(len(word)) for word in words), 0.25 * len(words)])
-
-
-SENTENCES = [["the", "dog"], ["a"], ["the", "cat", "x"], ["b", "cc"], ["the", "cat"], ["a"], ["z"]]
-
-
-def test_chunks_are_sorted_and_results_are_not() -> None:
-    scorer = _Scorer()
-    words: list[int] = []
-    found = score_in_chunks(scorer, SENTENCES, Journal(None, "k"), chunk=3, progress=words.append)
-    assert [scores.tolist() for scores in found] == [_expected(s).tolist() for s in SENTENCES]
-    assert scorer.asked == [
-        [("a",), ("a",), ("b", "cc")],
-        [("the", "cat"), ("the", "cat", "x"), ("the", "dog")],
-        [("z",)],
-    ]
-    assert words == [4, 7, 1]
-
-
-@pytest.mark.parametrize("calls", [0, 1, 2, 3])
-def test_a_killed_job_does_only_the_rest(tmp_path: Path, calls: int) -> None:
-    path = tmp_path / "out.tsv.partial" / "a.jsonl"
-    first = _Scorer(calls)
-    if calls < 3:
-        with pytest.raises(KeyboardInterrupt):
-            score_in_chunks(first, SENTENCES, Journal(path, "k"), chunk=3)
-    else:
-        score_in_chunks(first, SENTENCES, Journal(path, "k"), chunk=3)
-    second = _Scorer()
-    journal = Journal(path, "k")
-    found = score_in_chunks(second, SENTENCES, journal, chunk=3)
-    assert [scores.tolist() for scores in found] == [_expected(s).tolist() for s in SENTENCES]
-    assert [s for call in first.asked + second.asked for s in call] == sorted(map(tuple, SENTENCES))
-    journal.close(remove=True)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_journal_of_other_settings_does_not_leak(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "a.jsonl", "old")
-    journal.add(0, [-99.0, -99.0, -99.0])
-    journal.close()
-    found = score_in_chunks(_Scorer(), SENTENCES, Journal(tmp_path / "a.jsonl", "new"))
-    assert found[0].tolist() == _expected(SENTENCES[0]).tolist()
-
-
-class _Failing(_Scorer):
-    """Finds no hypothesis at the word ``x``; numbers its failures as they stand in the call."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.failures: dict[int, SearchFailure] = {}
-
-    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        found = super().word_log_probs(sentences)
-        self.failures = {}
-        for number, words in enumerate(sentences):
-            if "x" in words:
-                place = list(words).index("x")
-                found[number][place:] = math.nan
-                self.failures[number] = SearchFailure(place, hit_open=True, hit_consecutive=False)
-        return found
-
-
-def test_failures_keep_their_place_and_remedy_over_chunks_and_restarts(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    score_in_chunks(_Failing(), SENTENCES, Journal(path, "k"), chunk=2)
-    journal = Journal(path, "k")
-    again = _Failing()
-    found = score_in_chunks(again, SENTENCES, journal, chunk=2)
-    assert again.asked == [] and journal.notes == {2: "raise search.max_open"}
-    inputs = [
-        Sentence(tuple(words), Source("in.txt", 2 * number))
-        for number, words in enumerate(SENTENCES)
-    ]
+def test_failures_are_named_by_place_and_remedy() -> None:
+    sentences = [Sentence(("the", name), Source("in.txt", 2 * n)) for n, name in enumerate("abcd")]
+    right = _log2(1, 2, 3)
+    undefined = np.array([-1.0, math.nan, math.nan])
+    log_probs = [right, right, undefined, right]
+    found = failures_of(sentences, log_probs, {0: "", 2: "raise search.max_open"})
     expected = SentenceFailure(
-        sentence_id=3, place="in.txt:4", word_id=3, remedy="raise search.max_open"
+        sentence_id=3, place="in.txt:4", word_id=2, remedy="raise search.max_open"
     )
-    assert failures_of(inputs, found, journal.notes) == (expected,)
-    assert str(expected) == "in.txt:4: no surprisal from word 3 on (raise search.max_open)"
+    assert found == (expected,)
+    assert str(expected) == "in.txt:4: no surprisal from word 2 on (raise search.max_open)"
 
 
 def test_words_after_an_impossible_one_are_reported_without_remedy() -> None:

@@ -142,7 +142,7 @@ def test_a_bad_line_is_named(tmp_path: Path, bad: str) -> None:
 )
 def test_an_incomplete_file_is_refused(tmp_path: Path, text: str) -> None:
     path = _write(tmp_path, text)
-    with pytest.raises(InputError, match="not a whole ARPA file") as caught:
+    with pytest.raises(InputError, match="not a complete ARPA file") as caught:
         read_arpa(path)
     assert caught.value.path == str(path)
 

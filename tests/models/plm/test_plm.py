@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,8 @@ def test_no_tensor_is_made_without_a_device(structured_heads: bool) -> None:
 
 
 def test_structured_heads_need_two_heads() -> None:
-    arguments: dict[str, Any] = {"size": "tiny", "layers": 1, "hidden": 4}
-    assert PlmNetwork.mistakes(**arguments, heads=1, structured_heads=True)
-    assert not PlmNetwork.mistakes(**arguments, heads=2, structured_heads=True)
+    small = PlmSettings(size="tiny", layers=1, hidden=4, heads=1, structured_heads=True)
+    assert small.mistakes() == ["structured_heads=true needs at least two heads"]
+    assert replace(small, heads=2).mistakes() == []
+    assert replace(small, structured_heads=False).mistakes() == []
+    assert len(replace(small, hidden=5, heads=3).mistakes()) == 1

@@ -122,9 +122,9 @@ def test_tied_weights_share_storage_and_are_saved_once(tmp_path: Path) -> None:
 
 
 def test_tying_needs_equal_widths() -> None:
-    arguments = {"size": "tiny", "layers": None, "hidden": None, "tied": True, "dropout": 0.0}
-    assert LstmNetwork.mistakes(**arguments, embedding=None) == []  # type: ignore[arg-type]
-    (mistake,) = LstmNetwork.mistakes(**arguments, embedding=64)  # type: ignore[arg-type]
+    assert LstmSettings(size="tiny", tied=True).mistakes() == []
+    assert LstmSettings(size="tiny", tied=False, embedding=64).mistakes() == []
+    (mistake,) = LstmSettings(size="tiny", tied=True, embedding=64).mistakes()
     assert "embedding (64)" in mistake and "hidden (128)" in mistake
 
 

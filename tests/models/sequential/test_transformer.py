@@ -179,10 +179,8 @@ def test_a_longer_sentence_is_refused_with_a_remedy() -> None:
 
 
 def test_heads_must_divide_the_width() -> None:
-    arguments = {"size": "tiny", "layers": None, "dropout": 0.1}
-    right = TransformerNetwork.mistakes(**arguments, hidden=None, heads=8)  # type: ignore[arg-type]
-    assert right == []
-    (wrong,) = TransformerNetwork.mistakes(**arguments, hidden=100, heads=3)  # type: ignore[arg-type]
+    assert DecoderSettings(size="tiny", heads=8).mistakes() == []
+    (wrong,) = DecoderSettings(size="tiny", hidden=100, heads=3).mistakes()
     assert "hidden (100)" in wrong and "heads (3)" in wrong
 
 

@@ -10,7 +10,6 @@ import torch
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.perplexity.measure import Perplexity, measure
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.models.training.training_settings import OptimiserSettings, TrainerSettings
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
@@ -29,7 +28,7 @@ OVERFIT = (
 
 def _on_split(run: RunFolder, folder: Path, split: str) -> Perplexity:
     text = (folder / "corpus" / f"{split}.txt").read_text(encoding="utf-8")
-    return measure(SequentialScorer.load(run), [line.split() for line in text.splitlines()])
+    return measure(small_runs.loaded(run), [line.split() for line in text.splitlines()])
 
 
 @pytest.mark.parametrize("model", ["lstm", "transformer"])
@@ -169,9 +168,10 @@ def test_defaults() -> None:
 
 
 def test_a_missing_gpu_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
-    (mistake,) = TrainerSettings(accelerator="gpu").mistakes()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    (mistake,) = TrainerSettings(accelerator="gpu").unavailable()
     assert "no GPU" in mistake
-    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
-    assert TrainerSettings(accelerator="gpu").mistakes() == []
-    assert TrainerSettings().mistakes() == []
+    assert TrainerSettings().unavailable() == []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert TrainerSettings(accelerator="gpu").unavailable() == []

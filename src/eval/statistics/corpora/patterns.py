@@ -19,7 +19,7 @@ import yaml
 from gardenpath.data.trees.transforms import TRACE_LABEL, has_pos_tags
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import InputError
-from gardenpath.eval.statistics.mixed.coding import StatisticsError
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.store.tables import CONSTRUCTIONS
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def load_constructions(path: Path) -> tuple[Construction, ...]:
     """The constructions of a file of patterns; every pattern is tried."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        listed = content["constructions"]
-        return tuple(_construction(name, settings, path) for name, settings in listed.items())
+        found = content["constructions"]
+        return tuple(_construction(name, settings, path) for name, settings in found.items())
     except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"is not a file of patterns: {error}", path=path) from error
 

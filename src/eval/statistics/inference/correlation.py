@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.stats import pearsonr
 
 from gardenpath.eval.statistics.corpora.patterns import Construction, ConstructionCount
-from gardenpath.eval.statistics.mixed.coding import StatisticsError
 from gardenpath.eval.statistics.questions import wording
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.eval.suites.scoring.effects import LICENSING
 from gardenpath.store.tables import CORRELATIONS, LICENSING_BY_FREQUENCY
 
@@ -25,7 +25,6 @@ class Correlation:
 
     r: float
     n: int
-    statistic: float
     df: int
     p: float
     low: float
@@ -34,11 +33,11 @@ class Correlation:
     def in_words(self) -> str:
         """``r(4) = .62, 95 % interval −.37 to .95, p = .190``."""
         interval = (
-            f", 95 % interval {wording.number(self.low)} to {wording.number(self.high)}"
+            f", 95 % interval {wording.rounded(self.low)} to {wording.rounded(self.high)}"
             if math.isfinite(self.low)
             else ""
         )
-        return f"r({self.df}) = {wording.number(self.r)}{interval}, {wording.p_value(self.p)}"
+        return f"r({self.df}) = {wording.rounded(self.r)}{interval}, {wording.p_value(self.p)}"
 
 
 def pearson(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Correlation:
@@ -48,26 +47,16 @@ def pearson(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Corr
     x, y = x[finite], y[finite]
     if len(x) < 3:
         raise StatisticsError(f"a correlation needs at least three pairs, not {len(x)}")
-    x, y = x - x.mean(), y - y.mean()
-    norms = float(np.sqrt((x @ x) * (y @ y)))
-    if norms == 0.0:
+    if np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
         raise StatisticsError("one of the two is the same in every pair")
-    r = float(np.clip(x @ y / norms, -1.0, 1.0))
-    df = len(x) - 2
-    statistic = r * math.sqrt(df / (1.0 - r * r)) if abs(r) < 1.0 else math.copysign(math.inf, r)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of values that hardly differ
+        found = pearsonr(x, y)
+    r, df = float(found.statistic), len(x) - 2
     low = high = math.nan
     if len(x) > 3 and abs(r) < 1.0:
-        reach = float(norm.ppf((1.0 + level) / 2.0)) / math.sqrt(len(x) - 3)
-        low, high = math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
-    return Correlation(
-        r=r,
-        n=len(x),
-        statistic=statistic,
-        df=df,
-        p=float(2.0 * student.sf(abs(statistic), df)),
-        low=low,
-        high=high,
-    )
+        low, high = map(float, found.confidence_interval(level))
+    return Correlation(r=r, n=len(x), df=df, p=float(found.pvalue), low=low, high=high)
 
 
 def licensing_by_frequency(
@@ -109,7 +98,7 @@ def frequency_correlations(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]
     rows, sentences, skipped = [], [], []
     for key, group in table.groupby(["corpus", "model"], sort=True):
         corpus, model = map(str, key)
-        who = f"{wording.readable(model)} trained on {wording.readable(corpus)}"
+        who = f"{wording.prose_name(model)} trained on {wording.prose_name(corpus)}"
         try:
             found = pearson(group["per_thousand"], group["value_bits"])
         except StatisticsError as error:

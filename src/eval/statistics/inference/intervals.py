@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
+from scipy.stats import ttest_1samp
 
-from gardenpath.eval.statistics.mixed.coding import Floats, StatisticsError
+from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.choices import WithinMethod
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 
-SAMPLES = 2000
+RESAMPLES = 2000
 LEVEL = 0.95
-
-WithinMethod = Literal["masson_loftus", "cousineau_morey"]
 
 # So many resampled values are held at a time.
 _BLOCK = 2_000_000
@@ -51,7 +53,7 @@ def bootstrap_mean(
     values: ArrayLike,
     *,
     items: Sequence[Any] | NDArray[Any] | None = None,
-    samples: int = SAMPLES,
+    samples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
 ) -> Interval:
@@ -95,18 +97,19 @@ def t_test(values: ArrayLike, *, against: float = 0.0, level: float = LEVEL) -> 
     deviation = float(flat.std(ddof=1))
     if deviation == 0.0:
         raise StatisticsError(f"every value is the same, {flat[0]:g}")
-    error, df, mean = deviation / math.sqrt(len(flat)), len(flat) - 1, float(flat.mean())
-    statistic = (mean - against) / error
-    reach = float(student.ppf((1.0 + level) / 2.0, df)) * error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of values that hardly differ
+        found = ttest_1samp(flat, against)
+    interval = found.confidence_interval(level)
     return TTest(
-        mean=mean,
+        mean=float(flat.mean()),
         deviation=deviation,
         n=len(flat),
-        statistic=statistic,
-        df=df,
-        p=float(2.0 * student.sf(abs(statistic), df)),
-        low=mean - reach,
-        high=mean + reach,
+        statistic=float(found.statistic),
+        df=int(found.df),
+        p=float(found.pvalue),
+        low=float(interval.low),
+        high=float(interval.high),
     )
 
 

@@ -12,21 +12,15 @@ that mean. The running example is the factor ``modifier`` with the levels none, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from gardenpath.data.arrays import Floats as Floats
-from gardenpath.errors import GardenpathError
-
-Kind = Literal["treatment", "sum"]
-
-
-class StatisticsError(GardenpathError):
-    """A table does not have what a model is to be fitted to."""
+from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.choices import ContrastKind
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +28,7 @@ class Coding:
     """The levels of a factor, in order, and how they are coded."""
 
     levels: tuple[str, ...]
-    kind: Kind = "treatment"
+    kind: ContrastKind = "treatment"
 
     def __post_init__(self) -> None:
         if len(self.levels) < 2 or len(set(self.levels)) != len(self.levels):
@@ -55,28 +49,26 @@ class Coding:
         """The level that each column of the matrix speaks of."""
         return self.levels[1:] if self.kind == "treatment" else self.levels[:-1]
 
-    def columns(self, values: Sequence[Any]) -> Floats:
+    def columns(self, values: Iterable[Any]) -> Floats:
         """The coded values of a column: one row per value, one column per coefficient."""
-        places = {level: number for number, level in enumerate(self.levels)}
-        if unknown := sorted({str(value) for value in values} - places.keys()):
+        return np.asarray(self.matrix[self._places(values)])
+
+    def indicators(self, values: Iterable[Any]) -> Floats:
+        """One column per level, 1 where a value is that level and 0 elsewhere."""
+        return np.asarray(np.eye(len(self.levels))[self._places(values)])
+
+    def _places(self, values: Iterable[Any]) -> list[int]:
+        """The number of each value's level."""
+        numbers = {level: number for number, level in enumerate(self.levels)}
+        texts = [str(value) for value in values]
+        if unknown := sorted(set(texts) - numbers.keys()):
             raise StatisticsError(f"not among the levels of the factor: {', '.join(unknown)}")
-        return np.asarray(self.matrix[[places[str(value)] for value in values]])
+        return [numbers[text] for text in texts]
 
 
-def code_factors(
-    table: pd.DataFrame, codings: Mapping[str, Coding]
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table with its factors as ordered categories, and their contrast matrices."""
-    coded = table.copy()
-    for name, coding in codings.items():
-        present = {str(value) for value in table[name]}
-        if unknown := sorted(present - set(coding.levels)):
-            raise StatisticsError(f"not among the levels of {name}: {', '.join(unknown)}")
-        coded[name] = pd.Categorical(table[name].astype(str), categories=list(coding.levels))
-    return coded, {name: coding.matrix for name, coding in codings.items()}
-
-
-def coding_of(values: Iterable[Any], *, kind: Kind, order: Sequence[str] = ()) -> Coding | None:
+def coding_of(
+    values: Iterable[Any], *, kind: ContrastKind, order: Sequence[str] = ()
+) -> Coding | None:
     """The coding of the levels that are there, in the given order, others sorted after them.
 
     None if there are fewer than two, for then there is nothing to compare.
@@ -85,15 +77,3 @@ def coding_of(values: Iterable[Any], *, kind: Kind, order: Sequence[str] = ()) -
     known = [level for level in order if level in present]
     levels = (*known, *sorted(present - set(known)))
     return Coding(levels=levels, kind=kind) if len(levels) > 1 else None
-
-
-def readable_name(name: str, codings: Mapping[str, Coding]) -> str:
-    """``modifier.1:syntax``, as columns of coded factors are numbered, with the level's name."""
-    return ":".join(_readable_part(part, codings) for part in name.split(":"))
-
-
-def _readable_part(part: str, codings: Mapping[str, Coding]) -> str:
-    factor, dot, number = part.rpartition(".")
-    if not dot or factor not in codings or not number.isdigit():
-        return part
-    return f"{factor}[{codings[factor].names[int(number) - 1]}]"

@@ -8,28 +8,24 @@ covariance, once per level of its grouping factor (Bates et al. 2015).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.linalg
 import scipy.sparse
-from mixedlm import parse_formula
-from mixedlm.matrices import build_model_matrices
 from numpy.typing import NDArray
 
-from gardenpath.eval.statistics.mixed.coding import (
-    Coding,
-    Floats,
-    StatisticsError,
-    code_factors,
-    readable_name,
-)
+from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.mixed.coding import Coding
 from gardenpath.eval.statistics.mixed.loadings import Loadings
+from gardenpath.eval.statistics.mixed.model_formula import ModelFormula, RandomPart, backticked
+from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
+from gardenpath.eval.statistics.mixed.model_matrix import model_matrix, with_all_codings
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.settings.check import nearest
 
 _RANK_TOLERANCE = 1e-9
@@ -44,15 +40,12 @@ class RandomTerm:
     group: str
     names: tuple[str, ...]
     levels: int
-    is_correlated: bool
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
         """Row and column of each of its parameters θ within a block of Λ."""
-        size = len(self.names)
-        rows, columns = np.tril_indices(size)
-        pairs = zip(rows.tolist(), columns.tolist(), strict=True)
-        return tuple((r, c) for r, c in pairs if self.is_correlated or r == c)
+        rows, columns = np.tril_indices(len(self.names))
+        return tuple(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -153,69 +146,39 @@ def build_design(
     *,
     codings: Mapping[str, Coding] | None = None,
     weights: str | None = None,
-) -> tuple[Design, Any]:
-    """The design of a model, and the same as ``mixedlm`` keeps it.
+) -> Design:
+    """The design of a model; ``weights`` names the column of numbers of trials.
 
     Rows with missing values are left out. Columns of X that others determine are left out too, and
     noted, for their coefficients mean nothing.
     """
-    codings = codings or {}
-    parsed = _parse(formula)
-    _check_columns(formula, sorted(parsed.all_variables), table)
-    used = [*sorted(parsed.all_variables), *([weights] if weights else [])]
+    parsed = parse_model_formula(formula)
+    used = [*parsed.variables, *([weights] if weights else [])]
+    _check_columns(formula, used, table)
     complete = table[used].dropna()
     if complete.empty:
         raise StatisticsError(f"no row of the table has all of {', '.join(used)}")
-    coded, contrasts = code_factors(complete, codings)
-    trials = coded[weights].to_numpy(dtype=np.float64) if weights else np.ones(len(coded))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        matrices: Any = build_model_matrices(parsed, coded, weights=trials, contrasts=contrasts)
+    if not pd.api.types.is_numeric_dtype(complete[parsed.response]):
+        raise StatisticsError(f"the response {parsed.response} is not a number")
     missing = len(table) - len(complete)
     notes = [f"{missing} rows with missing values were left out"] if missing else []
-    names = [readable_name(name, codings) for name in matrices.fixed_names]
-    kept = _independent(matrices.X)
-    if dropped := [name for number, name in enumerate(names) if number not in kept]:
+    predictors = [*parsed.fixed_variables, *parsed.slope_variables]
+    all_codings = with_all_codings(predictors, complete, codings or {})
+    fixed = model_matrix(parsed.fixed, complete, all_codings)
+    kept = _independent(fixed.values)
+    if dropped := [name for number, name in enumerate(fixed.names) if number not in kept]:
         notes.append(f"{', '.join(dropped)} cannot be told from the other effects; left out")
-    design = Design(
+    random, terms = _random(parsed, complete, all_codings)
+    return Design(
         formula=formula,
-        response=np.asarray(matrices.y, dtype=np.float64),
-        fixed=np.asarray(matrices.X[:, kept], dtype=np.float64),
-        names=tuple(names[number] for number in kept),
-        random=scipy.sparse.csr_array(matrices.Z),
-        terms=tuple(_term(structure, codings) for structure in matrices.random_structures),
-        weights=trials,
+        response=complete[parsed.response].to_numpy(dtype=np.float64),
+        fixed=fixed.values[:, kept],
+        names=tuple(fixed.names[number] for number in kept),
+        random=random,
+        terms=terms,
+        weights=complete[weights].to_numpy(np.float64) if weights else np.ones(len(complete)),
         notes=tuple(notes),
     )
-    return design, coded
-
-
-def grouping_factors(formula: str) -> tuple[str, ...]:
-    """The columns by which a formula's random effects are grouped."""
-    return tuple(sorted({str(name) for name in _parse(formula).grouping_factors}))
-
-
-def fixed_variables(formula: str) -> tuple[str, ...]:
-    """The columns of a formula's fixed effects."""
-    return tuple(sorted({str(name) for name in _parse(formula).fixed_variables}))
-
-
-def slope_variables(formula: str) -> tuple[str, ...]:
-    """The columns whose effects vary by group."""
-    return tuple(sorted({str(name) for name in _parse(formula).random_variables}))
-
-
-def response_variable(formula: str) -> str:
-    """The column that a formula explains."""
-    return str(_parse(formula).response)
-
-
-@cache
-def _parse(formula: str) -> Any:
-    try:
-        return parse_formula(formula)
-    except Exception as error:  # whatever a parser of another's makes of a wrong formula
-        raise StatisticsError(f"the formula {formula!r} cannot be read: {error}") from error
 
 
 def _check_columns(formula: str, wanted: list[str], table: pd.DataFrame) -> None:
@@ -240,12 +203,32 @@ def _independent(matrix: Floats) -> list[int]:
     return kept
 
 
-def _term(structure: Any, codings: Mapping[str, Coding]) -> RandomTerm:
-    if structure.cov_type != "us":
-        raise StatisticsError(f"random effects with {structure.cov_type!r} covariance are unknown")
-    return RandomTerm(
-        group=str(structure.grouping_factor),
-        names=tuple(readable_name(name, codings) for name in structure.term_names),
-        levels=int(structure.n_levels),
-        is_correlated=bool(structure.correlated),
-    )
+def _random(
+    formula: ModelFormula, table: pd.DataFrame, codings: Mapping[str, Coding]
+) -> tuple[Any, tuple[RandomTerm, ...]]:
+    """The sparse matrix Z, and what its columns are."""
+    blocks: list[Any] = [scipy.sparse.csr_array((len(table), 0))]
+    terms = []
+    for part in formula.random:
+        levels, count = _levels(part, table)
+        for correlated in part.blocks:
+            effects = model_matrix(correlated, table, codings)
+            blocks.append(_spread(effects.values, levels, count))
+            group = ":".join(map(backticked, part.group))
+            terms.append(RandomTerm(group=group, names=effects.names, levels=count))
+    return scipy.sparse.csr_array(scipy.sparse.hstack(blocks, format="csr")), tuple(terms)
+
+
+def _levels(part: RandomPart, table: pd.DataFrame) -> tuple[NDArray[np.intp], int]:
+    """The number of the level that each row belongs to, and how many levels there are."""
+    groups = table.groupby(list(part.group), sort=True, observed=True)
+    return groups.ngroup().to_numpy(dtype=np.intp), groups.ngroups
+
+
+def _spread(effects: Floats, levels: NDArray[np.intp], count: int) -> Any:
+    """Each row's effects in the columns of its level; the columns of a level stand together."""
+    rows, size = effects.shape
+    columns = levels[:, None] * size + np.arange(size)
+    starts = size * np.arange(rows + 1)
+    shape = (rows, size * count)
+    return scipy.sparse.csr_array((effects.ravel(), columns.ravel(), starts), shape=shape)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.mixed.design_matrix import Design
 from gardenpath.eval.statistics.mixed.mixed_fit import FixedEffect, RandomEffect
 
@@ -50,7 +50,7 @@ def random_effects(design: Design, theta: Floats, scale: float) -> tuple[RandomE
         deviations = np.sqrt(np.diag(covariance))
         for row, name in enumerate(term.names):
             products = np.maximum(deviations[row] * deviations[:row], 1e-300)
-            correlations = covariance[row, :row] / products if term.is_correlated else ()
+            correlations = covariance[row, :row] / products
             effects.append(
                 RandomEffect(
                     group=term.group,

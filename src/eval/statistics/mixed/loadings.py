@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.mixed.factor import CrossPattern, PositiveFactor
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-import pandas as pd
+from gardenpath.eval.statistics.choices import Distribution
 
-Family = Literal["gaussian", "binomial"]
-Engine = Literal["laplace", "profiled", "mixedlm"]
+# The likelihood that is searched: Laplace's approximation, or the profiled restricted likelihood.
+Engine = Literal["laplace", "profiled"]
 # Why estimates mean nothing. Separation: some outcomes are all right or all wrong. Divergence:
 # estimates run off for another reason.
-Failure = Literal["separation", "divergence", "no convergence"]
+FitFailure = Literal["separation", "divergence", "no convergence"]
 
 RESIDUAL = "Residual"
 
@@ -54,17 +54,17 @@ class MixedFit:
     With a ``failure`` its estimates mean nothing, and those of separated outcomes are not numbers.
     ``singular`` means that some random effect has no variance of its own; ``warnings`` say in words
     what a reader should know. ``log_likelihood`` is restricted for linear models. ``engine`` is the
-    likelihood that was searched, or ``mixedlm`` where the search had to begin at its parameters.
+    likelihood that was searched.
     """
 
     formula: str
-    family: Family
+    family: Distribution
     fixed: tuple[FixedEffect, ...]
     random: tuple[RandomEffect, ...]
     groups: Mapping[str, int]
     log_likelihood: float
     n: int
-    failure: Failure | None
+    failure: FitFailure | None
     singular: bool
     engine: Engine
     warnings: tuple[str, ...] = ()
@@ -81,36 +81,16 @@ class MixedFit:
                 return effect
         raise KeyError(name)
 
-    def fixed_table(self) -> pd.DataFrame:
-        """One row per fixed effect."""
-        return pd.DataFrame(
-            [
-                {
-                    "term": effect.name,
-                    "estimate": effect.estimate,
-                    "standard_error": effect.standard_error,
-                    "statistic": effect.statistic,
-                    "df": math.nan if effect.df is None else effect.df,
-                    "p": effect.p,
-                    "low": effect.low,
-                    "high": effect.high,
-                }
-                for effect in self.fixed
-            ]
-        )
-
-    def random_table(self) -> pd.DataFrame:
+    def random_rows(self) -> list[dict[str, Any]]:
         """One row per random effect, the residual last."""
-        return pd.DataFrame(
-            [
-                {
-                    "group": effect.group,
-                    "effect": effect.name,
-                    "levels": self.groups.get(effect.group, self.n),
-                    "variance": effect.variance,
-                    "deviation": effect.deviation,
-                    "correlations": " ".join(f"{value:.2f}" for value in effect.correlations),
-                }
-                for effect in self.random
-            ]
-        )
+        return [
+            {
+                "group": effect.group,
+                "effect": effect.name,
+                "levels": self.groups.get(effect.group, self.n),
+                "variance": effect.variance,
+                "deviation": effect.deviation,
+                "correlations": " ".join(f"{value:.2f}" for value in effect.correlations),
+            }
+            for effect in self.random
+        ]

@@ -1,8 +1,7 @@
 """Linear and generalised linear mixed models with the formulas of lme4.
 
 The likelihoods of ``laplace`` and ``profiled`` have exact derivatives, so that one search of a few
-dozen steps finds their maximum; standard errors are exact to many digits. Only where that search
-does not settle another program is asked where its own ends (``second_opinion``).
+dozen steps finds their maximum; standard errors are exact to many digits.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from gardenpath.eval.statistics.mixed.coding import Coding, Floats, StatisticsError
+from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.choices import Distribution
+from gardenpath.eval.statistics.mixed.coding import Coding
 from gardenpath.eval.statistics.mixed.design_matrix import Design, build_design
 from gardenpath.eval.statistics.mixed.estimates import (
     fixed_effects,
@@ -24,35 +25,60 @@ from gardenpath.eval.statistics.mixed.estimates import (
 from gardenpath.eval.statistics.mixed.laplace import LaplaceLikelihood
 from gardenpath.eval.statistics.mixed.mixed_fit import (
     RESIDUAL,
-    Engine,
-    Failure,
-    Family,
+    FitFailure,
     MixedFit,
     RandomEffect,
 )
 from gardenpath.eval.statistics.mixed.optimum import Optimum, hessian, is_settled, search
+from gardenpath.eval.statistics.mixed.predictor_units import in_usual_units
 from gardenpath.eval.statistics.mixed.profiled import ProfiledLikelihood
-from gardenpath.eval.statistics.mixed.second_opinion import second_opinion
 from gardenpath.eval.statistics.mixed.separation import separated_effects
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 # A residual this small, beside the responses, is rounding.
 _NO_RESIDUAL = 1e-7
 # Log odds that no share of a finite table can stand behind.
 _ENDLESS = 15.0
-# Beyond this mixedlm takes minutes.
-_MANY_ROWS = 20_000
+# Standard deviations of random effects, relative to the residual, from which searches start.
+_STARTS = (1.0, 0.1, 4.0, 0.4)
+# Second derivatives this small, beside the largest, are rounding, ...
+_FLAT = 1e-6
+# ... and a direction with components of fixed effects below this does not touch them.
+_TOUCHED = 1e-3
 
 
 def fit_mixed(
     formula: str,
     table: pd.DataFrame,
     *,
-    family: Family,
+    family: Distribution,
     codings: Mapping[str, Coding] | None = None,
     weights: str | None = None,
 ) -> MixedFit:
-    """Fit a model; ``weights`` names the column of numbers of trials, for a binomial one."""
-    design, coded = build_design(formula, table, codings=codings, weights=weights)
+    """Fit a model; ``weights`` names the column of numbers of trials, for a binomial one.
+
+    A search that does not settle is repeated from other standard deviations of the random effects.
+    """
+    design = build_design(formula, table, codings=codings, weights=weights)
+    _check(design, family)
+    fit = _binomial_fit if family == "binomial" else _linear_fit
+    tried: list[MixedFit] = []
+    problem: Exception | None = None
+    for start in _STARTS if design.terms else _STARTS[:1]:
+        try:
+            tried.append(fit(design, start))
+        except (np.linalg.LinAlgError, RuntimeError) as error:  # SuperLU: singular matrices
+            problem = error
+        else:
+            if tried[-1].failure != "no convergence":
+                return tried[-1]
+    if not tried:
+        raise StatisticsError(f"the model cannot be fitted: {problem}") from problem
+    return max(tried, key=lambda one: one.log_likelihood)
+
+
+def _check(design: Design, family: Distribution) -> None:
+    """Refuse what no model can be fitted to."""
     if design.rows <= design.fixed.shape[1]:
         raise StatisticsError(
             f"{design.rows} rows are too few for {design.fixed.shape[1]} fixed effects"
@@ -61,31 +87,26 @@ def fit_mixed(
         raise StatisticsError(f"every response is the same, {design.response[0]:g}")
     if family == "binomial" and not 0.0 <= design.response.min() <= design.response.max() <= 1.0:
         raise StatisticsError("the responses of a binomial model must lie from 0 to 1")
-    fit = _binomial_fit if family == "binomial" else _linear_fit
-    try:
-        first = fit(design, None)
-        if first.failure != "no convergence" or design.rows > _MANY_ROWS or not design.terms:
-            return first
-        start = second_opinion(design, coded, family, codings or {})
-        return first if start is None else fit(design, start)
-    except (np.linalg.LinAlgError, RuntimeError) as error:  # SuperLU says singular by the latter
-        raise StatisticsError(f"the model cannot be fitted: {error}") from error
+    if design.weights.min() <= 0.0:
+        raise StatisticsError("numbers of trials must be above zero")
 
 
-def _binomial_fit(design: Design, start: Floats | None) -> MixedFit:
+def _binomial_fit(design: Design, start: float) -> MixedFit:
+    """Maximise the Laplace approximation, from random effects of one standard deviation."""
     if separated := separated_effects(design):
         return _separated_fit(design, separated)
-    likelihood = LaplaceLikelihood(design)
+    scaled, units = in_usual_units(design)
+    likelihood = LaplaceLikelihood(scaled)
     count = len(design.entries)
     is_scale = np.append(design.is_scale, np.zeros(design.fixed.shape[1], dtype=bool))
-    plain = np.append(design.is_scale.astype(np.float64), _plain_start(design))
-    best = search(likelihood.deviance, plain if start is None else start, is_scale)
+    begin = np.append(start * design.is_scale, _plain_start(scaled))
+    best = search(likelihood.deviance, begin, is_scale)
     theta, beta = design.with_positive_scales(best.parameters[:count]), best.parameters[count:]
     second = hessian(likelihood.deviance, best.parameters)
     covariance, is_minimum = _binomial_covariance(likelihood, best, second, count)
     errors = np.sqrt(np.diag(covariance))
     gradient = likelihood.deviance(best.parameters)[1]
-    failure: Failure | None = None
+    failure: FitFailure | None = None
     if max(np.abs(best.parameters).max(), errors.max()) > _ENDLESS:
         failure = "divergence"
     elif not is_minimum or not is_settled(gradient, np.diag(second)):
@@ -93,14 +114,14 @@ def _binomial_fit(design: Design, start: Floats | None) -> MixedFit:
     return MixedFit(
         formula=design.formula,
         family="binomial",
-        fixed=fixed_effects(design, beta, errors, None),
-        random=random_effects(design, theta, 1.0),
+        fixed=fixed_effects(design, beta / units.fixed, errors / units.fixed, None),
+        random=random_effects(design, theta / units.theta, 1.0),
         groups=group_levels(design),
         log_likelihood=-(best.deviance + likelihood.constant) / 2.0,
         n=design.rows,
         failure=failure,
-        singular=design.is_singular(theta),
-        engine=_engine("laplace", start),
+        singular=scaled.is_singular(theta),
+        engine="laplace",
         warnings=(*remarks(design), *_binomial_remarks(design, is_minimum)),
     )
 
@@ -148,17 +169,26 @@ def _plain_start(design: Design) -> Floats:
 def _binomial_covariance(
     likelihood: LaplaceLikelihood, best: Optimum, second: Floats, count: int
 ) -> tuple[Floats, bool]:
-    """The covariance of β from all second derivatives, and whether they are those of a minimum."""
-    try:
-        np.linalg.cholesky(second)
-        return np.asarray(2.0 * np.linalg.inv(second)[count:, count:]), True
-    except np.linalg.LinAlgError:
+    """The covariance of β from all second derivatives, and whether they are those of a minimum.
+
+    Where random effects are singular, many θ may have the same covariances. The likelihood is flat
+    between them, which says nothing of β: such directions are left out.
+    """
+    values, vectors = np.linalg.eigh(second)
+    slack = _FLAT * values[-1]
+    touched = np.abs(vectors[count:]).max(axis=0, initial=0.0) > _TOUCHED
+    kept = (values > slack) | touched
+    if values[0] < -slack or (values[kept] <= 0.0).any():
         return likelihood.expected_covariance(best.parameters), False
+    spread = (vectors[count:, kept] / values[kept]) @ vectors[count:, kept].T
+    return np.asarray(2.0 * spread), True
 
 
-def _linear_fit(design: Design, start: Floats | None) -> MixedFit:
-    likelihood = ProfiledLikelihood(design, restricted=True)
-    theta = design.is_scale.astype(np.float64) if start is None else start
+def _linear_fit(design: Design, start: float) -> MixedFit:
+    """Maximise the restricted likelihood, from random effects of one standard deviation."""
+    scaled, units = in_usual_units(design)
+    likelihood = ProfiledLikelihood(scaled, restricted=True)
+    theta: Floats = np.asarray(start * design.is_scale, np.float64)
     if design.terms:
         found = search(likelihood.with_gradient, theta, design.is_scale)
         theta = design.with_positive_scales(found.parameters)
@@ -173,17 +203,14 @@ def _linear_fit(design: Design, start: Floats | None) -> MixedFit:
     return MixedFit(
         formula=design.formula,
         family="gaussian",
-        fixed=fixed_effects(design, solution.beta, errors, freedom),
-        random=(*random_effects(design, theta, solution.sigma**2), residual),
+        fixed=fixed_effects(design, solution.beta / units.fixed, errors / units.fixed, freedom),
+        random=(*random_effects(design, theta / units.theta, solution.sigma**2), residual),
         groups=group_levels(design),
-        log_likelihood=-deviance / 2.0,
+        # The restricted likelihood depends on the units of the fixed effects.
+        log_likelihood=-deviance / 2.0 - float(np.log(units.fixed).sum()),
         n=design.rows,
         failure=None if settled else "no convergence",
-        singular=design.is_singular(theta),
-        engine=_engine("profiled", start),
+        singular=scaled.is_singular(theta),
+        engine="profiled",
         warnings=tuple(remarks(design)),
     )
-
-
-def _engine(own: Engine, start: Floats | None) -> Engine:
-    return own if start is None else "mixedlm"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.data.arrays import Floats
 
 # So far a scale is moved from zero to see whether the likelihood falls or rises there.
 _NUDGE = 0.01

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.mixed.design_matrix import Design
 from gardenpath.eval.statistics.mixed.factor import PositiveFactor
 

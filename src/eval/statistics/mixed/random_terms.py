@@ -3,57 +3,49 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from mixedlm import parse_formula
 
-from gardenpath.eval.statistics.mixed.mixed_fit import Family
+from gardenpath.eval.statistics.choices import Distribution
+from gardenpath.eval.statistics.mixed.model_formula import INTERCEPT_TERM, RandomPart
+from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
 
 
-def identifiable(formula: str, table: pd.DataFrame, *, family: Family) -> tuple[str, list[str]]:
+def identifiable(
+    formula: str, table: pd.DataFrame, *, family: Distribution
+) -> tuple[str, list[str]]:
     """The formula with only those random effects that can be estimated, and what was left out.
 
     A grouping factor needs two levels. In a linear model an effect with as many levels as there are
     rows cannot be told from the residual; slopes that make it so go first.
     """
-    parsed = parse_formula(formula)
+    parsed = parse_model_formula(formula)
     kept, notes = [], []
-    for term in parsed.random:
-        written = _written(term)
-        levels = table.groupby(list(term.grouping_factors), sort=False, dropna=False).ngroups
+    for part in parsed.random:
+        written = part.written()
+        levels = table.groupby(list(part.group), sort=False, dropna=False).ngroups
         rows = len(table) if family == "gaussian" else np.inf
         if levels < 2:
             notes.append(f"{written} left out: only one level")
         elif levels >= rows:
             notes.append(f"{written} left out: no level has two rows")
-        elif _size(term, table) * levels >= rows:
-            simple = dataclasses.replace(term, expr=(), has_intercept=True)
+        elif _size(part, table) * levels >= rows:
+            simple = RandomPart((INTERCEPT_TERM,), part.group)
             kept.append(simple)
-            notes.append(f"{written} reduced to {_written(simple)}: too few rows for slopes")
+            notes.append(f"{written} reduced to {simple.written()}: too few rows for slopes")
         else:
-            kept.append(term)
+            kept.append(part)
     return str(dataclasses.replace(parsed, random=tuple(kept))), notes
 
 
-def _size(term: Any, table: pd.DataFrame) -> int:
-    """The number of effects that a term has at each level: its intercept and slopes."""
-    size = int(term.has_intercept)
-    for part in term.expr:
-        names = getattr(part, "source_variables", None) or (getattr(part, "name", None),)
-        columns = [name for name in names if name is not None]
+def _size(part: RandomPart, table: pd.DataFrame) -> int:
+    """The number of effects that a group has at each level: its intercept and slopes."""
+    size = 0
+    for term in part.terms:
         widths = [
             1 if pd.api.types.is_numeric_dtype(table[name]) else table[name].nunique() - 1
-            for name in columns
+            for name in (variable.name for variable in term)
         ]
-        size += int(np.prod(widths)) if columns else 0
+        size += int(np.prod(widths))
     return max(size, 1)
-
-
-def _written(term: Any) -> str:
-    """The term as formulas have it."""
-    return str(dataclasses.replace(_EMPTY, random=(term,))).removeprefix("y ~ 1 + ")
-
-
-_EMPTY = parse_formula("y ~ 1")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from gardenpath.eval.statistics.mixed.coding import Floats
+from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.mixed.design_matrix import Design
 
 _TOLERANCE = 1e-6

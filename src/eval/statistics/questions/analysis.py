@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import pandas as pd
 import yaml
 
-from gardenpath.errors import GardenpathError, InputError
-from gardenpath.eval.statistics.inference.intervals import WithinMethod
-from gardenpath.eval.statistics.mixed.coding import Coding
-from gardenpath.eval.statistics.mixed.design_matrix import fixed_variables, response_variable
-from gardenpath.eval.statistics.mixed.mixed_fit import Family, MixedFit
+from gardenpath.errors import InputError
+from gardenpath.eval.statistics.choices import ContrastKind, Distribution, WithinMethod
+from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
+from gardenpath.eval.statistics.mixed.model_formula import ModelFormula
+from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.settings.check import read
+
+# Libraries for numbers are imported where numbers are computed, not where questions are read.
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gardenpath.eval.statistics.mixed.coding import Coding
 
 TableName = Literal["items", "effects"]
 Test = Literal["mixed", "t_test", "within_item"]
@@ -48,7 +54,7 @@ class Analysis:
     test: Test = "mixed"
     table: TableName = "items"
     formula: str = ""
-    family: Family = "gaussian"
+    family: Distribution = "gaussian"
     response: str = ""
     condition: str = ""
     method: WithinMethod = "masson_loftus"
@@ -62,16 +68,31 @@ class Analysis:
     sentences: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
+    def model(self) -> ModelFormula | None:
+        """The formula of a mixed model, parsed; None for other tests."""
+        return parse_model_formula(self.formula) if self.test == "mixed" else None
+
+    @property
     def measured(self) -> str:
         """The column that is explained, or whose mean is taken."""
-        return response_variable(self.formula) if self.test == "mixed" else self.response
+        return self.model.response if self.model else self.response
 
     @property
     def predictors(self) -> tuple[str, ...]:
         """The columns whose effect is asked for."""
-        if self.test == "mixed":
-            return fixed_variables(self.formula)
+        if self.model:
+            return self.model.fixed_variables
         return (self.condition,) if self.condition else ()
+
+    @property
+    def slopes(self) -> tuple[str, ...]:
+        """The columns whose effects vary by group."""
+        return self.model.slope_variables if self.model else ()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The columns by which random effects are grouped."""
+        return self.model.grouping_factors if self.model else ()
 
     def mistakes(self) -> list[str]:
         """What does not go together."""
@@ -85,8 +106,8 @@ class Analysis:
             found.append("intervals within items need a condition")
         if self.test == "mixed" and self.formula:
             try:
-                response_variable(self.formula)
-            except GardenpathError as error:
+                parse_model_formula(self.formula)
+            except StatisticsError as error:
                 found.append(str(error))
         for column, rule in self.derive.items():
             if set(rule) != {"from", "values"}:
@@ -117,8 +138,8 @@ def _coding_mistakes(column: str, rule: Mapping[str, Any]) -> list[str]:
     found = []
     if wrong := sorted(set(rule) - {"kind", "levels"}):
         found.append(f"codings.{column} has {', '.join(wrong)}, not kind or levels")
-    if rule.get("kind", "treatment") not in ("treatment", "sum"):
-        found.append(f"codings.{column}.kind must be treatment or sum")
+    if rule.get("kind", "treatment") not in get_args(ContrastKind):
+        found.append(f"codings.{column}.kind must be {' or '.join(get_args(ContrastKind))}")
     return found
 
 
@@ -127,7 +148,7 @@ class FittedPart:
     """One combination of the split, and the model that was fitted to its rows.
 
     Where the model failed and outcomes were exchanged instead, ``strata`` are the columns within
-    which they were.
+    which they were. ``has_ties`` says whether some binomial outcome is neither 0 nor 1.
     """
 
     part: Mapping[str, str]
@@ -135,6 +156,7 @@ class FittedPart:
     codings: Mapping[str, Coding]
     fit: MixedFit
     strata: tuple[str, ...] | None = None
+    has_ties: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

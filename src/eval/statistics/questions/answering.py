@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from gardenpath.eval.statistics.inference.intervals import t_test, within_item_intervals
-from gardenpath.eval.statistics.mixed.coding import StatisticsError
 from gardenpath.eval.statistics.questions import wording
 from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResult
 from gardenpath.eval.statistics.questions.answers import Answers, Part, label, template_values
 from gardenpath.eval.statistics.questions.mixed_answer import answer_mixed
-from gardenpath.eval.statistics.questions.tidy import means, parts, tidy
+from gardenpath.eval.statistics.questions.tidy import mean_table, parts, tidy
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 
 def run_analysis(analysis: Analysis, table: pd.DataFrame) -> AnalysisResult:
@@ -32,7 +32,7 @@ def run_analysis(analysis: Analysis, table: pd.DataFrame) -> AnalysisResult:
             answers.parts.append(part)
     tables = answers.tables()
     if tables:
-        tables["means"] = means(analysis, data)
+        tables["means"] = mean_table(analysis, data)
     return AnalysisResult(
         analysis=analysis,
         data=data,
@@ -53,7 +53,7 @@ def _nothing(analysis: Analysis, reason: str) -> AnalysisResult:
 def _t_test(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers) -> None:
     found = t_test(rows[analysis.response].to_numpy())
     row = {
-        "term": label(part) or wording.readable(analysis.response),
+        "term": label(part) or wording.prose_name(analysis.response),
         "estimate": found.mean,
         "deviation": found.deviation,
         "n": found.n,
@@ -67,12 +67,12 @@ def _t_test(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers
     if cases := analysis.sentences.get(analysis.response):
         unit = " bits" if analysis.response.endswith("_bits") else ""
         numbers = (
-            f"mean {wording.number(found.mean)}{unit} (SD {wording.number(found.deviation)}), "
-            f"t({found.df}) = {wording.number(found.statistic)}, {wording.p_value(found.p)}"
+            f"mean {wording.rounded(found.mean)}{unit} (SD {wording.rounded(found.deviation)}), "
+            f"t({found.df}) = {wording.rounded(found.statistic)}, {wording.p_value(found.p)}"
         )
         values = template_values(analysis, part, rows)
         answers.sentences.append(
-            wording.sentence(cases, values, estimate=found.mean, p=found.p, numbers=numbers)
+            wording.stated(cases, values, estimate=found.mean, p=found.p, numbers=numbers)
         )
 
 

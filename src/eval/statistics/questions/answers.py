@@ -35,7 +35,7 @@ class Answers:
 def label(part: Part, *more: object) -> str:
     """``CTB · verb-noun · syntax``: a part, and what in it is spoken of."""
     names = [*(value for value in part.values() if value), *more]
-    return " · ".join(wording.readable(name) for name in names)
+    return " · ".join(wording.prose_name(name) for name in names)
 
 
 def meaning(analysis: Analysis, rows: pd.DataFrame, column: str, value: object = None) -> str:
@@ -45,12 +45,12 @@ def meaning(analysis: Analysis, rows: pd.DataFrame, column: str, value: object =
     if source not in rows.columns:
         source = column
     chosen = rows[source] if value is None else rows.loc[rows[column] == value, source]
-    return ", ".join(dict.fromkeys(wording.readable(name) for name in chosen.unique()))
+    return ", ".join(dict.fromkeys(wording.prose_name(name) for name in chosen.unique()))
 
 
 def template_values(analysis: Analysis, part: Part, rows: pd.DataFrame) -> dict[str, str]:
     """What templates may speak of: the part, and the two ends of each derived predictor."""
-    values = {name: wording.readable(value) for name, value in part.items()}
+    values = {name: wording.prose_name(value) for name, value in part.items()}
     for column in analysis.derive:
         if column in rows.columns and rows[column].nunique() > 1:
             ordered = sorted(rows[column].unique())

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.inference.permutation import PermutationTest, permutation_test
-from gardenpath.eval.statistics.mixed.coding import Coding, Floats, StatisticsError, coding_of
-from gardenpath.eval.statistics.mixed.design_matrix import grouping_factors
-from gardenpath.eval.statistics.mixed.mixed_fit import Failure, FixedEffect, MixedFit
+from gardenpath.eval.statistics.mixed.coding import Coding, coding_of
+from gardenpath.eval.statistics.mixed.mixed_fit import FitFailure, FixedEffect, MixedFit
 from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
+from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
+from gardenpath.eval.statistics.mixed.model_matrix import INTERCEPT
 from gardenpath.eval.statistics.mixed.random_terms import identifiable
 from gardenpath.eval.statistics.questions import wording
 from gardenpath.eval.statistics.questions.analysis import Analysis, FittedPart
@@ -30,11 +32,10 @@ from gardenpath.eval.statistics.questions.answers import (
     meaning,
     template_values,
 )
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.text import key
 
-INTERCEPT = "(Intercept)"
-
-_REASONS: dict[Failure, str] = {
+_REASONS: dict[FitFailure, str] = {
     "separation": "the mixed model has no finite estimate where all is right or all is wrong",
     "divergence": "the estimates of the mixed model run off to infinity",
     "no convergence": "the mixed model did not converge",
@@ -57,7 +58,8 @@ class _Substitute:
         """What the test is called; empty if there is none."""
         if self.test is None:
             return ""
-        return f"permutation test within {wording.listed(self.strata)}".removesuffix(" within ")
+        within = f" within {wording.joined_names(self.strata)}" if self.strata else ""
+        return f"permutation test{within}"
 
     @property
     def numbers(self) -> str:
@@ -68,7 +70,7 @@ class _Substitute:
 
 def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers) -> None:
     """Fit the model of an analysis to a part of its rows."""
-    for name in analysis.predictors:
+    for name in (*analysis.predictors, *analysis.slopes):
         if rows[name].nunique() < 2:
             raise StatisticsError(f"only one value of {name}, {meaning(analysis, rows, name)}")
     codings = _codings(analysis, rows)
@@ -80,7 +82,14 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
     }
     strata = next((s.strata for s in substitutes.values() if s.test), None)
     answers.fits.append(
-        FittedPart(part=part, formula=formula, codings=codings, fit=fit, strata=strata)
+        FittedPart(
+            part=part,
+            formula=formula,
+            codings=codings,
+            fit=fit,
+            strata=strata,
+            has_ties=analysis.family == "binomial" and not _is_right_or_wrong(analysis, rows),
+        )
     )
     for effect in fit.fixed:
         row = _effect_row(effect, substitutes.get(effect.name))
@@ -91,7 +100,7 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
                 values = template_values(analysis, part, rows)
                 said = _sentence(cases, values, effect, substitutes.get(effect.name))
                 answers.sentences.append(said)
-    for random in fit.random_table().to_dict("records"):
+    for random in fit.random_rows():
         answers.add("random effects", part, random)
     answers.add("fits", part, _fit_row(fit, notes))
 
@@ -99,7 +108,7 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
 def _codings(analysis: Analysis, rows: pd.DataFrame) -> dict[str, Coding]:
     """Factors as the analysis codes them; texts of which it says nothing get treatment coding."""
     codings = {}
-    for name in analysis.predictors:
+    for name in dict.fromkeys([*analysis.predictors, *analysis.slopes]):
         rule = analysis.codings.get(name, {})
         if not rule and pd.api.types.is_numeric_dtype(rows[name]):
             continue
@@ -113,6 +122,11 @@ def _codings(analysis: Analysis, rows: pd.DataFrame) -> dict[str, Coding]:
         assert coding is not None, "predictors with one value were refused before"
         codings[name] = coding
     return codings
+
+
+def _is_right_or_wrong(analysis: Analysis, rows: pd.DataFrame) -> bool:
+    """Whether every outcome is 0 or 1."""
+    return bool(rows[analysis.measured].isin([0.0, 1.0]).all())
 
 
 def _is_asked(analysis: Analysis, effect: str) -> bool:
@@ -132,7 +146,7 @@ def _substitute(
     """What can be said of an effect without the model that failed."""
     assert fit.failure is not None
     predictor = next((name for name in analysis.predictors if effect.split("[")[0] == name), None)
-    strata = grouping_factors(fit.formula)
+    strata = parse_model_formula(fit.formula).grouping_factors
     reason = _REASONS[fit.failure]
     if predictor is None:
         return _Substitute(reason=reason, raw="", strata=strata, test=None)
@@ -170,14 +184,14 @@ def _raw(analysis: Analysis, rows: pd.DataFrame, predictor: str) -> str:
     found = rows.groupby(predictor, sort=True)[analysis.measured].agg(["sum", "count"])
     if len(found) > _FEW_GROUPS:
         return ""
-    before = "" if predictor in analysis.derive else f"{wording.readable(predictor)} "
+    before = "" if predictor in analysis.derive else f"{wording.prose_name(predictor)} "
     groups = [
         (before + meaning(analysis, rows, predictor, value), float(total), int(count))
         for value, total, count in found.itertuples()
     ]
     if analysis.family == "binomial":
         return wording.counts(groups)
-    return wording.means([(name, total / count) for name, total, count in groups])
+    return wording.stated_means([(name, total / count) for name, total, count in groups])
 
 
 def _sentence(
@@ -190,15 +204,11 @@ def _sentence(
         numbers = wording.coefficient(
             effect.estimate, effect.standard_error, effect.statistic, effect.df, effect.p
         )
-        return wording.sentence(
-            cases, values, estimate=effect.estimate, p=effect.p, numbers=numbers
-        )
+        return wording.stated(cases, values, estimate=effect.estimate, p=effect.p, numbers=numbers)
     if substitute.test is None:
         return wording.undecided(cases, values, numbers=substitute.numbers)
     test = substitute.test
-    return wording.sentence(
-        cases, values, estimate=test.excess, p=test.p, numbers=substitute.numbers
-    )
+    return wording.stated(cases, values, estimate=test.excess, p=test.p, numbers=substitute.numbers)
 
 
 def _effect_row(effect: FixedEffect, substitute: _Substitute | None) -> dict[str, Any]:

@@ -1,21 +1,23 @@
-"""Every analysis again in R: its tidy data, and a script that anyone can run on it."""
+"""Every analysis again in R: its tidy data, and a script that anyone can run on it.
+
+A script prints its estimates as one table (CSV), so that they can be compared with ours.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from gardenpath.eval.statistics.mixed.coding import Coding
-from gardenpath.eval.statistics.mixed.design_matrix import slope_variables
+from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
+from gardenpath.eval.statistics.questions import r_functions as r
 from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResult, FittedPart
 from gardenpath.store.files import write_text
 from gardenpath.store.tables import write_table
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
-# What a formula names, quoted or not; I(x^2) is a power.
-_NAME_IN_FORMULA = re.compile(r"`(?:[^`\\]|\\.)*`|I(?=\()|[^\W\d][\w.]*")
 # Words that R keeps for itself and columns may be called.
 _RESERVED = frozenset(
     [
@@ -23,80 +25,65 @@ _RESERVED = frozenset(
         *("TRUE", "FALSE", "NULL", "Inf", "NaN", "NA"),
     ]
 )
-# lme4 stops its inner iterations at 1e-7, too early for accurate second derivatives.
-TOLERANCE = "1e-13"
-
-# Data lie beside the script, from wherever it is run.
-_BESIDE = [
-    'script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))',
-    'if (length(script) == 1) setwd(dirname(gsub("~+~", " ", script, fixed = TRUE)))',
-    "",
-]
-_LME4 = [
-    'if (!requireNamespace("lme4", quietly = TRUE))',
-    '  stop("this script needs the package lme4: install.packages(\\"lme4\\")")',
-    "library(lme4)",
-]
-_LMER_TEST = [
-    "# lmerTest adds p values (Satterthwaite) to linear models.",
-    'if (requireNamespace("lmerTest", quietly = TRUE)) library(lmerTest) else',
-    '  message("without p values: for these, install.packages(\\"lmerTest\\")")',
-]
-# The test that stands in for a model that failed, by drawing exchanges, not going through them all.
-_PERMUTATION = [
-    "# For where no estimate of a mixed model can be relied on: y is exchanged within strata,",
-    "# and p is twice the smaller tail of the sum of x times y.",
-    "permutation_test <- function(x, y, strata) {",
-    "  stratum <- as.integer(factor(strata))",
-    "  x <- as.numeric(x)[order(stratum)]",
-    "  y <- y[order(stratum)]",
-    "  stratum <- sort(stratum)",
-    "  observed <- sum(x * y)",
-    "  set.seed(1)",
-    "  drawn <- replicate(9999, sum(x * y[order(stratum, runif(length(y)))]))",
-    "  tails <- c(mean(c(observed, drawn) <= observed + 1e-7),",
-    "             mean(c(observed, drawn) >= observed - 1e-7))",
-    '  cat("permutation test: p =", min(1, 2 * min(tails)), "\\n")',
-    "}",
-    "",
-]
 
 
 def r_script(result: AnalysisResult) -> str:
     """The calls of lme4 (or of base R) that answer the same question about ``<name>.csv``."""
     analysis = result.analysis
     about = f"{analysis.title}\n{analysis.description.strip()}".strip()
-    lines = [
+    heading = [
         *(f"# {line}" for line in about.splitlines()),
         f"# Its data: {analysis.name}.csv. Run it by: Rscript {analysis.name}.R",
-        "",
+        "# It prints its estimates as a table (CSV).\n",
     ]
-    if any(_is_lme4(part) for part in result.fits):
-        lines += [*_LME4, *(_LMER_TEST if analysis.family == "gaussian" else []), ""]
-    if any(part.strata is not None for part in result.fits):
-        lines += _PERMUTATION
-    lines += [*_BESIDE, *_reading_lines(result)]
+    blocks = [*_functions(result), r.BESIDE, _reading(result)]
     if analysis.test == "mixed":
-        for part in result.fits:
-            lines += ["", *_fit_lines(analysis, part)]
+        blocks += [_fit(analysis, part) for part in result.fits]
     else:
-        for names in result.parts:
-            lines += ["", *_other_lines(analysis, names)]
-    return "\n".join(lines) + "\n"
+        blocks += [_part(names) + _means(analysis) for names in result.parts]
+    if not all(block.isascii() for block in blocks):
+        blocks.insert(0, r.UNICODE)
+    return "\n".join(["\n".join(heading), *blocks, r.PRINT])
 
 
-def _is_lme4(part: FittedPart) -> bool:
-    """Whether there is a call of lme4 for a part."""
-    return bool(part.fit.groups) and part.strata is None and part.fit.failure != "separation"
+def _functions(result: AnalysisResult) -> list[str]:
+    """The functions that a script needs."""
+    analysis, fits = result.analysis, result.fits
+    if analysis.test == "t_test":
+        return [r.ADD, r.T_TEST]
+    if analysis.test == "within_item":
+        return [r.ADD, r.WITHIN_ITEM[analysis.method]]
+    called = {_call(part) for part in fits if _is_fitted(part)}
+    needed = {
+        r.LME4: called & {"lmer", "glmer"},
+        r.LMER_TEST: "lmer" in called,
+        r.ADD: True,
+        r.CODED: any(part.codings for part in fits),
+        r.TIES: any(part.has_ties for part in fits if _is_fitted(part)),
+        r.EXACT_LMER: "lmer" in called,
+        r.EXACT_GLMER: "glmer" in called,
+        r.REPORT: called,
+        r.PERMUTATION: any(part.strata is not None for part in fits),
+    }
+    return [function for function, is_needed in needed.items() if is_needed]
 
 
-def _reading_lines(result: AnalysisResult) -> list[str]:
+def _call(part: FittedPart) -> str:
+    """The function of R that fits the model of a part."""
+    return ("g" if part.fit.family == "binomial" else "") + ("lmer" if part.fit.groups else "lm")
+
+
+def _is_fitted(part: FittedPart) -> bool:
+    """Whether the script fits a model to a part, and does not test it otherwise."""
+    return part.strata is None and part.fit.failure != "separation"
+
+
+def _reading(result: AnalysisResult) -> str:
     """Columns are read as texts, so that empty ones stay texts; what is measured is a number."""
     analysis = result.analysis
     factors = {name for part in result.fits for name in part.codings}
-    slopes = slope_variables(analysis.formula) if analysis.test == "mixed" else ()
-    numbers = dict.fromkeys([analysis.measured, *analysis.predictors, *slopes])
-    return [
+    numbers = dict.fromkeys([analysis.measured, *analysis.predictors, *analysis.slopes])
+    lines = [
         f'd <- read.csv({_text(f"{analysis.name}.csv")}, check.names = FALSE, encoding = "UTF-8",',
         '              colClasses = "character", na.strings = character(0))',
         *(
@@ -105,95 +92,70 @@ def _reading_lines(result: AnalysisResult) -> list[str]:
             if name not in factors and name != analysis.condition
         ),
     ]
+    return "\n".join(lines) + "\n"
 
 
-def _fit_lines(analysis: Analysis, part: FittedPart) -> list[str]:
-    lines = _part_lines(part.part)
-    for name, coding in part.codings.items():
-        lines += _coding_lines(name, coding)
+def _part(part: Mapping[str, str]) -> str:
+    """The names of a part, and its rows."""
+    names = ", ".join(f"{_name(column)} = {_text(value)}" for column, value in part.items())
+    tests = " & ".join(f"d${_name(column)} == {_text(value)}" for column, value in part.items())
+    rows = f"d[{tests}, ]" if tests else "d"
+    return f"labels <- list({names})\npart <- {rows}\n"
+
+
+def _fit(analysis: Analysis, part: FittedPart) -> str:
+    """The rows of a part, its factors, and its model or what stands in for it."""
+    lines = [_coding(name, coding) for name, coding in part.codings.items()]
     if part.strata is not None:
-        return [*lines, _permutation_line(analysis, part.strata)]
-    if part.fit.failure == "separation":
-        return [*lines, "# No model: its estimates have no finite value here."]
-    formula = _NAME_IN_FORMULA.sub(_quoted, part.formula)
-    binomial, mixed = part.fit.family == "binomial", bool(part.fit.groups)
-    call = ("g" if binomial else "") + ("lmer" if mixed else "lm")
-    settings = ", family = binomial" if binomial else ""
-    if binomial and mixed:
-        settings += f",\n  control = glmerControl(tolPwrss = {TOLERANCE})"
-    # One model that stops with an error should not stop those after it.
-    return [*lines, f"try(print(summary({call}({formula}, data = part{settings}))))"]
+        lines.append(_permutation(analysis, part, part.strata))
+    elif _is_fitted(part):
+        lines.append(_model(part))
+    else:
+        lines.append("# No model: its estimates have no finite value here.\n")
+        lines.append('add(labels, "fit", "converged", 0)\n')
+    return _part(part.part) + "".join(lines)
 
 
-def _quoted(found: re.Match[str]) -> str:
-    name = found.group()
-    return name if name == "I" or name.startswith("`") else _name(name)
+def _coding(name: str, coding: Coding) -> str:
+    column, levels = f"part${_name(name)}", ", ".join(map(_text, coding.levels))
+    return f"{column} <- coded({column}, c({levels}), contr.{coding.kind})\n"
 
 
-def _part_lines(part: Mapping[str, str]) -> list[str]:
-    tests = [f"d${_name(column)} == {_text(value)}" for column, value in part.items()]
-    named = ", ".join(f"{column} = {value}" for column, value in part.items()) or "all rows"
-    return [
-        f'cat("\\n", {_text(named)}, "\\n", sep = "")',
-        f"part <- d[{' & '.join(tests)}, ]" if tests else "part <- d",
-    ]
+def _model(part: FittedPart) -> str:
+    call = _call(part)
+    formula = parse_model_formula(part.formula).written(_name)
+    settings = "data = part"
+    if part.fit.family == "binomial":
+        settings += f", family = {'shares' if part.has_ties else 'binomial'}"
+    if call == "lmer":
+        settings += ", control = exact"
+    fitted = f"{call}({formula}, {settings})"
+    if call == "glmer":
+        fitted = f"strictly(function(exact)\n  {fitted.removesuffix(')')}, control = exact))"
+    return f"report(labels, {fitted})\n"
 
 
-def _coding_lines(name: str, coding: Coding) -> list[str]:
-    column = f"part${_name(name)}"
-    lines = [f"{column} <- factor({column}, levels = c({_list(coding.levels)}))"]
-    if coding.kind == "treatment":
-        return [*lines, f"contrasts({column}) <- contr.treatment(levels({column}))"]
-    named = ", ".join(f"{name}{number + 1} is {level}" for number, level in enumerate(coding.names))
-    return [*lines, f"contrasts({column}) <- contr.sum({len(coding.levels)})  # {named}"]
-
-
-def _permutation_line(analysis: Analysis, strata: tuple[str, ...]) -> str:
+def _permutation(analysis: Analysis, part: FittedPart, strata: tuple[str, ...]) -> str:
     (predictor,) = analysis.predictors
     columns = [f"part${_name(name)}" for name in strata] or ["rep(1, nrow(part))"]
+    values = f"part${_name(predictor)}"
+    if predictor in part.codings:
+        values = f"contrasts({values})[{values}, 1]"
     return (
-        f"permutation_test(part${_name(predictor)}, part${_name(analysis.measured)}, "
-        f'paste({", ".join(columns)}, sep = "\\t"))'
+        f"permutation_test(labels, {_text(predictor)}, {values}, part${_name(analysis.measured)},\n"
+        f'  paste({", ".join(columns)}, sep = "\\t"))\n'
     )
 
 
-def _other_lines(analysis: Analysis, names: Mapping[str, str]) -> list[str]:
-    lines = _part_lines(names)
-    response = _name(analysis.response)
+def _means(analysis: Analysis) -> str:
+    response = f"part${_name(analysis.response)}"
     if analysis.test == "t_test":
-        return [*lines, f"print(t.test(part${response}))"]
-    condition = _name(analysis.condition)
-    return [
-        *lines,
-        f"cells <- aggregate({response} ~ item + {condition}, data = part, FUN = mean)",
-        f"complete <- table(cells$item) == length(unique(cells${condition}))",
-        "cells <- cells[as.vector(complete[cells$item]), ]",
-        f"cells$item <- factor(cells$item); cells${condition} <- factor(cells${condition})",
-        "n <- nlevels(cells$item)",
-        *_reach_lines(analysis, response, condition),
-        f"means <- tapply(cells${response}, cells${condition}, mean)",
-        "print(cbind(mean = means, low = means - reach, high = means + reach))",
-    ]
-
-
-def _reach_lines(analysis: Analysis, response: str, condition: str) -> list[str]:
-    if analysis.method == "masson_loftus":
-        return [
-            "# Loftus and Masson (1994): the interaction of items and conditions is the error.",
-            f"model <- anova(lm({response} ~ item + {condition}, data = cells))",
-            'error <- model["Residuals", ]',
-            "reach <- qt(0.975, error$Df) * sqrt(error$`Mean Sq` / n)",
-        ]
-    return [
-        "# Cousineau (2005), with the correction of Morey (2008).",
-        f"own <- cells${response} - ave(cells${response}, cells$item)",
-        f"j <- nlevels(cells${condition})",
-        f"variances <- tapply(own, cells${condition}, var) * j / (j - 1)",
-        "reach <- qt(0.975, n - 1) * sqrt(variances / n)",
-    ]
+        return f"report_mean(labels, {_text(analysis.response)}, {response})\n"
+    return f"report_conditions(labels, {response}, part$item, part${_name(analysis.condition)})\n"
 
 
 def _name(column: str) -> str:
+    """A column as R has it: in backticks if R would misread it."""
     if _PLAIN_NAME.fullmatch(column) and column not in _RESERVED:
         return column
     escaped = column.replace("\\", "\\\\").replace("`", "\\`")
@@ -202,10 +164,6 @@ def _name(column: str) -> str:
 
 def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _list(values: Iterable[str]) -> str:
-    return ", ".join(_text(value) for value in values)
 
 
 def write_result(folder: Path, result: AnalysisResult) -> None:

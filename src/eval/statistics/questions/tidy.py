@@ -11,9 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
-from gardenpath.eval.statistics.mixed.coding import StatisticsError
-from gardenpath.eval.statistics.mixed.design_matrix import grouping_factors
 from gardenpath.eval.statistics.questions.analysis import Analysis
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.text import key
 
 # A predictor with more values than this is a measurement, and has no means of its own.
@@ -41,11 +40,10 @@ def tidy(analysis: Analysis, table: pd.DataFrame) -> pd.DataFrame:
 
 def _needed(analysis: Analysis) -> list[str]:
     derived = set(analysis.derive)
-    groups = grouping_factors(analysis.formula) if analysis.test == "mixed" else ()
     sources = [str(rule["from"]) for rule in analysis.derive.values()]
     used = (
         *(*analysis.where, *sources, *analysis.split, *analysis.average),
-        *(*analysis.predictors, *groups, analysis.measured),
+        *(*analysis.predictors, *analysis.slopes, *analysis.groups, analysis.measured),
     )
     return [column for column in dict.fromkeys(used) if column not in derived]
 
@@ -53,8 +51,8 @@ def _needed(analysis: Analysis) -> list[str]:
 def _mask(where: Mapping[str, Sequence[str]], table: pd.DataFrame) -> np.ndarray[Any, Any]:
     mask = np.ones(len(table), dtype=bool)
     for column, wanted in where.items():
-        listed = [wanted] if isinstance(wanted, str) else wanted
-        patterns = [key(pattern) for pattern in listed]
+        values = [wanted] if isinstance(wanted, str) else wanted
+        patterns = [key(pattern) for pattern in values]
         mask &= np.array(
             [any(fnmatchcase(key(v), p) for p in patterns) for v in table[column]], dtype=bool
         )
@@ -72,8 +70,7 @@ def _is_numeric(values: Any) -> bool:
 
 def _with_texts(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
     """Names of groups and parts as texts: a run without a seed has the seed ''."""
-    groups = grouping_factors(analysis.formula) if analysis.test == "mixed" else ()
-    for column in {*groups, *analysis.split, *analysis.codings}:
+    for column in {*analysis.groups, *analysis.split, *analysis.codings}:
         if column in rows.columns:
             texts = rows[column].astype(object).where(rows[column].notna(), "")
             rows[column] = texts.astype(str)
@@ -97,7 +94,7 @@ def parts(analysis: Analysis, rows: pd.DataFrame) -> Iterator[tuple[dict[str, st
         yield names, part.reset_index(drop=True)
 
 
-def means(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
+def mean_table(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
     """Mean responses by part and predictor, with bootstrap intervals over items."""
     predictors = [name for name in analysis.predictors if rows[name].nunique() <= _FEW_VALUES]
     by = list(dict.fromkeys([*analysis.split, *predictors]))

@@ -29,13 +29,13 @@ _NAMES = {
 ALPHA = 0.05
 
 
-def readable(value: object) -> str:
+def prose_name(value: object) -> str:
     """A value of a table as prose has it: ``rnng`` is RNNG, ``missing_object`` missing object."""
     text = str(value)
     return _NAMES.get(text.lower(), text.replace("_", " "))
 
 
-def number(value: float) -> str:
+def rounded(value: float) -> str:
     """Two decimals, or three significant digits where that would leave little."""
     if not math.isfinite(value):
         return "undefined"
@@ -57,11 +57,11 @@ def p_value(value: float) -> str:
 
 def coefficient(estimate: float, error: float, statistic: float, df: float | None, p: float) -> str:
     """``b = 0.51, SE 0.20, z = 2.57, p = .010``; with degrees of freedom a t instead of a z."""
-    test = f"z = {number(statistic)}" if df is None else f"t({df:.1f}) = {number(statistic)}"
-    return f"b = {number(estimate)}, SE {number(error)}, {test}, {p_value(p)}"
+    test = f"z = {rounded(statistic)}" if df is None else f"t({df:.1f}) = {rounded(statistic)}"
+    return f"b = {rounded(estimate)}, SE {rounded(error)}, {test}, {p_value(p)}"
 
 
-def sentence(
+def stated(
     cases: Mapping[str, str], values: Mapping[str, str], *, estimate: float, p: float, numbers: str
 ) -> str:
     """The case that fits an estimate, filled in, and the numbers behind it.
@@ -93,12 +93,12 @@ def counts(groups: Sequence[tuple[str, float, int]]) -> str:
     return ", ".join(said)
 
 
-def means(groups: Sequence[tuple[str, float]]) -> str:
+def stated_means(groups: Sequence[tuple[str, float]]) -> str:
     """``mean 0.41 (CTB), 0.52 (xinhua)``, of names and means."""
-    return "mean " + ", ".join(f"{number(mean)} ({name})" for name, mean in groups)
+    return "mean " + ", ".join(f"{rounded(mean)} ({name})" for name, mean in groups)
 
 
-def listed(names: Sequence[str]) -> str:
+def joined_names(names: Sequence[str]) -> str:
     """``item``, ``item and seed``, ``item, modifier and seed``."""
-    said = [readable(name) for name in names]
+    said = [prose_name(name) for name in names]
     return " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]]))

@@ -68,6 +68,14 @@ def load_suites(pattern: str | Sequence[str]) -> list[Suite]:
     return [_checked(make()) for make in sources.values()]
 
 
+def load_suite_file(path: Path) -> Suite:
+    """The suite in a file, whose suffix says its format."""
+    if path.suffix not in _LOADERS:
+        remedy = f"choose one of {', '.join(_LOADERS)}"
+        raise InputError("is not a file of a suite", path=path, remedy=remedy)
+    return _checked(_LOADERS[path.suffix](path))
+
+
 def _checked(suite: Suite) -> Suite:
     if warnings := check(suite):
         more = f"; {len(warnings) - 1} more" if len(warnings) > 1 else ""

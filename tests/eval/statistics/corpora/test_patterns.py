@@ -23,7 +23,7 @@ from gardenpath.eval.statistics.corpora.patterns import (
     load_constructions,
     to_nltk,
 )
-from gardenpath.eval.statistics.mixed.coding import StatisticsError
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 PATH = Path(__file__).parents[4] / "conf" / "patterns" / "english.yaml"
 CONSTRUCTIONS = load_constructions(PATH)

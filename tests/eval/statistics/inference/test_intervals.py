@@ -17,7 +17,7 @@ from gardenpath.eval.statistics.inference.intervals import (
     t_test,
     within_item_intervals,
 )
-from gardenpath.eval.statistics.mixed.coding import StatisticsError
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 # The example of Loftus and Masson (1994): words recalled by ten subjects after 1, 2 and 5 seconds.
 RECALL = [
@@ -92,14 +92,19 @@ def test_bootstrap_of_nothing_is_unknown() -> None:
 
 
 @given(st.lists(st.floats(-50, 50), min_size=3, max_size=30, unique=True))
-def test_t_test_is_that_of_scipy(values: list[float]) -> None:
+def test_t_test_by_its_definition(values: list[float]) -> None:
     if np.std(values) < 1e-6:
         return
     found = t_test(values, against=1.0)
-    other = scipy.stats.ttest_1samp(values, 1.0)
-    assert found.p == pytest.approx(other.pvalue, abs=1e-12)
-    interval = other.confidence_interval()
-    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    mean, error = np.mean(values), np.std(values, ddof=1) / math.sqrt(len(values))
+    assert (found.n, found.df) == (len(values), len(values) - 1)
+    assert found.mean == pytest.approx(mean)
+    assert found.deviation == pytest.approx(error * math.sqrt(len(values)))
+    assert found.statistic == pytest.approx((mean - 1.0) / error, abs=1e-9)
+    tail = scipy.stats.t.sf(abs(found.statistic), len(values) - 1)
+    assert found.p == pytest.approx(2.0 * tail, abs=1e-12)
+    reach = scipy.stats.t.ppf(0.975, len(values) - 1) * error
+    assert (found.low, found.high) == pytest.approx((mean - reach, mean + reach))
 
 
 def test_t_test_needs_values_that_differ() -> None:

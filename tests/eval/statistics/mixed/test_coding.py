@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.statistics.mixed.coding import (
-    Coding,
-    StatisticsError,
-    code_factors,
-    coding_of,
-    readable_name,
-)
+from gardenpath.eval.statistics.mixed.coding import Coding, coding_of
+from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 LEVELS = ("none", "adjective", "rc")
 
@@ -29,6 +23,11 @@ def test_sum_coding_compares_with_the_mean() -> None:
     coding = Coding(levels=LEVELS, kind="sum")
     assert coding.names == ("none", "adjective")
     assert coding.columns(["rc", "none", "adjective"]).tolist() == [[-1, -1], [1, 0], [0, 1]]
+
+
+def test_indicators_have_a_column_for_each_level() -> None:
+    coding = Coding(levels=LEVELS, kind="sum")
+    assert coding.indicators(["rc", "none"]).tolist() == [[0, 0, 1], [1, 0, 0]]
 
 
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=6))
@@ -51,11 +50,3 @@ def test_unknown_levels_and_single_levels_are_refused() -> None:
         Coding(levels=LEVELS).columns(["pp"])
     with pytest.raises(StatisticsError, match="two different levels"):
         Coding(levels=("a", "a"))
-    with pytest.raises(StatisticsError, match="levels of x: c"):
-        code_factors(pd.DataFrame({"x": ["a", "c"]}), {"x": Coding(levels=("a", "b"))})
-
-
-def test_names_speak_of_levels() -> None:
-    codings = {"modifier": Coding(levels=LEVELS, kind="sum")}
-    assert readable_name("modifier.2:syntax", codings) == "modifier[adjective]:syntax"
-    assert readable_name("other.2", codings) == "other.2"

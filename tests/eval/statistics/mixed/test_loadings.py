@@ -19,7 +19,7 @@ def design() -> Design:
     # Zeros leave rows without an entry in the slopes of h, which has no intercept.
     table["x"] = dice.integers(-1, 2, size=40).astype(float)
     table["y"] = dice.normal(size=40)
-    return build_design("y ~ x + (1 + x | g) + (0 + x | h) + (1 | g:h)", table)[0]
+    return build_design("y ~ x + (1 + x | g) + (0 + x | h) + (1 | g:h)", table)
 
 
 def test_sums_over_entries_are_products_of_matrices(design: Design) -> None:
@@ -52,7 +52,7 @@ def test_factors_are_those_of_the_whole_matrix(design: Design, is_dense: bool) -
 
 def test_without_random_effects_there_is_nothing_to_factor() -> None:
     table = pd.DataFrame({"x": [0.0, 1.0, 2.0], "y": [1.0, 3.0, 2.0]})
-    loadings = build_design("y ~ x", table)[0].loadings
+    loadings = build_design("y ~ x", table).loadings
     entries = loadings.scaled(np.zeros(0))
     factor = loadings.factor(entries, np.ones(3))
     assert (factor.logdet, factor.inverse().shape) == (0.0, (0, 0))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from scipy.stats import binomtest
 
 from gardenpath.errors import ConfigError, InputError
-from gardenpath.eval.statistics.mixed.mixed_fit import Failure, MixedFit
+from gardenpath.eval.statistics.mixed.mixed_fit import FitFailure, MixedFit
 from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
 from gardenpath.eval.statistics.mixed.random_terms import identifiable
 from gardenpath.eval.statistics.questions import mixed_answer
@@ -112,7 +114,7 @@ def test_without_anything_to_exchange_nothing_is_claimed() -> None:
 @pytest.mark.parametrize("failure", ["divergence", "no convergence"])
 @pytest.mark.parametrize("name", ["supervision", "modifier_complexity"])
 def test_a_model_that_failed_is_never_quoted(
-    monkeypatch: pytest.MonkeyPatch, name: str, failure: Failure
+    monkeypatch: pytest.MonkeyPatch, name: str, failure: FitFailure
 ) -> None:
     def failing(*args: Any, **settings: Any) -> MixedFit:
         return dataclasses.replace(fit_mixed(*args, **settings), failure=failure)
@@ -275,7 +277,7 @@ def test_random_effects_that_cannot_be_told_go(formula: str, rows: int, expected
         ({"title": "t", "test": "within_item", "response": "y"}, "need a condition"),
         ({"formula": "y ~ x"}, "title is missing"),
         ({"title": "t", "formula": "y ~ x", "splt": []}, "did you mean 'split'"),
-        ({"title": "t", "formula": "y ~ x", "where": ["a"]}, "where must be a mapping"),
+        ({"title": "t", "formula": "y ~ x", "where": ["a"]}, "must be a group of settings"),
         ({"title": "t", "formula": "y ~ x", "derive": {"a": {"from": "b"}}}, "derive.a needs"),
         ({"title": "t", "formula": "y ~ x", "codings": {"a": {"kind": "helmert"}}}, "codings.a"),
         ({"title": "t", "formula": "y ~ x", "sentences": {"x": {"yes": ""}}}, "sentences.x has"),
@@ -284,6 +286,17 @@ def test_random_effects_that_cannot_be_told_go(formula: str, rows: int, expected
 def test_mistakes_in_settings_are_named(settings: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         make_analysis(settings, name="a")
+
+
+def test_questions_are_read_without_libraries_for_numbers() -> None:
+    code = (
+        "import sys; from pathlib import Path; "
+        "from gardenpath.eval.statistics.questions.analysis import load_analyses; "
+        f"load_analyses(Path({str(FOLDER)!r})); "
+        "print(*sorted({'numpy', 'pandas', 'scipy', 'torch'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
 
 
 def test_files_that_are_no_analysis(tmp_path: Path) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from mixedlm import parse_formula
 
-from gardenpath.eval.statistics.inference.intervals import WithinMethod
+from gardenpath.eval.statistics.choices import WithinMethod
+from gardenpath.eval.statistics.mixed.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.questions.analysis import Analysis, load_analysis, make_analysis
 from gardenpath.eval.statistics.questions.answering import run_analysis
 from gardenpath.eval.statistics.questions.rscript import r_script, write_result
@@ -70,10 +68,10 @@ def _columns_used(code: str) -> set[str]:
     """The columns that a script takes from its data: after ``$``, and in formulas."""
     used = {
         plain or quoted
-        for plain, quoted in re.findall(r"\b(?:d|part|cells)\$(?:([\w.]+)|`([^`]*)`)", code)
+        for plain, quoted in re.findall(r"\b(?:d|part)\$(?:([\w.]+)|`([^`]*)`)", code)
     }
-    for formula in re.findall(r"\(([^()]*~.*?), data = ", code):
-        used |= {str(name) for name in parse_formula(formula).all_variables}
+    for formula in re.findall(r"\(([^()]*~.*?), data = part", code):
+        used |= set(parse_model_formula(formula).variables)
     return used
 
 
@@ -129,12 +127,21 @@ def test_every_fit_is_a_call_of_lme4() -> None:
     script = r_script(run_analysis(analysis, item_table({"lstm": 0.6, "rnng": 0.8})))
     assert 'part <- d[d$corpus == "toy" & d$class == "verb_noun" & d$architecture' in script
     assert (
-        "glmer(outcome ~ syntax + (1 | modifier) + (1 | item) + (1 | seed), data = part, "
-        "family = binomial,\n  control = glmerControl(tolPwrss = 1e-13))" in script
+        "report(labels, strictly(function(exact)\n"
+        "  glmer(outcome ~ syntax + (1 | modifier) + (1 | item) + (1 | seed), data = part, "
+        "family = binomial, control = exact)))" in script
     )
+    assert 'labels <- list(corpus = "toy", class = "verb_noun", architecture' in script
     assert "d$syntax <- as.numeric(d$syntax)" in script
     assert "library(lme4)" in script and "lmerTest" not in script
-    assert "permutation_test" not in script
+    assert "permutation_test" not in script and "shares" not in script
+
+
+def test_ties_have_a_family_of_their_own() -> None:
+    table = item_table({"lstm": 0.6, "rnng": 0.8})
+    table.loc[:3, "outcome"] = 0.5
+    script = r_script(run_analysis(load_analysis(FOLDER / "supervision.yaml"), table))
+    assert "family = shares" in script and "shares <- binomial()" in script
 
 
 def test_where_the_model_fails_outcomes_are_exchanged() -> None:
@@ -144,8 +151,8 @@ def test_where_the_model_fails_outcomes_are_exchanged() -> None:
     script = r_script(result)
     assert "glmer" not in script and "lme4" not in script
     assert (
-        "permutation_test(part$syntax, part$outcome, "
-        'paste(part$item, part$modifier, part$seed, sep = "\\t"))' in script
+        'permutation_test(labels, "syntax", part$syntax, part$outcome,\n'
+        '  paste(part$item, part$modifier, part$seed, sep = "\\t"))' in script
     )
     _check_script(script, result.data.columns)
 
@@ -154,18 +161,14 @@ def test_factors_are_coded_as_they_were() -> None:
     analysis = load_analysis(FOLDER / "wh_discharge.yaml")
     script = r_script(run_analysis(analysis, effect_table()))
     assert (
-        'part$modifier <- factor(part$modifier, levels = c("subject", "adjunct_discharge", '
-        '"cnp_discharge"))' in script
-    )
-    assert (
-        "contrasts(part$modifier) <- contr.sum(3)  # modifier1 is subject, "
-        "modifier2 is adjunct_discharge\n" in script
+        'part$modifier <- coded(part$modifier, c("subject", "adjunct_discharge", '
+        '"cnp_discharge"), contr.sum)' in script
     )
     assert "as.numeric(d$modifier)" not in script
-    assert "print(summary(lmer(value_bits ~ modifier + (1 | suite:item)" in script
+    assert "report(labels, lmer(value_bits ~ modifier + (1 | suite:item)" in script
     assert "library(lmerTest)" in script
     treated = r_script(run_analysis(load_analysis(FOLDER / "wh_effects.yaml"), effect_table()))
-    assert "contrasts(part$modifier) <- contr.treatment(levels(part$modifier))" in treated
+    assert '"over_complex_np"), contr.treatment)' in treated
 
 
 def test_names_that_r_would_misread_are_quoted() -> None:
@@ -174,7 +177,7 @@ def test_names_that_r_would_misread_are_quoted() -> None:
     table["in"] = np.arange(len(table)) % 2.0
     result = run_analysis(make_analysis(settings, name="quoted"), table)
     script = r_script(result)
-    assert "lmer(`next` ~ `in` + (1 | `the seed`), data = part)" in script
+    assert "lmer(`next` ~ `in` + (1 | `the seed`), data = part, control = exact)" in script
     assert "d$`next` <- as.numeric(d$`next`)" in script
     assert script.startswith("# a\n# b\n")
     _check_script(script, result.data.columns)
@@ -182,7 +185,7 @@ def test_names_that_r_would_misread_are_quoted() -> None:
 
 @pytest.mark.parametrize(
     ("method", "line"),
-    [("masson_loftus", "error$`Mean Sq`"), ("cousineau_morey", "j / (j - 1)")],
+    [("masson_loftus", "Loftus and Masson (1994)"), ("cousineau_morey", "j / (j - 1)")],
 )
 def test_intervals_within_items_are_by_the_method_named(method: WithinMethod, line: str) -> None:
     analysis = dataclasses.replace(load_analysis(FOLDER / "wh_intervals.yaml"), method=method)
@@ -206,25 +209,3 @@ def test_an_empty_answer_leaves_its_reason_only(tmp_path: Path) -> None:
     write_result(tmp_path, result)
     assert [path.name for path in tmp_path.iterdir()] == ["flips.txt"]
     assert "Skipped: the table has no column" in (tmp_path / "flips.txt").read_text()
-
-
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
-def test_scripts_run_in_r(tmp_path: Path, path: Path) -> None:
-    program = shutil.which("Rscript")
-    if program is None:
-        pytest.skip("needs R with lme4 and lmerTest")
-    analysis = load_analysis(path)
-    if analysis.test == "mixed" and not _has_lme4(program):
-        pytest.skip("needs R with lme4 and lmerTest")
-    result = run_analysis(analysis, _table_of(analysis))
-    write_result(tmp_path, result)
-    script = tmp_path / f"{analysis.name}.R"
-    done = subprocess.run([program, script], capture_output=True, text=True, check=True)
-    assert "Error" not in done.stdout + done.stderr
-    if analysis.test == "t_test":
-        assert done.stdout.count("One Sample t-test") == len(result.parts)
-
-
-def _has_lme4(program: str) -> bool:
-    call = [program, "-e", 'quit(status = !requireNamespace("lme4", quietly = TRUE))']
-    return subprocess.run(call, capture_output=True, check=False).returncode == 0

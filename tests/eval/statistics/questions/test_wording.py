@@ -24,7 +24,7 @@ def test_p_values(value: float, text: str) -> None:
     [(0.507, "0.51"), (-1.5, "−1.50"), (0.0412, "0.041"), (-0.00001, "0.000"), (12.0, "12.00")],
 )
 def test_numbers(value: float, text: str) -> None:
-    assert wording.number(value) == text
+    assert wording.rounded(value) == text
 
 
 def test_coefficients() -> None:
@@ -44,12 +44,12 @@ def test_coefficients() -> None:
     ],
 )
 def test_the_case_that_fits_is_said(estimate: float, p: float, said: str) -> None:
-    values = {"a": wording.readable("rnng"), "b": wording.readable("LSTM")}
-    assert wording.sentence(CASES, values, estimate=estimate, p=p, numbers="n") == said
+    values = {"a": wording.prose_name("rnng"), "b": wording.prose_name("LSTM")}
+    assert wording.stated(CASES, values, estimate=estimate, p=p, numbers="n") == said
 
 
 def test_without_a_case_for_it_nothing_is_claimed() -> None:
-    said = wording.sentence({"more": "x"}, {}, estimate=-1.0, p=0.001, numbers="n")
+    said = wording.stated({"more": "x"}, {}, estimate=-1.0, p=0.001, numbers="n")
     assert said == "Not shown: x: n"
 
 
@@ -77,9 +77,12 @@ def test_counts(groups: list[tuple[str, float, int]], text: str) -> None:
 
 
 def test_means_and_lists() -> None:
-    assert wording.means([("CTB", 0.412), ("xinhua", -0.5)]) == "mean 0.41 (CTB), −0.50 (xinhua)"
+    assert (
+        wording.stated_means([("CTB", 0.412), ("xinhua", -0.5)])
+        == "mean 0.41 (CTB), −0.50 (xinhua)"
+    )
     names = ("item", "modifier", "seed")
-    assert [wording.listed(names[:count]) for count in range(4)] == [
+    assert [wording.joined_names(names[:count]) for count in range(4)] == [
         "",
         "item",
         "item and modifier",
@@ -88,7 +91,7 @@ def test_means_and_lists() -> None:
 
 
 def test_names() -> None:
-    assert [wording.readable(name) for name in ("rnng", "verb_noun", "missing_object", "")] == [
+    assert [wording.prose_name(name) for name in ("rnng", "verb_noun", "missing_object", "")] == [
         "RNNG",
         "verb-noun",
         "missing object",

@@ -1,0 +1,248 @@
+"""Formulas of mixed models as text, in the notation of lme4.
+
+They are parsed by recursive descent and never evaluated::
+
+    formula     = name "~" sum
+    sum         = [ sign ] summand { sign summand }
+    sign        = "+" | "-"
+    summand     = "1" | "0" | product | random
+    product     = interaction { "*" interaction }
+    interaction = operand { ":" operand }
+    operand     = name | "I" "(" name "^" number ")" | "(" sum ")"
+    random      = "(" sum ( "|" | "||" ) group ")"
+    group       = name { ( ":" | "/" ) name }
+
+Names that are not words stand in backticks. The intercept and random effects may be added to a
+formula, but not be part of a product.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, NoReturn
+
+from gardenpath.eval.statistics.mixed.model_formula import (
+    INTERCEPT_TERM,
+    ModelFormula,
+    ModelTerm,
+    RandomPart,
+    Variable,
+)
+from gardenpath.eval.statistics.statistics_error import StatisticsError
+
+_TOKEN = re.compile(
+    r"(?P<name>(?:[^\W\d]|\.)[\w.]*)|`(?P<quoted>(?:[^`\\]|\\.)+)`|(?P<number>\d+)"
+    r"|(?P<sign>\|\||\*\*|[~+\-*:/|()^])"
+)
+_BLANKS = re.compile(r"\s*")
+# More brackets within each other than this are a mistake.
+_DEEPEST = 50
+
+# Where a sum stands: random effects are part of a formula only, 1 and 0 not of a sum in brackets.
+_Where = Literal["formula", "group", "brackets"]
+
+
+@cache
+def parse_model_formula(text: str) -> ModelFormula:
+    """Parse a formula; an error names the character at which it cannot be read."""
+    return _Parser(text).formula()
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str  # name, number, sign or end
+    value: str
+    position: int  # characters before it
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._read_tokens()
+        self._place = 0
+        self._depth = 0
+        self._random: list[RandomPart] = []
+        # Variables of the fixed effects, or of one group, numbered as they are named.
+        self._named: dict[Variable, int] = {}
+
+    def _read_tokens(self) -> list[_Token]:
+        tokens: list[_Token] = []
+        position = 0
+        while True:
+            blanks = _BLANKS.match(self._text, position)
+            position = blanks.end() if blanks else position
+            if position == len(self._text):
+                return [*tokens, _Token("end", "", position)]
+            found = _TOKEN.match(self._text, position)
+            if found is None:
+                self._fail(f"{self._text[position]!r} is not expected", position)
+            kind = str(found.lastgroup)
+            value = found.group(kind)
+            if kind == "quoted":
+                kind, value = "name", re.sub(r"\\(.)", r"\1", value)
+            tokens.append(_Token(kind, value, position))
+            position = found.end()
+
+    def _fail(self, problem: str, position: int | None = None) -> NoReturn:
+        start = self._next.position if position is None else position
+        place = f"at character {start + 1}" if start < len(self._text) else "at its end"
+        raise StatisticsError(f"the formula {self._text!r} cannot be read {place}: {problem}")
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._place]
+
+    def _take(self, *signs: str) -> str | None:
+        """Go past the next token if it is one of these signs."""
+        token = self._next
+        if token.kind != "sign" or token.value not in signs:
+            return None
+        self._place += 1
+        return token.value
+
+    def _expect(self, *signs: str) -> str:
+        taken = self._take(*signs)
+        if taken is None:
+            self._fail(f"{' or '.join(repr(sign) for sign in signs)} is expected")
+        return taken
+
+    def _name(self, what: str) -> str:
+        if self._next.kind != "name":
+            self._fail(f"{what} is expected")
+        self._place += 1
+        return self._tokens[self._place - 1].value
+
+    def formula(self) -> ModelFormula:
+        response = self._name("the name of the response")
+        self._expect("~")
+        fixed = self._sum("formula")
+        if self._next.kind != "end":
+            self._fail(f"{self._next.value!r} is not expected")
+        return ModelFormula(response, fixed, tuple(self._random))
+
+    def _sum(self, where: _Where) -> tuple[ModelTerm, ...]:
+        """The terms that are left after all additions and subtractions, in R's order."""
+        terms = [] if where == "brackets" else [INTERCEPT_TERM]
+        sign = self._take("+", "-") or "+"
+        while True:
+            if self._is_random():
+                self._check_random(where, sign)
+                self._random_part()
+            else:
+                is_added, summand = self._summand(where)
+                if is_added == (sign == "+"):
+                    terms = list(dict.fromkeys([*terms, *summand]))
+                else:
+                    terms = [term for term in terms if term not in summand]
+            taken = self._take("+", "-")
+            if taken is None:
+                return tuple(sorted(terms, key=len))
+            sign = taken
+
+    def _summand(self, where: _Where) -> tuple[bool, list[ModelTerm]]:
+        """Whether terms are added, and which: 0 takes the intercept away."""
+        token = self._next
+        if token.kind != "number":
+            return True, self._product()
+        if where == "brackets" or token.value not in ("0", "1"):
+            self._fail(f"{token.value} is not expected")
+        self._place += 1
+        return token.value == "1", [INTERCEPT_TERM]
+
+    def _product(self) -> list[ModelTerm]:
+        terms = self._interaction()
+        while self._take("*"):
+            other = self._interaction()
+            terms = [*terms, *other, *self._crossed(terms, other)]
+        return terms
+
+    def _interaction(self) -> list[ModelTerm]:
+        terms = self._operand()
+        while self._take(":"):
+            terms = self._crossed(terms, self._operand())
+        return terms
+
+    def _crossed(self, left: list[ModelTerm], right: list[ModelTerm]) -> list[ModelTerm]:
+        """Each term with each other; a variable counts once, and the order is that of naming."""
+        return [
+            tuple(sorted({*one, *other}, key=self._named.__getitem__))
+            for one in left
+            for other in right
+        ]
+
+    def _operand(self) -> list[ModelTerm]:
+        if self._is_random():
+            self._fail("random effects cannot be part of a product")
+        start = self._next.position
+        if self._take("("):
+            return self._in_brackets(start)
+        name = self._name("a column or '('")
+        if self._next.kind == "sign" and self._next.value == "(":
+            variable = self._power(name, start)
+        else:
+            variable = Variable(name)
+        self._named.setdefault(variable, len(self._named))
+        return [(variable,)]
+
+    def _in_brackets(self, start: int) -> list[ModelTerm]:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            self._fail("too many brackets within each other", start)
+        terms = self._sum("brackets")
+        self._expect(")")
+        self._depth -= 1
+        return list(terms)
+
+    def _power(self, function: str, start: int) -> Variable:
+        """``I(depth^2)``, after its ``I``."""
+        if function != "I":
+            remedy = "add a column to the table and name it here"
+            self._fail(f"functions other than I(x^2) are not supported; {remedy}", start)
+        self._expect("(")
+        name = self._name("a column")
+        self._expect("^", "**")
+        power = self._next
+        if power.kind != "number" or int(power.value) < 1:
+            self._fail("a whole number above 0 is expected")
+        self._place += 1
+        self._expect(")")
+        return Variable(name, int(power.value))
+
+    def _is_random(self) -> bool:
+        """Whether a bracket is opened next, with a bar before it is closed."""
+        depth = 0
+        for token in self._tokens[self._place :]:
+            if token.kind == "sign":
+                depth += {"(": 1, ")": -1}.get(token.value, 0)
+            if depth == 1 and token.kind == "sign" and token.value in ("|", "||"):
+                return True
+            if depth < 1:
+                return False
+        return False
+
+    def _check_random(self, where: _Where, sign: str) -> None:
+        if where != "formula":
+            self._fail("random effects cannot stand in brackets or groups")
+        if sign == "-":
+            self._fail("random effects cannot be subtracted")
+
+    def _random_part(self) -> None:
+        """Random effects, their bar and their group; ``a/b`` is short for ``a`` and ``a:b``."""
+        self._expect("(")
+        outer, self._named = self._named, {}
+        terms = self._sum("group")
+        if not terms:
+            self._fail("no random effect is named")
+        self._named = outer
+        is_correlated = self._expect("|", "||") == "|"
+        group: tuple[str, ...] = ()
+        while True:
+            group = tuple(dict.fromkeys([*group, self._name("the name of a grouping factor")]))
+            joint = self._take(":", "/")
+            if joint != ":":
+                self._random.append(RandomPart(terms, group, is_correlated))
+            if joint is None:
+                break
+        self._expect(")")

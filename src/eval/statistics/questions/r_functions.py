@@ -1,0 +1,234 @@
+"""Functions in R that the scripts of analyses are made of.
+
+A script collects its estimates by ``add`` and prints them as one table, whose columns are named in
+``R_COLUMNS`` after those of the split.
+"""
+
+from __future__ import annotations
+
+# What a row is about ("fixed", "variance", "correlation", "fit", "mean", "permutation"), which
+# term, and its numbers. Empty cells are unknown.
+R_COLUMNS = (
+    *("kind", "term", "estimate", "standard_error", "statistic"),
+    *("df", "p", "low", "high", "n"),
+)
+
+# The script's data lie beside it, from wherever it is run.
+BESIDE = """\
+script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
+if (length(script) == 1) setwd(dirname(gsub("~+~", " ", script, fixed = TRUE)))
+"""
+
+UNICODE = """\
+# The texts of this script are in UTF-8, also where that is not the default.
+for (locale in c("C.UTF-8", "en_US.UTF-8"))
+  if (!l10n_info()[["UTF-8"]]) suppressWarnings(Sys.setlocale("LC_CTYPE", locale))
+"""
+
+LME4 = """\
+if (!requireNamespace("lme4", quietly = TRUE))
+  stop("this script needs the package lme4: install.packages(\\"lme4\\")")
+suppressPackageStartupMessages(library(lme4))
+"""
+
+LMER_TEST = """\
+# lmerTest adds degrees of freedom (Satterthwaite), and with these p values, to linear models.
+if (requireNamespace("lmerTest", quietly = TRUE)) {
+  suppressPackageStartupMessages(library(lmerTest))
+} else {
+  message("without p values: for these, install.packages(\\"lmerTest\\")")
+}
+"""
+
+ADD = """\
+# The table of estimates, to which rows are added part by part.
+rows <- list()
+add <- function(labels, kind, term, estimate = NA, standard_error = NA, statistic = NA,
+                df = NA, p = NA, low = NA, high = NA, n = NA) {
+  row <- list(kind = kind, term = term, estimate = estimate, standard_error = standard_error,
+              statistic = statistic, df = df, p = p, low = low, high = high, n = n)
+  rows[[length(rows) + 1]] <<- data.frame(c(labels, row), check.names = FALSE, row.names = NULL)
+}
+"""
+
+PRINT = 'write.csv(do.call(rbind, rows), stdout(), row.names = FALSE, na = "")\n'
+
+CODED = """\
+# A factor whose coefficients are named by levels: modifier[subject].
+coded <- function(values, levels, contrast) {
+  values <- factor(values, levels = levels)
+  codes <- contrast(length(levels))
+  named <- if (all(codes[1, ] == 0)) levels[-1] else levels[-length(levels)]
+  dimnames(codes) <- list(levels, paste0("[", named, "]"))
+  contrasts(values) <- codes
+  values
+}
+"""
+
+REPORT = """\
+# Fitted models, for a look at them after source("<this script>").
+models <- list()
+
+# Adds the estimates of a model; a model that stops with an error does not stop those after it.
+report <- function(labels, model) {
+  model <- try(model)
+  if (inherits(model, "try-error")) return(add(labels, "fit", "converged", 0))
+  models[[length(models) + 1]] <<- model
+  is_mixed <- inherits(model, "merMod")
+  is_binomial <- inherits(model, c("glm", "glmerMod"))
+  coefficients <- coef(if (inherits(model, "glm")) summary(model, dispersion = 1)
+                       else summary(model))
+  # A z test is a t test with infinitely many degrees of freedom.
+  df <- if (is_binomial) Inf
+        else if (!is_mixed) df.residual(model)
+        else if ("df" %in% colnames(coefficients)) coefficients[, "df"] else NA
+  estimate <- coefficients[, "Estimate"]
+  error <- coefficients[, "Std. Error"]
+  reach <- qt(0.975, df) * error
+  add(labels, "fixed", rownames(coefficients), estimate, error, estimate / error,
+      if (is_binomial) NA else df, 2 * pt(-abs(estimate / error), df),
+      estimate - reach, estimate + reach, nobs(model))
+  if (is_mixed) report_random(labels, model, is_binomial)
+  likelihood <- if (is_mixed || is_binomial) logLik(model) else logLik(model, REML = TRUE)
+  add(labels, "fit", "log_likelihood", as.numeric(likelihood))
+  if (is_mixed) {
+    said <- unlist(model@optinfo$conv$lme4$messages)
+    add(labels, "fit", "singular", as.numeric(isSingular(model)))
+    add(labels, "fit", "converged", as.numeric(!any(grepl("converge|unidentifiable", said))))
+  }
+}
+
+report_random <- function(labels, model, is_binomial) {
+  found <- as.data.frame(if (is_binomial) VarCorr(model, sigma = 1) else VarCorr(model))
+  if (is_binomial) found <- found[found$grp != "Residual", ]
+  group <- sub("\\\\.[0-9]+$", "", found$grp)  # lme4 numbers the terms of a group
+  effects <- paste(ifelse(is.na(found$var1), "", found$var1),
+                   ifelse(is.na(found$var2), "", found$var2))
+  is_variance <- is.na(found$var2)
+  add(labels, ifelse(is_variance, "variance", "correlation"), trimws(paste(group, effects)),
+      ifelse(is_variance, found$vcov, found$sdcor))
+}
+"""
+
+# lme4's default searches stop too early for four digits of every estimate.
+_SEARCH = 'optimizer = "bobyqa", optCtrl = list(rhoend = 1e-9, maxfun = 1e5)'
+EXACT_LMER = f"""\
+# A search that goes on until estimates are exact to four digits or more.
+exact <- lmerControl({_SEARCH})
+"""
+
+EXACT_GLMER = f"""\
+# glmer stops its inner iterations where the penalised deviance changes by less than 1e-7 of itself,
+# too early for exact estimates and standard errors. This takes the strictest tolerance at which
+# rounding does not stop it with an error.
+strictly <- function(fit) {{
+  for (tolerance in c(1e-14, 1e-13, 1e-12, 1e-10)) {{
+    exact <- glmerControl({_SEARCH}, tolPwrss = tolerance)
+    model <- try(fit(exact), silent = TRUE)
+    if (!inherits(model, "try-error")) return(model)
+  }}
+  fit(glmerControl())
+}}
+"""
+
+TIES = """\
+# Binomial outcomes of which some are ties and count as parts of a success. R's own family would
+# round them.
+shares <- binomial()
+shares$family <- "binomial with shares"
+shares$aic <- function(y, n, mu, wt, dev) -2 * sum(wt * (y * log(mu) + (1 - y) * log1p(-mu)))
+shares$initialize <- expression({
+  n <- rep.int(1, nobs)
+  mustart <- (weights * y + 0.5) / (weights + 1)
+})
+"""
+
+# The test that stands in for a model that failed, in the same way as ours.
+PERMUTATION = """\
+# For where no estimate of a mixed model can be relied on: y is exchanged within strata in all
+# ways, and p is twice the smaller tail of the sum of x times y.
+permutation_test <- function(labels, term, x, y, strata) {
+  sums <- data.frame(sum = 0, share = 1)
+  observed <- 0
+  for (rows in split(seq_along(y), strata)) {
+    if (length(unique(x[rows])) < 2 || length(unique(y[rows])) < 2) next
+    sums <- sums_of_two(sums, sums_of_stratum(x[rows], y[rows]))
+    observed <- observed + sum(x[rows] * y[rows])
+  }
+  lower <- sum(sums$share[sums$sum <= observed + 1e-7])
+  upper <- sum(sums$share[sums$sum >= observed - 1e-7])
+  add(labels, "permutation", term, p = min(1, 2 * min(lower, upper)), n = length(y))
+}
+
+# All sums of two independent parts, and how probable each is.
+sums_of_two <- function(a, b) {
+  shares <- tapply(as.vector(outer(a$share, b$share)),
+                   as.vector(round(outer(a$sum, b$sum, "+"), 9)), sum)
+  data.frame(sum = as.numeric(names(shares)), share = as.vector(shares))
+}
+
+# All sums of a stratum: outcomes are dealt out to one row after another.
+sums_of_stratum <- function(x, y) {
+  values <- sort(unique(y))
+  left <- matrix(tabulate(match(y, values)), nrow = 1)  # how many of each value, in each state
+  sums <- 0
+  share <- 1
+  for (one in x) {
+    dealt <- lapply(seq_along(values), function(k) {
+      can <- left[, k] > 0
+      rest <- left[can, , drop = FALSE]
+      chance <- share[can] * rest[, k] / rowSums(rest)
+      rest[, k] <- rest[, k] - 1
+      list(left = rest, sums = sums[can] + one * values[k], share = chance)
+    })
+    left <- do.call(rbind, lapply(dealt, `[[`, "left"))
+    sums <- round(unlist(lapply(dealt, `[[`, "sums")), 9)
+    state <- paste(apply(left, 1, paste, collapse = " "), sums)
+    share <- as.vector(tapply(unlist(lapply(dealt, `[[`, "share")),
+                              factor(state, unique(state)), sum))
+    left <- left[!duplicated(state), , drop = FALSE]
+    sums <- sums[!duplicated(state)]
+  }
+  data.frame(sum = sums, share = share)
+}
+"""
+
+T_TEST = """\
+report_mean <- function(labels, term, values) {
+  test <- t.test(values)
+  add(labels, "mean", term, test$estimate, test$stderr, test$statistic, test$parameter,
+      test$p.value, low = test$conf.int[1], high = test$conf.int[2], n = length(values))
+}
+"""
+
+_WITHIN = """\
+# Means of conditions, with intervals that leave out the differences between items.
+report_conditions <- function(labels, values, items, conditions) {{
+  cells <- aggregate(list(value = values), list(item = items, condition = conditions), mean)
+  complete <- table(cells$item) == length(unique(cells$condition))
+  cells <- cells[as.vector(complete[cells$item]), ]
+  cells$item <- factor(cells$item)
+  cells$condition <- factor(cells$condition)
+  n <- nlevels(cells$item)
+{reach}
+  means <- tapply(cells$value, cells$condition, mean)
+  add(labels, "mean", names(means), as.vector(means),
+      low = as.vector(means - reach), high = as.vector(means + reach), n = n)
+}}
+"""
+_MASSON_LOFTUS = """\
+  # Loftus and Masson (1994): the interaction of items and conditions is the error.
+  model <- lm(value ~ item + condition, data = cells)
+  error <- sum(residuals(model)^2) / df.residual(model)
+  reach <- qt(0.975, df.residual(model)) * sqrt(error / n)"""
+_COUSINEAU_MOREY = """\
+  # Cousineau (2005), with the correction of Morey (2008).
+  own <- cells$value - ave(cells$value, cells$item)
+  j <- nlevels(cells$condition)
+  variances <- tapply(own, cells$condition, var) * j / (j - 1)
+  reach <- qt(0.975, n - 1) * sqrt(variances / n)"""
+
+WITHIN_ITEM = {
+    "masson_loftus": _WITHIN.format(reach=_MASSON_LOFTUS),
+    "cousineau_morey": _WITHIN.format(reach=_COUSINEAU_MOREY),
+}

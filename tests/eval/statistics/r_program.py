@@ -1,0 +1,54 @@
+"""R, for tests that compare its numbers with ours."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+NEEDS_R = "needs R with lme4 and lmerTest"
+
+# Prints a data frame as r_table reads it.
+_PRINT = 'write.csv({}, stdout(), row.names = FALSE, na = "")'
+
+
+@cache
+def _rscript() -> str | None:
+    """The program, if it is installed with both packages."""
+    program = shutil.which("Rscript")
+    if program is None:
+        return None
+    found = 'all(sapply(c("lme4", "lmerTest"), requireNamespace, quietly = TRUE))'
+    asked = [program, "-e", f"quit(status = !{found})"]
+    return None if subprocess.run(asked, capture_output=True).returncode else program
+
+
+def require_r() -> str:
+    """The program that runs scripts; the test is skipped where it is missing."""
+    program = _rscript()
+    if program is None:
+        pytest.skip(NEEDS_R)
+    return program
+
+
+def run_script(path: Path) -> pd.DataFrame:
+    """The table that a script prints; empty cells are missing, words are texts."""
+    done = subprocess.run([require_r(), str(path)], capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return pd.read_csv(io.StringIO(done.stdout), keep_default_na=False, na_values=[""])
+
+
+def r_table(folder: Path, code: str, result: str, **tables: pd.DataFrame) -> pd.DataFrame:
+    """The data frame ``result`` after running ``code``, in which the tables have their names."""
+    lines = []
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False)
+        lines.append(f'{name} <- read.csv("{folder / f"{name}.csv"}", check.names = FALSE)')
+    script = folder / "code.R"
+    script.write_text("\n".join([*lines, code, _PRINT.format(result)]) + "\n", encoding="utf-8")
+    return run_script(script)

@@ -1,0 +1,135 @@
+"""The examples of docs/extending.md work in a fresh checkout, with nothing but what they say."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.documents import ROOT
+from tests.extending.page import Example, examples, with_addition
+
+EXAMPLES = examples()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of what the two scripts need."""
+    skipped = shutil.ignore_patterns("__pycache__")
+    for name in ("src", "conf"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=skipped)
+    for name in ("train.py", "evaluate.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def run_all(example: Example, checkout: Path) -> list[str]:
+    """Run the commands of an example; what each of them prints."""
+    environment = {**os.environ, "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
+    # Only the code of the copy may be found.
+    environment.pop("PYTHONPATH", None)
+    printed = []
+    for program, *arguments in example.commands:
+        assert program == "python"
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=checkout, env=environment, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
+        printed.append(done.stdout)
+    return printed
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_page_has_four_examples() -> None:
+    assert list(EXAMPLES) == [
+        "Add a model",
+        "Add a corpus",
+        "Add a suite class",
+        "Add an analysis",
+    ]
+    assert all(example.commands for example in EXAMPLES.values())
+
+
+def test_add_a_model(checkout: Path) -> None:
+    example = EXAMPLES["Add a model"]
+    example.apply(checkout)
+    _, perplexities, suites = run_all(example, checkout)
+    assert "bigram" in perplexities
+    (bigram,) = [
+        row for row in rows(checkout / "results/perplexity.csv") if row["model"] == "bigram"
+    ]
+    # Better than a uniform distribution, worse than the grammar.
+    assert 10.0 < float(bigram["perplexity"]) < 100.0
+    summary = rows(checkout / "results/toy_english/summary.csv")
+    assert {row["model"] for row in summary} == {"bigram", "exact grammar"}
+    assert "results/toy_english" in suites
+    config = (checkout / "runs/toy_english/bigram/seed1/config.yaml").read_text(encoding="utf-8")
+    assert "hidden: 32" in config
+
+
+def test_add_a_corpus(checkout: Path) -> None:
+    example = EXAMPLES["Add a corpus"]
+    example.apply(checkout)
+    folder = checkout / "corpora/conllu"
+    for split in ("valid", "test"):
+        shutil.copy(folder / "train.conllu", folder / f"{split}.conllu")
+    run_all(example, checkout)
+    (row,) = rows(checkout / "results/perplexity.csv")
+    assert (row["corpus"], row["model"]) == ("conllu", "ngram")
+    assert (row["sentences"], row["words"]) == ("3", "12")
+
+
+def test_add_a_suite_class(checkout: Path) -> None:
+    example = EXAMPLES["Add a suite class"]
+    example.apply(checkout)
+    listed, _, scored = run_all(example, checkout)
+    assert "agreement/none" in listed
+    assert "results/agreement" in scored
+    summary = {row["model"]: row for row in rows(checkout / "results/agreement/summary.csv")}
+    assert set(summary) == {"ngram", "exact grammar"}
+    assert {(row["class"], row["items"]) for row in summary.values()} == {("agreement", "3")}
+    assert float(summary["exact grammar"]["accuracy"]) == 1.0
+
+
+def test_add_an_analysis(checkout: Path) -> None:
+    example = EXAMPLES["Add an analysis"]
+    example.apply(checkout)
+    _, printed = run_all(example, checkout)
+    assert "Are reflexives without an antecedent more surprising?" in printed
+    folder = checkout / "results/toy_english"
+    assert "antecedent" in (folder / "statistics/reflexive_differences.txt").read_text("utf-8")
+    assert (folder / "statistics/reflexive_differences.R").is_file()
+    assert {row["model"] for row in rows(folder / "statistics/reflexive_differences_estimates.csv")}
+    assert "without an antecedent" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["Add a model", "Add a corpus"])
+def test_examples_are_formatted_as_the_code_is(name: str, checkout: Path) -> None:
+    example = EXAMPLES[name]
+    example.apply(checkout)
+    names = {*example.files, *(path for path, _ in example.additions)}
+    modules = sorted(name for name in names if name.endswith(".py"))
+    assert len(modules) >= 2
+    for command in (["check"], ["format", "--check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--no-cache", *modules],
+            cwd=checkout, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout
+
+
+def test_additions_need_their_place() -> None:
+    text = "a = {\n    1,\n}\n"
+    assert with_addition(text, "     1,\n+    2,\n") == "a = {\n    1,\n    2,\n}\n"
+    with pytest.raises(AssertionError, match="occurs 0 times"):
+        with_addition(text, " 3\n+4\n")
