@@ -26,7 +26,9 @@ def test_suites_in_the_languages_of_the_models() -> None:
     assert suitable([english, chinese], [_in("en")]) == [english]
     assert suitable([english, chinese], [_in("zh"), _in("en")]) == [english, chinese]
     assert suitable([english, chinese], [_in(None)]) == [english, chinese]
-    with pytest.raises(GardenpathError, match=r"in en, but all models are in de, zh; train one with"):
+    with pytest.raises(
+        GardenpathError, match=r"in en, but all models are in de, zh; train one with"
+    ):
         suitable([english], [_in("zh"), _in("de")])
 
 

@@ -64,7 +64,9 @@ def test_statistics_name_their_questions(results: Results) -> None:
     shown = {one.title for one in results.shown_analyses() if "estimates" in one.tables}
     assert set(table["question"]) == shown
     assert len(table) == sum(
-        len(one.tables["estimates"]) for one in results.shown_analyses() if "estimates" in one.tables
+        len(one.tables["estimates"])
+        for one in results.shown_analyses()
+        if "estimates" in one.tables
     )
 
 
