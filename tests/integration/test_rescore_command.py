@@ -51,7 +51,7 @@ def test_the_published_reflexives(reference_data: Path, tmp_path: Path) -> None:
     [
         ((), ("1 mistake", "surprisals is missing: the folder with one folder per model")),
         (("surprisals={folder}/absent",), ("absent: is not a folder",)),
-        (("surprisals={folder}",), ("holds no surprisals", "tables such as")),
+        (("surprisals={folder}",), ("contains no surprisals", "tables such as")),
         (
             ("surprisals={folder}", "task.ties=toss", "task.tie_seed=x"),
             ("2 mistakes", "task.ties=toss: valid: expectation, coin", "task.tie_seed=x"),

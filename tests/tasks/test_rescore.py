@@ -55,7 +55,7 @@ def test_the_report_has_every_word_in_its_explorer(folder: Path, tmp_path: Path)
     evaluate(folder, tmp_path / "re", "task=rescore", *OWN[:2], f"surprisals={tables}")
     report = (tmp_path / "re" / "toy_english_rescored" / "report.html").read_text(encoding="utf-8")
     assert "<title>Toy english: given surprisals of 1 model</title>" in report
-    assert 'id="explorer-root"' in report and "Surprisal along item" in report
+    assert 'id="explorer-root"' in report and "Surprisal by word: item" in report
     found = re.search(r'id="explorer-data">(.*?)</script>', report, flags=re.DOTALL)
     assert found
     data = json.loads(found[1])
@@ -70,7 +70,7 @@ def test_the_report_has_every_word_in_its_explorer(folder: Path, tmp_path: Path)
 
 def test_a_folder_without_tables(folder: Path, tmp_path: Path) -> None:
     empty = run_of(folder, "ngram").path
-    with pytest.raises(InputError, match=r"holds no surprisals.*tables such as"):
+    with pytest.raises(InputError, match=r"contains no surprisals.*tables such as"):
         evaluate(folder, tmp_path, "task=rescore", *OWN, f"surprisals={empty}")
     assert list(tmp_path.iterdir()) == []
 

@@ -1,1 +1,1 @@
-"""Materials and surprisals of published studies."""
+"""Test suites and surprisals of published studies."""

@@ -1,8 +1,8 @@
-"""Sentences of a file of surprisals onto the sentences of a suite, by their order.
+"""Alignment of the sentences of a surprisal file with the sentences of a suite, by order.
 
-A few published tables were made from earlier wordings of their suites. What a sentence of the table
-and one of the suite have in common at the beginning and at the end is taken over; words in between
-have no surprisal (NaN), so that a prediction about them, and no other, is left open.
+A few published tables were made from earlier versions of their suites. If a sentence of the table
+differs from that of the suite, only the surprisals of the common first and last words are used; the
+words in between have no surprisal (NaN), and only predictions about them are undefined.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from gardenpath.text import Words
 class FittedSurprisals:
     """The surprisals of one run on one suite.
 
-    ``rows`` has the surprisals (bits) of the words of every variant of every item, in order;
-    ``unknown`` the words that the model did not know, ``reworded`` the number of sentences that
-    are worded differently in the file.
+    ``rows``: surprisals (bits) of the words of every variant of every item, in order; ``unknown``:
+    the out-of-vocabulary words; ``reworded``: the number of sentences that differ in the file.
     """
 
     rows: tuple[tuple[float, ...], ...]
@@ -34,9 +33,9 @@ class FittedSurprisals:
 
 
 def fit(suite: Suite, sentences: Sequence[ScoredSentence], *, path: Path) -> FittedSurprisals:
-    """The sentences of a file, which stand in the order of the suite.
+    """Align the sentences of a file, which must be in the order of the suite.
 
-    The file may have one sentence for every variant, or every different sentence once.
+    The file may contain one sentence for every variant, or every distinct sentence once.
     """
     scored = _in_order(suite, [without_edges(sentence) for sentence in sentences], path)
     variants = [(item, variant) for item in suite.items for variant in item.variants]
@@ -56,9 +55,9 @@ def fit(suite: Suite, sentences: Sequence[ScoredSentence], *, path: Path) -> Fit
 def tokens_by_sentence(
     suite: Suite, sentences: Sequence[ScoredSentence], *, path: Path
 ) -> dict[Words, tuple[Sequence[str], Sequence[float]]]:
-    """The tokens of each sentence of the suite and their surprisals (bits), edges included.
+    """Return the tokens of each sentence and their surprisals (bits), including sentence edges.
 
-    For ``RegionTable.from_tokens``, where tokens may be larger than words.
+    This is the input of ``RegionTable.from_tokens``, where tokens may be larger than words.
     """
     scored = _in_order(suite, sentences, path)
     variants = [variant.words for item in suite.items for variant in item.variants]
@@ -71,7 +70,7 @@ def tokens_by_sentence(
 def _in_order(
     suite: Suite, sentences: Sequence[ScoredSentence], path: Path
 ) -> Sequence[ScoredSentence]:
-    """One sentence for every variant of every item."""
+    """Return one sentence for every variant of every item."""
     variants = [variant.words for item in suite.items for variant in item.variants]
     if len(sentences) == len(variants):
         return sentences
@@ -79,8 +78,8 @@ def _in_order(
         by_words = dict(zip(suite.sentences, sentences, strict=True))
         return [by_words[words] for words in variants]
     raise InputError(
-        f"has {len(sentences)} sentences; suite {suite.name} has {len(variants)}"
-        + ("" if len(variants) == len(suite.sentences) else f", {len(suite.sentences)} different"),
+        f"has {len(sentences)} sentences, but suite {suite.name} has {len(variants)}"
+        + ("" if len(variants) == len(suite.sentences) else f", {len(suite.sentences)} distinct"),
         path=path,
     )
 
@@ -88,7 +87,7 @@ def _in_order(
 def _row(
     suite: Suite, item: Item, variant: Variant, sentence: ScoredSentence
 ) -> tuple[float, ...] | None:
-    """The surprisals of the words if the tokens spell them."""
+    """Return the surprisals of the words if the tokens match them, else None."""
     try:
         return word_surprisals(suite, item, variant, sentence.tokens, sentence.surprisal_bits)
     except AlignmentError:
@@ -96,7 +95,7 @@ def _row(
 
 
 def _unknown(words: Words, sentence: ScoredSentence) -> set[str]:
-    """The words that the model did not know, where each has its own token."""
+    """Return the out-of-vocabulary words if each word has its own token, else nothing."""
     if len(words) != len(sentence.tokens):
         return set()
     pairs = zip(words, sentence.seen, strict=True)
@@ -104,7 +103,7 @@ def _unknown(words: Words, sentence: ScoredSentence) -> set[str]:
 
 
 def common_surprisals(words: Words, sentence: ScoredSentence) -> tuple[float, ...]:
-    """The surprisals of the words that a sentence of another wording shares with these."""
+    """Return surprisals of the first and last words shared with a different sentence, else NaN."""
     tokens = sentence.tokens
     shorter = min(len(words), len(tokens))
     before = _common(words, tokens, shorter)
@@ -117,7 +116,7 @@ def common_surprisals(words: Words, sentence: ScoredSentence) -> tuple[float, ..
 
 
 def _common(words: Sequence[str], tokens: Sequence[str], most: int) -> int:
-    """How many tokens at the beginning are the words, or unknown."""
+    """Return how many of the first tokens equal the words or are ``<unk>``."""
     for number in range(most):
         if tokens[number] != words[number] and not is_unknown(tokens[number]):
             return number

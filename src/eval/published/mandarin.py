@@ -1,7 +1,7 @@
 """The published Mandarin suites (Wang et al. 2021) and per-word surprisals for them.
 
-A suite is a text file, ``cls_none_txt.txt``, one sentence a line, with blanks between words;
-consecutive lines make an item. Surprisals are tables of tokens, one per suite and run, in the order
+A suite is a text file, ``cls_none_txt.txt``, with one sentence per line and spaces between words;
+consecutive lines form an item. Surprisals are tables of tokens, one per suite and run, in the order
 of the lines.
 """
 
@@ -22,7 +22,7 @@ _REFERENCE = "Wang, Hu, Levy and Qian 2021: Controlled evaluation of grammatical
 
 _REGIONS = ("context", "target", "rest")
 
-# What stands between the dependent words, by the end of a file's name.
+# The material between the dependent words, by the suffix of a file's name.
 _MODIFIERS = {
     "none": "none",
     "adj": "adjective",
@@ -35,10 +35,11 @@ _MODIFIERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How the files of a class are laid out.
+    """The layout of the files of a class.
 
-    ``conditions`` name the lines of an item; ``target`` finds the words, from one index to another,
-    whose surprisal counts; ``predictions`` are pairs of a more and a less surprising condition.
+    ``conditions``: the conditions of the lines of an item; ``target``: a function that returns
+    start and end of the critical region; ``predictions``: pairs of a condition with higher and one
+    with lower surprisal.
     """
 
     key: str
@@ -53,7 +54,7 @@ def _from_end(start: int, end: int = 0) -> Callable[[Words], tuple[int, int]]:
 
 
 def _last_de(words: Words) -> tuple[int, int]:
-    """The relativiser of the outermost relative clause: the last 的."""
+    """Return the relativiser of the outermost relative clause: the last 的."""
     last = max((number for number, word in enumerate(words) if word == "的"), default=-1)
     return last, last + 1
 
@@ -110,7 +111,7 @@ LAYOUTS = (
 
 
 def load_mandarin(folder: Path) -> dict[str, Suite]:
-    """The suites in a folder and the folders in it, by file key (``cls_none``)."""
+    """Read the suites in a folder and its subfolders, by file key (``cls_none``)."""
     found = {}
     for layout in LAYOUTS:
         for modifier in _MODIFIERS:
@@ -120,21 +121,21 @@ def load_mandarin(folder: Path) -> dict[str, Suite]:
                 found[key] = read_mandarin_suite(paths[0], layout, modifier)
     if not found:
         raise InputError(
-            "holds no Mandarin suite",
+            "contains no Mandarin suite",
             path=folder,
-            remedy="suites are text files such as cls_none_txt.txt, in any folder below",
+            remedy="suites are text files such as cls_none_txt.txt, in any subfolder",
         )
     return found
 
 
 def read_mandarin_suite(path: Path, layout: Layout, modifier: str) -> Suite:
-    """One suite from its text file."""
+    """Read one suite from its text file."""
     lines = read_lines(path)
     sentences = [(n, tuple(line.split())) for n, line in enumerate(lines, 1) if line.strip()]
     size = len(layout.conditions)
     if len(sentences) % size:
         raise InputError(
-            f"{len(sentences)} sentences do not make items of {size} sentences each", path=path
+            f"{len(sentences)} sentences cannot be divided into items of {size}", path=path
         )
     items = []
     for start in range(0, len(sentences), size):
@@ -163,7 +164,7 @@ def read_mandarin_suite(path: Path, layout: Layout, modifier: str) -> Suite:
 def _regions(words: Words, layout: Layout, path: Path, line: int) -> tuple[Words, ...]:
     start, end = layout.target(words)
     if start < 0:
-        raise InputError("has no target region", path=path, line=line)
+        raise InputError("the sentence has no critical region", path=path, line=line)
     return words[:start], words[start:end], words[end:]
 
 
@@ -172,5 +173,5 @@ def _prediction(more: str, less: str) -> Prediction:
 
 
 def read_mandarin_run(path: Path, suite: Suite) -> FittedSurprisals:
-    """The surprisals of a run on a suite, from a table in the order of the suite's lines."""
+    """Read the surprisals of a run on a suite, from a table in the order of the suite's lines."""
     return fit(suite, read_token_table(path), path=path)

@@ -1,8 +1,8 @@
-"""The published reflexive stimuli (Hu et al. 2020) and surprisals in two columns for them.
+"""The published reflexive stimuli (Hu et al. 2020) and two-column surprisals for them.
 
-Stimuli are one CSV per experiment and pronoun, ``exp2-rc/herself.csv``. An item has several rows
-per condition, in which the nouns change places; these become variants, which are averaged before
-anything is compared. Surprisals are ``token surprisal`` lines, sentences in the order of the rows.
+There is one CSV file per experiment and pronoun, ``exp2-rc/herself.csv``. An item has several rows
+per condition, in which the nouns are exchanged; these become variants, which are averaged before
+conditions are compared. Surprisals are ``token surprisal`` lines, in the order of the rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PRONOUNS = ("herself", "himself", "themselves")
 _CONDITIONS = ("baseline", "distractor", "ungrammatical")
 _REGIONS = ("context", "reflexive", "end")
 
-# What stands between the subject and its reflexive, by the end of the experiment's name.
+# The material between the subject and its reflexive, by the suffix of the experiment's name.
 _MODIFIERS = {
     "rc": "relative_clause",
     "sc": "sentential_complement",
@@ -45,11 +45,11 @@ _COLUMNS = ("item", "grammatical", "mismatch_position", "pronoun", "sentence_no_
 
 
 def load_reflexives(folder: Path) -> dict[tuple[str, str], Suite]:
-    """The suites in a folder of experiments, by experiment and pronoun."""
+    """Read the suites in a folder of experiments, by experiment and pronoun."""
     paths = [path for path in sorted(folder.rglob("*.csv")) if path.stem in _PRONOUNS]
     if not paths:
         raise InputError(
-            "holds no reflexive stimuli",
+            "contains no reflexive stimuli",
             path=folder,
             remedy="stimuli are tables such as exp2-rc/herself.csv",
         )
@@ -57,7 +57,7 @@ def load_reflexives(folder: Path) -> dict[tuple[str, str], Suite]:
 
 
 def read_stimuli(path: Path) -> Suite:
-    """The suite of one experiment and pronoun."""
+    """Read the suite of one experiment and pronoun."""
     experiment, pronoun = path.parent.name, path.stem
     variants: dict[int, list[Variant]] = {}
     for line, row in _rows(path):
@@ -100,7 +100,7 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
 def _variant(row: Mapping[str, str], path: Path, line: int) -> Variant:
     words = tuple(row["sentence_no_eos"].split())
     if row["pronoun"] not in words:
-        raise InputError(f"the sentence has no {row['pronoun']!r}", path=path, line=line)
+        raise InputError(f"the sentence does not contain {row['pronoun']!r}", path=path, line=line)
     place = len(words) - 1 - words[::-1].index(row["pronoun"])
     if row["grammatical"] == "0":
         condition = "ungrammatical"
@@ -110,10 +110,10 @@ def _variant(row: Mapping[str, str], path: Path, line: int) -> Variant:
 
 
 def read_two_columns(path: Path, suite: Suite) -> FittedSurprisals:
-    """The surprisals of a run on a suite, from lines in the order of the suite's rows.
+    """Read the surprisals of a run on a suite, from lines in the order of the suite's rows.
 
-    Sentences end where the file marks it, however often; in a file without marks they are as long
-    as the suite's.
+    Sentences are separated by one or more edge tokens; in a file without such tokens, sentences
+    have the lengths of the suite's sentences.
     """
     rows = _pairs(path)
     lengths = [len(variant.words) for item in suite.items for variant in item.variants]
@@ -124,7 +124,7 @@ def read_two_columns(path: Path, suite: Suite) -> FittedSurprisals:
     else:
         if len(rows) != sum(lengths):
             raise InputError(
-                f"has {len(rows)} words; suite {suite.name} has {sum(lengths)}", path=path
+                f"has {len(rows)} words, but suite {suite.name} has {sum(lengths)}", path=path
             )
         ends = list(itertools.accumulate(lengths))
         parts = [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]

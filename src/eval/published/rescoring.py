@@ -1,7 +1,7 @@
-"""Scores surprisals that somebody else's models produced: no model is run.
+"""Scoring of existing surprisals, such as those of published models, without running a model.
 
-Every folder that holds surprisals of a suite is a run. ``lstm_outputs/trial1`` is the model
-``lstm`` with seed 1; a folder without such a number is a model without a seed.
+Every folder with surprisals for a suite is a run. ``lstm_outputs/trial1`` is the model ``lstm``
+with random seed 1; a folder without such a number is a model without a seed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from gardenpath.store.tables import SURPRISALS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescored(ScoredItems):
-    """Scored items with the surprisals that they rest on, and what the report needs of the suites.
+    """Scored items with their surprisals, and the properties of the suites for the report.
 
-    ``critical`` are the critical regions of each suite, ``chance`` is the chance level of each
-    class.
+    ``critical`` maps suites to their critical regions, ``chance`` maps classes to chance levels.
     """
 
     surprisals: pd.DataFrame
@@ -42,7 +41,7 @@ class Rescored(ScoredItems):
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """What a run did on a suite."""
+    """The results of a run on a suite."""
 
     name: RunName
     suite: Suite
@@ -55,7 +54,7 @@ _OUTPUTS = re.compile(r"_(?:outputs?|surprisals?)$")
 
 
 def run_name(folder: Path, root: Path) -> RunName:
-    """Model and seed from the path of a folder below ``root``."""
+    """Derive model and random seed from the path of a folder below ``root``."""
     parts = folder.relative_to(root).parts or (folder.name,)
     found = _SEED.search(parts[-1])
     bare = parts if found is None else (*parts[:-1], parts[-1][: found.start()].rstrip("_-"))
@@ -69,7 +68,7 @@ def run_name(folder: Path, root: Path) -> RunName:
 def rescore_mandarin(
     materials: Path, surprisals: Path, *, ties: TieRule = "expectation", seed: int = 0
 ) -> Rescored:
-    """The published Mandarin suites with surprisals in the published layout."""
+    """Score the published Mandarin suites with surprisals in the published layout."""
     suites = load_mandarin(materials)
     scored: list[_Scored] = []
     notes = []
@@ -96,9 +95,9 @@ def _score(name: RunName, suite: Suite, run: FittedSurprisals, ties: TieRule, se
 
 
 def _reworded_notes(reworded: Counter[tuple[str, int]]) -> list[str]:
-    """Where the tables of runs are not of the sentences of the suite."""
+    """Return notes on suites whose sentences differ in the tables of some runs."""
     return [
-        f"{suite}: {sentences} sentences are worded differently in the files of {runs} "
+        f"{suite}: {sentences} sentences differ from the suite in the files of {runs} "
         f"run{'s' * (runs != 1)}"
         for (suite, sentences), runs in reworded.items()
         if sentences
@@ -106,7 +105,7 @@ def _reworded_notes(reworded: Counter[tuple[str, int]]) -> list[str]:
 
 
 def _files_by_key(folder: Path, suites: Iterable[str]) -> dict[str, Path]:
-    """The tables of a folder by the key at the end of their names."""
+    """Return the tables of a folder by the key at the end of their names."""
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".tsv", ".txt"))
     found = {}
     for key in suites:
@@ -119,7 +118,7 @@ def _files_by_key(folder: Path, suites: Iterable[str]) -> dict[str, Path]:
 def rescore_reflexives(
     materials: Path, surprisals: Path, *, ties: TieRule = "expectation", seed: int = 0
 ) -> Rescored:
-    """The published reflexive stimuli with surprisals in two columns, a folder per model."""
+    """Score the published reflexive stimuli with two-column surprisals, one folder per model."""
     suites = load_reflexives(materials)
     experiments = {experiment for experiment, _ in suites}
     models = dict.fromkeys(
@@ -145,10 +144,10 @@ def rescore_reflexives(
 def rescore_suites(
     suites: Sequence[Suite], folder: Path, *, ties: TieRule = "expectation", seed: int = 0
 ) -> Rescored:
-    """Any suites with tables of our own layout: ``<suite>.tsv`` in the folder or one per model.
+    """Score any suites with tables in our own layout: ``<suite>.tsv``, in one folder or per model.
 
-    Slashes in a suite's name may be folders or underscores. Sentences stand in the order of
-    ``Suite.sentences``; a table with several values in the column ``run`` holds several runs.
+    Slashes in a suite's name may be folders or underscores. Sentences must be in the order of
+    ``Suite.sentences``; a table with several values in the column ``run`` contains several runs.
     """
     scored: list[_Scored] = []
     for place in _folders(folder):
@@ -171,7 +170,7 @@ def _own_file(folder: Path, suite: Suite) -> Path | None:
 def _runs(
     sentences: Sequence[ScoredSentence], place: Path, root: Path
 ) -> list[tuple[RunName, list[ScoredSentence]]]:
-    """The sentences of each run; the folder names a run that has no name of its own."""
+    """Return the sentences of each run; a run without a name is named after its folder."""
     by_run: dict[str, list[ScoredSentence]] = {}
     for sentence in sentences:
         by_run.setdefault(sentence.run, []).append(sentence)
@@ -182,19 +181,19 @@ def _runs(
 
 
 def _own_run(suite: Suite, sentences: Sequence[ScoredSentence], path: Path) -> FittedSurprisals:
-    """Our own tables are of the suite's very sentences, so what differs is a mistake."""
+    """Align one of our own tables, whose sentences must be exactly those of the suite."""
     run = fit(suite, sentences, path=path)
     if run.reworded:
         raise InputError(
-            f"{run.reworded} sentences are not those of suite {suite.name}",
+            f"{run.reworded} sentences differ from those of suite {suite.name}",
             path=path,
-            remedy="sentences stand in the order of the suite",
+            remedy="sentences must be in the order of the suite",
         )
     return run
 
 
 def _folders(root: Path) -> list[Path]:
-    """The folder and all folders below it, in order."""
+    """Return the folder and all folders below it, in order."""
     if not root.is_dir():
         raise InputError("is not a folder", path=root)
     return [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
@@ -204,7 +203,9 @@ def _results(
     scored: Sequence[_Scored], notes: Sequence[str], folder: Path, expected: str
 ) -> Rescored:
     if not scored:
-        raise InputError("holds no surprisals of these suites", path=folder, remedy=expected)
+        raise InputError(
+            "contains no surprisals for these suites", path=folder, remedy=f"expected {expected}"
+        )
     return Rescored(
         items=items_frame((one.name, one.outcomes) for one in scored),
         notes=tuple(notes),
@@ -215,7 +216,7 @@ def _results(
 
 
 def _surprisals(scored: Iterable[_Scored]) -> pd.DataFrame:
-    """Every word of every variant with its region and surprisal, in bits."""
+    """Return every word of every variant with its region and surprisal, in bits."""
     return SURPRISALS.frame(
         [
             row

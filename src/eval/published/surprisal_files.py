@@ -1,6 +1,6 @@
-"""Surprisals from files: our own table of words, and SyntaxGym's table of tokens.
+"""Readers of surprisal files: our own table of words and SyntaxGym's table of tokens.
 
-Both have tabs and a header. Ours, which may begin with comments after ``#``::
+Both are tab-separated and have a header. Our own, which may start with ``#`` comments::
 
     run	sentence_id	word_id	word	seen	surprisal_bits
 
@@ -19,7 +19,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.suites.scoring.alignment import is_edge, is_unknown
 from gardenpath.store.tables import WORD_SURPRISALS
 
-# Tables of other programs need not name the run, or say how the model saw a word.
+# Tables of other programs need not contain the run or the model's input for a word.
 _OWN_COLUMNS = tuple(name for name in WORD_SURPRISALS.names if name not in ("run", "seen_as"))
 _TOKEN_COLUMNS = ("sentence_id", "token_id", "token", "surprisal")
 
@@ -28,7 +28,7 @@ _SEEN = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredSentence:
-    """The tokens of a sentence with their surprisals, in bits, and whether the model knows them."""
+    """The tokens of a sentence, their surprisals in bits, and whether they are in vocabulary."""
 
     run: str
     sentence_id: str
@@ -49,12 +49,12 @@ class _Row:
 
 
 def read_own_table(path: Path) -> list[ScoredSentence]:
-    """Sentences of our own table, in the order of the file; ``run`` is empty where not given."""
+    """Read our own table; ``run`` is empty if the table does not contain it."""
     return _sentences(_own_rows(path))
 
 
 def read_token_table(path: Path) -> list[ScoredSentence]:
-    """Sentences of a table of tokens; tokens such as ``<unk>`` count as not known."""
+    """Read a table of tokens; tokens such as ``<unk>`` are out of vocabulary."""
     rows = (
         _Row(
             run="",
@@ -73,7 +73,7 @@ def _own_rows(path: Path) -> Iterator[_Row]:
     for line, fields in read_tabs(path, _OWN_COLUMNS):
         seen = _SEEN.get(fields["seen"].lower())
         if seen is None:
-            raise InputError(f"seen is {fields['seen']!r}, neither 1 nor 0", path=path, line=line)
+            raise InputError(f"seen is {fields['seen']!r}, not 1 or 0", path=path, line=line)
         yield _Row(
             run=fields.get("run", ""),
             sentence_id=fields["sentence_id"],
@@ -85,9 +85,9 @@ def _own_rows(path: Path) -> Iterator[_Row]:
 
 
 def read_tabs(path: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a table with tabs, by column, with their line numbers.
+    """Yield the line number and the columns of each row of a tab-separated table.
 
-    Quotes are ordinary characters: words may be quotes.
+    Quotation marks are ordinary characters because they may be words.
     """
     header: list[str] = []
     for line, text in enumerate(read_lines(path), start=1):
@@ -103,7 +103,7 @@ def read_tabs(path: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[st
             continue
         if len(fields) != len(header):
             raise InputError(
-                f"{len(fields)} columns where the header has {len(header)}", path=path, line=line
+                f"{len(fields)} columns, but the header has {len(header)}", path=path, line=line
             )
         yield line, dict(zip(header, fields, strict=True))
     if not header:
@@ -111,12 +111,12 @@ def read_tabs(path: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[st
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, without their ends."""
+    """Return the lines of a text file without line endings."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read as text: {error}", path=path) from error
-    # Not splitlines: words may hold characters that it takes for the end of a line.
+    # Not splitlines, which also splits at other characters that may occur in words.
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
@@ -128,7 +128,7 @@ def _number(text: str, path: Path, line: int) -> float:
 
 
 def _sentences(rows: Iterable[_Row]) -> list[ScoredSentence]:
-    """Rows that follow each other and have the same run and sentence make a sentence."""
+    """Group consecutive rows with the same run and sentence into sentences."""
     groups: list[list[_Row]] = []
     for row in rows:
         last = groups[-1][0] if groups else None
@@ -149,7 +149,7 @@ def _sentences(rows: Iterable[_Row]) -> list[ScoredSentence]:
 
 
 def without_edges(sentence: ScoredSentence) -> ScoredSentence:
-    """The sentence without rows for its beginning and its end."""
+    """Return the sentence without the tokens that mark its start and its end."""
     kept = [number for number, token in enumerate(sentence.tokens) if not is_edge(token)]
     return ScoredSentence(
         run=sentence.run,

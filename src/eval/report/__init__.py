@@ -1,1 +1,1 @@
-"""Figures and the report."""
+"""The report of an evaluation: its figures and its HTML page."""

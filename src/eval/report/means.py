@@ -1,4 +1,4 @@
-"""Means with 95 % bootstrap intervals over items, the way tables and figures show them."""
+"""Means with 95 % bootstrap intervals over items, for tables and figures."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from gardenpath.eval.suites.scoring.aggregation import (
 
 
 def accuracies(items: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
-    """One row per group: its columns, then mean, low, high and the counts behind them.
+    """Return one row per group: its columns, then mean, low, high and counts.
 
-    These are the numbers of ``summarise``. A report asks for hundreds of groups, so all of them are
+    The values equal those of ``summarise``. A report needs hundreds of groups, so all of them are
     averaged in one pass over the table.
     """
     keys = list(by)
@@ -41,7 +41,7 @@ def accuracies(items: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
 def _nested(
     table: pd.DataFrame, by: Sequence[str], keys: Sequence[str], *, value: str = "outcome"
 ) -> dict[Any, Any]:
-    """For each group a tree of its values: one level for each key, a list at the bottom."""
+    """Return, for each group, a tree of its values: one level per key, lists as leaves."""
     found: dict[Any, Any] = {}
     groups = zip(*(table[name].tolist() for name in by), strict=True)
     paths = zip(*(table[name].tolist() for name in keys), strict=True)
@@ -54,14 +54,14 @@ def _nested(
 
 
 def _mean_of_means(tree: Any) -> float:
-    """The mean at each level of the means below it; what is missing does not count."""
+    """Return the mean of the means at each level; missing values are skipped."""
     below = tree if isinstance(tree, list) else [_mean_of_means(one) for one in tree.values()]
     known = [value for value in below if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan
 
 
 def _strata(tree: Any, weight: float = 1.0) -> Iterator[Stratum]:
-    """The lists of a tree, each with its weight in the mean of means."""
+    """Yield the lists of a tree, each with its weight in the mean of means."""
     if isinstance(tree, list):
         values = np.array(tree, dtype=np.float64)
         yield Stratum(values[~np.isnan(values)], weight)
@@ -71,7 +71,7 @@ def _strata(tree: Any, weight: float = 1.0) -> Iterator[Stratum]:
 
 
 def _counts(items: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """What stands behind each group: different items, runs, ties, gaps, unknown words."""
+    """Count distinct items, runs, ties, missing values and out-of-vocabulary items per group."""
     known = [*by, "suite", "item"]
     single = items[[*known, "unknown"]].assign(unknown=items["unknown"] > 0)
     single = single.sort_values("unknown", ascending=False, kind="stable").drop_duplicates(known)
@@ -88,10 +88,11 @@ def _counts(items: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def bit_means(table: pd.DataFrame, *, value: str, by: Sequence[str]) -> pd.DataFrame:
-    """One row per group: its columns, then mean, low, high, items and how many were left out.
+    """Return one row per group: its columns, mean, low, high, items and excluded values.
 
-    An item counts once, whatever its seeds and comparisons, and a suite once, whatever its items.
-    Values that are not finite are left out: the exact grammar finds some words impossible.
+    Every item has the same weight, regardless of seeds and predictions, and every suite has the
+    same weight, regardless of its items. Values that are not finite are excluded: the exact grammar
+    assigns zero probability to some words.
     """
     by = list(by)
     finite = np.isfinite(table[value].astype("float64"))

@@ -1,4 +1,4 @@
-"""In which order things stand: models by family, modifiers from plain to complex."""
+"""Display order: models by family, modifiers from simple to complex."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def models_in_order(models: Iterable[str]) -> list[str]:
-    """Different models: known families from plain to structured, others, the exact grammar."""
+    """Return distinct models: known families in order, others, then the exact grammar."""
     return sorted(dict.fromkeys(models), key=lambda model: (model == EXACT, family_rank(model)))
 
 
 def ranked(values: Iterable[str], chains: Sequence[Chain]) -> list[str]:
-    """Different values, each after all that a chain has before it, else as they first appear."""
+    """Return distinct values in an order consistent with the chains, else of first appearance."""
     left = list(dict.fromkeys(values))
     before: dict[str, set[str]] = {}
     for chain in chains:
@@ -30,7 +30,7 @@ def ranked(values: Iterable[str], chains: Sequence[Chain]) -> list[str]:
     found: list[str] = []
     while left:
         waiting = {key(value) for value in left}
-        # Chains that contradict each other leave no free value: then the first one is taken.
+        # If chains contradict each other, no value is free; then take the first one.
         free = (one for one in left if not (before.get(key(one), set()) - {key(one)}) & waiting)
         found.append(next(free, left[0]))
         left.remove(found[-1])
@@ -38,7 +38,7 @@ def ranked(values: Iterable[str], chains: Sequence[Chain]) -> list[str]:
 
 
 def arranged(table: pd.DataFrame, by: Sequence[str], chains: Sequence[Chain]) -> pd.DataFrame:
-    """The rows by these columns, each column in its own order; rows that agree keep theirs."""
+    """Sort the rows by the given columns, each in its display order; the sort is stable."""
     import pandas as pd
 
     ranks = pd.DataFrame(index=range(len(table)))

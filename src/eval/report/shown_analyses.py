@@ -1,4 +1,4 @@
-"""Statistical analyses of a study: run, written to files, and put in the order of the report."""
+"""Statistical analyses of a study: computation, files, and their form in the report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gardenpath.places import CONFIG_DIR
 
 
 def run_analyses(items: pd.DataFrame, effects: pd.DataFrame | None = None) -> list[AnalysisResult]:
-    """Run every analysis of ``conf/analysis`` that the tables of items and effects allow."""
+    """Run every analysis of ``conf/analysis`` for which the tables have data."""
     tables = {"items": items, "effects": effects}
     results = []
     for analysis in load_analyses(CONFIG_DIR / "analysis"):
@@ -29,16 +29,16 @@ def run_analyses(items: pd.DataFrame, effects: pd.DataFrame | None = None) -> li
 
 
 def write_analyses(folder: Path, results: Sequence[AnalysisResult]) -> None:
-    """Write each analysis into a folder: in words, as tables, and as data with an R script."""
+    """Write each analysis to a folder: as text, as tables, and as data with an R script."""
     for result in results:
         write_result(folder, result)
 
 
 def as_shown(result: AnalysisResult, orders: Sequence[Chain] | None = None) -> Shown:
-    """Return an analysis as the report shows it, with all its rows in the order of the report.
+    """Return an analysis for the report, with its rows in display order.
 
-    Every sentence is about a row of the estimates, and tells of something if p is small there.
-    ``orders`` rank modifiers; without them, those of the materials do.
+    Every sentence describes a row of the estimates and is significant if its p value is below
+    ``ALPHA``. ``orders`` rank modifiers (default: the orders of the materials).
     """
     chains = modifier_orders() if orders is None else orders
     by = result.analysis.split
@@ -49,7 +49,7 @@ def as_shown(result: AnalysisResult, orders: Sequence[Chain] | None = None) -> S
     given = tables.get("estimates", pd.DataFrame())
     sentences, found = list(result.sentences), []
     if len(given) == len(sentences) and "p" in given.columns:
-        # Rows keep their numbers when they change places.
+        # Sorting keeps the index of each row.
         sentences = [sentences[place] for place in given.index]
         found = [bool(p < ALPHA) for p in given["p"]]
     return Shown(

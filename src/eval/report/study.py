@@ -1,7 +1,7 @@
-"""Everything a report is made from, in one record.
+"""The content of a report, in one record.
 
-Tables have the columns that ``gardenpath.store.tables`` lists. Whatever a study does not have stays
-empty, and the report leaves its place out.
+Tables have the columns listed in ``gardenpath.store.tables``. The report omits the parts for which
+a study has no data.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from gardenpath.text import key
 
 # Run, suite, item, condition, variant, word_id.
 ParseKey = tuple[str, str, int | str, str, int | str, int]
-# Posterior share, and the tree as far as it has grown: ``(S (NP the cat) (VP``.
+# Posterior probability and partial tree: ``(S (NP the cat) (VP``.
 Parse = tuple[float, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One statistical analysis as it is shown: question, answer in words, and numbers.
+    """One statistical analysis in the report: title, results as sentences, and tables.
 
-    ``found`` says for each sentence whether it tells of something that was found; without it all
-    sentences are shown alike. The table ``estimates``, or without it every table with the columns
-    of ``ESTIMATES``, is drawn as well as printed. ``skipped`` says what could not be answered, and
-    why.
+    ``found`` marks, for each sentence, whether it reports a significant result; if it is empty, all
+    sentences are treated alike. The table ``estimates`` (or, if there is none, every table with the
+    columns of ``ESTIMATES``) is also drawn as a figure. ``skipped`` lists comparisons that could
+    not be tested, with reasons.
     """
 
     title: str
@@ -54,7 +54,7 @@ class Shown:
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def told(self) -> tuple[list[str], list[str]]:
-        """The sentences that tell of something, and the others; a single one is always told."""
+        """Return the significant sentences and the others; a single sentence is never hidden."""
         is_all = not self.found or len(self.sentences) == 1
         found = [True] * len(self.sentences) if is_all else self.found
         pairs = list(zip(self.sentences, found, strict=True))
@@ -64,17 +64,17 @@ class Shown:
 
     @property
     def count(self) -> str:
-        """How many comparisons differ from zero, where that is known of more than one."""
+        """Number of significant comparisons as a sentence; empty for fewer than two."""
         if len(self.found) < 2:
             return ""
         differ = "differs" if sum(self.found) == 1 else "differ"
         count = f"{sum(self.found)} of {len(self.found)} comparisons"
-        return f"{count} {differ} from zero (p < .05)."
+        return f"{count} {differ} significantly from zero (p < .05)."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """What a run wrote down while it was trained: the table of its ``metrics.csv``."""
+    """The training metrics of a run: the table of its ``metrics.csv``."""
 
     model: str
     corpus: str
@@ -83,7 +83,7 @@ class Curve:
 
     @classmethod
     def read(cls, path: Path, name: RunName) -> Curve | None:
-        """Read the metrics of a run; None if there is no such table."""
+        """Read the metrics of a run; return None if the table cannot be read."""
         try:
             metrics = read_table(path, METRICS)
         except InputError:
@@ -92,7 +92,7 @@ class Curve:
 
     @property
     def is_joint(self) -> bool:
-        """Whether the loss is that of words and trees together."""
+        """Whether the loss is the joint loss of words and trees."""
         return "valid/joint_perplexity" in self.metrics.columns
 
 
@@ -100,11 +100,10 @@ class Curve:
 class Study:
     """The results of an evaluation.
 
-    ``facts`` say what was run, in the order in which they are to be read (versions, beam sizes,
-    corpora, seeds). ``critical`` names the critical regions of each suite, ``chance`` the accuracy
-    of guessing in each class (1/2 if not given). ``modifier_orders`` rank modifiers from plain to
-    complex. ``lengths`` counts, for each corpus, the sentences of each length in words.
-    ``notes`` are remarks that belong on the first page.
+    ``facts`` describe the evaluation (models, corpora, seeds, search, versions), in display order.
+    ``critical`` maps suites to their critical regions, ``chance`` maps classes to chance levels
+    (default: 1/2). ``modifier_orders`` rank modifiers from simple to complex. ``lengths`` counts,
+    for each corpus, the sentences of each length in words. ``notes`` are shown in the overview.
     """
 
     title: str
@@ -125,22 +124,22 @@ class Study:
     modifier_orders: Sequence[Chain] = field(default_factory=modifier_orders)
 
     def __post_init__(self) -> None:
-        """Refuse tables that lack a column, by name."""
+        """Raise an error if a table lacks a column."""
         for schema in (ITEMS, SUMMARY, SURPRISALS, EFFECTS):
             if missing := schema.missing(getattr(self, schema.name).columns):
                 lacking = ", ".join(missing)
-                raise GardenpathError(f"the table {schema.name!r} of a study lacks {lacking}")
+                raise GardenpathError(f"the table {schema.name!r} lacks the columns {lacking}")
 
     def chance_of(self, name: str) -> float:
-        """The accuracy of guessing in a class."""
+        """Return the chance level of a class."""
         return self.chance.get(name, USUAL_CHANCE)
 
     def modifiers(self, values: Iterable[str]) -> list[str]:
-        """Different modifiers from plain to complex."""
+        """Return the distinct modifiers, from simple to complex."""
         return ranked(values, self.modifier_orders)
 
     def ranks(self, values: Iterable[str]) -> bool:
-        """Whether some order says of each modifier how complex it is."""
+        """Whether every modifier is ranked in some order."""
         known = {key(name) for chain in self.modifier_orders for name in chain}
         return all(key(value) in known for value in values)
 
@@ -151,7 +150,7 @@ class Study:
 
     @cached_property
     def by_class(self) -> pd.DataFrame:
-        """Accuracy of each class, modifiers averaged."""
+        """Accuracy of each class, averaged over modifiers."""
         return accuracies(self.items, by=["model", "corpus", "class"])
 
     @cached_property
@@ -160,7 +159,7 @@ class Study:
         return accuracies(self.items, by=["model", "corpus", "class", "modifier"])
 
     def suites(self) -> list[str]:
-        """Every suite with surprisals: classes together, modifiers from plain to complex."""
+        """Return every suite with surprisals, by class and by modifier from simple to complex."""
         known = self.items[["suite", "class", "modifier"]].drop_duplicates("suite")
         found = pd.DataFrame({"suite": self.surprisals["suite"].unique()})
         found = found.merge(known, on="suite", how="left")
@@ -169,7 +168,7 @@ class Study:
         return list(arranged(found, ["class", "modifier"], self.modifier_orders)["suite"])
 
     def runs(self) -> pd.DataFrame:
-        """Every run that was scored once, models in the order of their families."""
+        """Return every scored run once, with models in the order of their families."""
         tables = [table[list(RUN_COLUMNS)] for table in (self.items, self.surprisals)]
         runs = pd.concat([table for table in tables if len(table)] or tables[:1])
         runs = runs.drop_duplicates("run").astype({"seed": "Int64"})
@@ -180,7 +179,7 @@ class Study:
 
 
 def corpus_groups(table: pd.DataFrame) -> list[list[str]]:
-    """Corpora whose models took the same suites, together: only those can be compared."""
+    """Group corpora whose models were scored on the same suites and can be compared."""
     groups: list[tuple[set[str], list[str]]] = []
     for corpus, rows in table.groupby("corpus", sort=False):
         suites = set(rows["suite"])

@@ -1,4 +1,4 @@
-"""From the results of trained models on suites to what a report is made of."""
+"""Construction of a study, the content of a report, from the results of trained models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.store.tables import EFFECTS
 from gardenpath.text import enumeration, heading, plural
 
-# The packages that the numbers of a report depend on, beside Python; and those of trained models.
+# The packages that affect the numbers of a report, in addition to Python; and those of models.
 REPORT_PACKAGES = ("numpy", "scipy", "pandas", "matplotlib")
 MODEL_PACKAGES = ("torch", "pytorch-lightning")
 
@@ -35,10 +35,10 @@ def build_study(
     curves: Sequence[Curve] = (),
     perplexity: Sequence[PerplexityRow] = (),
 ) -> Study:
-    """Collect everything that the report on trained models shows.
+    """Build the study for the report on trained models.
 
-    ``title`` names the set of suites and ``names`` the runs. ``search`` describes the search in
-    words if some model needs one, ``versions`` the software.
+    ``title`` is the name of the set of suites; ``names`` are the runs. ``search`` describes the
+    search if some model needs one; ``versions`` lists the versions of the software.
     """
     return Study(
         title=_title(title, names),
@@ -58,7 +58,7 @@ def build_study(
 
 
 def _title(suites: str, names: Sequence[RunName]) -> str:
-    """``Demo: 6 models trained on toy_english and toy_mandarin``."""
+    """Return a title such as ``Demo: 6 models trained on toy_english and toy_mandarin``."""
     models = len({name.model for name in names})
     corpora = enumeration([name.corpus for name in names], last=" and ")
     return f"{heading(suites)}: {plural(models, 'model')} trained on {corpora}"

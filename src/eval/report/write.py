@@ -1,4 +1,4 @@
-"""Writes a study down: ``figures/`` and ``report.html``."""
+"""Writer of the report: ``figures/`` and ``report.html``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FIGURES_FOLDER = "figures"
 
 
 def write_report(study: Study, folder: Path, *, limits: ExplorerLimits | None = None) -> Path:
-    """Write the figures and the report into a folder; the path of the report.
+    """Write the figures and the report to a folder; return the path of the report.
 
-    Each file appears whole. The report contains its figures, so it is never at odds with them;
-    figures that an earlier report left and this one does not have are removed at the end.
+    Each file is written atomically. The report embeds its figures, so it is always consistent with
+    them. Figures of an earlier report that this one does not have are removed at the end.
     """
-    # Only a report that is written needs matplotlib.
+    # Imported here because only writing a report needs matplotlib.
     from gardenpath.eval.report.figures.all_figures import write_pictures
     from gardenpath.eval.report.page.page import page
 

@@ -26,7 +26,7 @@ class SurprisalRow:
     """The surprisal of one word, −log₂ p(word | preceding words); NaN if it is undefined.
 
     ``sentence_id`` and ``word_id`` count from 1. ``seen_as`` is the model's input: the word, its
-    class if it is out of vocabulary, or its pieces separated by blanks.
+    class if it is out of vocabulary, or its pieces separated by spaces.
     """
 
     run: str

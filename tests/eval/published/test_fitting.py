@@ -62,7 +62,7 @@ def test_sentences_may_be_listed_once_each() -> None:
     suite = Suite("s", "en", ("r",), ("x", "y", "z"), (), (Item(1, variants),))
     fitted = fit(suite, [_scored("a", 5), _scored("b", 7)], path=PATH)
     assert fitted.rows == ((5,), (5,), (7,))
-    with pytest.raises(InputError, match="has 1 sentences; suite s has 3, 2 different"):
+    with pytest.raises(InputError, match="has 1 sentences, but suite s has 3, 2 distinct"):
         fit(suite, [_scored("a")], path=PATH)
 
 

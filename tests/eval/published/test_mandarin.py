@@ -71,15 +71,15 @@ def test_predictions_are_the_comparisons_of_the_study(tmp_path: Path) -> None:
 
 
 def test_mistakes_in_suites_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no Mandarin suite"):
+    with pytest.raises(InputError, match="contains no Mandarin suite"):
         load_mandarin(tmp_path)
     path = tmp_path / "sd_none.txt"
     path.write_text("a b 。\n\nc d 。\ne 。\n", encoding="utf-8")
-    with pytest.raises(InputError, match="3 sentences do not make items of 2"):
+    with pytest.raises(InputError, match="3 sentences cannot be divided into items of 2"):
         load_mandarin(tmp_path)
     path.write_text("那 家 店 。\n那 个 店 。\n", encoding="utf-8")
     garden_path = next(layout for layout in LAYOUTS if layout.key == "gps")
-    with pytest.raises(InputError, match=r":1: has no target region"):
+    with pytest.raises(InputError, match=r":1: the sentence has no critical region"):
         read_mandarin_suite(path, garden_path, "none")
 
 
@@ -95,7 +95,7 @@ def test_a_run_is_read_in_the_order_of_lines(tmp_path: Path) -> None:
     assert run.rows == ((1.5, 2.5, 3.5, 4.5, 5.5, 6.5), (1.5, 2.5, 3.5))
     assert run.unknown == {"下雨"} and run.reworded == 0
     path.write_text("\n".join(rows[:8]) + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has 1 sentences; suite mandarin/subordination/none has"):
+    with pytest.raises(InputError, match="1 sentences, but suite mandarin/subordination/none"):
         read_mandarin_run(path, suite)
 
 

@@ -74,7 +74,7 @@ def test_unknown_words_are_noticed(tmp_path: Path) -> None:
     ("rows", "header", "message"),
     [
         (("one,1,none,herself,She hurt herself .",), HEADER, ":2: item 'one' is not a number"),
-        (("1,1,none,herself,She hurt him .",), HEADER, ":2: the sentence has no 'herself'"),
+        (("1,1,none,herself,She hurt him .",), HEADER, ":2: the sentence does not contain"),
         (("1,1,none",), HEADER, ":2: has too few columns"),
         ((), "item,pronoun", "has no column grammatical, mismatch_position, sentence_no_eos"),
     ],
@@ -88,7 +88,7 @@ def test_mistakes_in_stimuli_are_named(
 
 
 def test_mistakes_in_surprisals_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no reflexive stimuli"):
+    with pytest.raises(InputError, match="contains no reflexive stimuli"):
         load_reflexives(tmp_path)
     suite = read_stimuli(_stimuli(tmp_path, *ROWS))
     path = _surprisals(tmp_path, ends=0)
@@ -97,5 +97,5 @@ def test_mistakes_in_surprisals_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r":49: 'word 1 2' is not a token and its surprisal"):
         read_two_columns(path, suite)
     path.write_text(text + "word\t1\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has 49 words; suite reflexives/exp4-pp/herself has 48"):
+    with pytest.raises(InputError, match="49 words, but suite reflexives/exp4-pp/herself has 48"):
         read_two_columns(path, suite)

@@ -172,9 +172,9 @@ def test_tables_of_other_sentences_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "cats.tsv"
     _write_own(path, suite, [1, 2, 3, 4])
     path.write_text(path.read_text(encoding="utf-8").replace("本", "条"), encoding="utf-8")
-    with pytest.raises(InputError, match="2 sentences are not those of suite cats"):
+    with pytest.raises(InputError, match="2 sentences differ from those of suite cats"):
         rescore_suites([suite], tmp_path)
-    with pytest.raises(InputError, match="holds no surprisals of these suites"):
+    with pytest.raises(InputError, match="contains no surprisals for these suites"):
         rescore_suites([cats_suite(name="dogs")], tmp_path)
     with pytest.raises(InputError, match="is not a folder"):
         rescore_suites([suite], tmp_path / "absent")

@@ -57,7 +57,7 @@ def test_a_table_of_tokens(tmp_path: Path) -> None:
         ("sentence_id\tword\n", ":1: the header has no column word_id, seen, surprisal_bits"),
         (OWN.replace("2.5", "two"), ":4: surprisal 'two' is not a number"),
         (OWN.replace("\t0\t9", "\tmaybe\t9"), ":5: seen is 'maybe'"),
-        (OWN.replace("\t1e-3", ""), ":6: 5 columns where the header has 6"),
+        (OWN.replace("\t1e-3", ""), ":6: 5 columns, but the header has 6"),
     ],
 )
 def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str, message: str) -> None:

@@ -50,7 +50,7 @@ def test_suites_stand_together_from_plain_to_complex(study: Study) -> None:
 def test_what_was_found_is_told_first() -> None:
     analysis = Shown(title="x", sentences=("a", "b", "c"), found=(False, True, False))
     assert analysis.told() == (["b"], ["a", "c"])
-    assert analysis.count == "1 of 3 comparisons differs from zero (p < .05)."
+    assert analysis.count == "1 of 3 comparisons differs significantly from zero (p < .05)."
     unknown = Shown(title="x", sentences=("a", "b"))
     assert unknown.told() == (["a", "b"], []) and unknown.count == ""
 

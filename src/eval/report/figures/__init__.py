@@ -1,1 +1,1 @@
-"""Figures."""
+"""The figures of the report."""

@@ -1,4 +1,4 @@
-"""Accuracy by class, by model and by the complexity of modifiers; surprisal differences."""
+"""Figures of accuracy by class, model and modifier, and of surprisal differences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gardenpath.eval.report.study import Study
 
 
 def accuracy_by_class(study: Study, corpora: Sequence[str]) -> Figure:
-    """A panel per class, in it a row per model."""
+    """Draw one panel per class, with one row per model."""
     items = study.items[study.items["corpus"].isin(corpora)]
     table = study.by_class[study.by_class["corpus"].isin(corpora)]
     models, classes = models_in_order(items["model"]), list(dict.fromkeys(items["class"]))
@@ -43,7 +43,7 @@ def accuracy_by_class(study: Study, corpora: Sequence[str]) -> Figure:
 
 
 def mean_accuracy(study: Study, corpora: Sequence[str]) -> Figure:
-    """One row per model: the mean over all classes, written out beside its mark."""
+    """Draw one row per model: the mean over all classes, as a marker and as a number."""
     items = study.items[study.items["corpus"].isin(corpora)]
     table = study.by_model[study.by_model["corpus"].isin(corpora)]
     models = models_in_order(items["model"])
@@ -64,12 +64,12 @@ def mean_accuracy(study: Study, corpora: Sequence[str]) -> Figure:
 
 
 def accuracy_by_modifier(study: Study, corpus: str) -> Figure:
-    """A panel per class, along it the modifiers from plain to complex."""
+    """Draw one panel per class, with modifiers from simple to complex on the x axis."""
     return _by_modifier(study, corpus, value="outcome", scale=ACCURACY, connected=True)
 
 
 def differences_by_condition(study: Study, corpus: str) -> Figure:
-    """Mean surprisal difference of the compared conditions, per class and modifier."""
+    """Draw the mean surprisal difference of the compared conditions, by class and modifier."""
     scale = replace(BITS, label="difference, bits")
     items = study.items[study.items["corpus"] == corpus]
     if (items.groupby("class")["modifier"].nunique() == 1).all():
@@ -78,7 +78,7 @@ def differences_by_condition(study: Study, corpus: str) -> Figure:
 
 
 def _by_class(items: pd.DataFrame, corpus: str, *, value: str, scale: Scale) -> Figure:
-    """A panel per class, in it a row per model: for classes with one kind of modifier each."""
+    """Draw one panel per class, with one row per model, for classes with a single modifier."""
     table = bit_means(items, value=value, by=["model", "corpus", "class"])
     models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
     classes = list(dict.fromkeys(items["class"]))

@@ -1,4 +1,4 @@
-"""All figures that a study has something to show for."""
+"""All figures for which a study has data."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ FigureSection = Literal["accuracy", "effects", "sentences", "statistics", "corpo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A figure that can be drawn: the name of its file, its title, and what it shows.
+    """A figure: the name of its file, its section, title and caption, and a function to draw it.
 
-    ``subject`` is what a statistics figure belongs to: the number of its analysis.
+    ``subject`` is the number of the analysis to which a statistics figure belongs.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Picture:
 
 
 def pictures(study: Study) -> list[Picture]:
-    """The figures of a study, in the order of the report."""
+    """Return the figures of a study, in the order of the report."""
     return [
         *_accuracy(study),
         *_effects(study),
@@ -58,9 +58,9 @@ def pictures(study: Study) -> list[Picture]:
 
 
 def write_pictures(study: Study, folder: Path) -> dict[str, str]:
-    """Write every figure as ``<name>.svg`` and ``<name>.png``; the SVG texts by name."""
+    """Write every figure as ``<name>.svg`` and ``<name>.png``; return the SVG texts by name."""
     texts = {}
-    # Pictures are compressed while the next ones are drawn.
+    # Compress each figure while the next one is drawn.
     with style.look(), ThreadPoolExecutor(max_workers=1) as compressing:
         written = []
         for picture in pictures(study):
@@ -81,22 +81,22 @@ def _write_png(path: Path, drawn: style.Pixels) -> None:
 
 
 def slug(text: str) -> str:
-    """A text as part of a file name."""
+    """Return a text as part of a file name."""
     return re.sub(r"[^\w]+", "_", text.lower()).strip("_")[:80]
 
 
 def _with(title: str, corpus: str) -> str:
-    """A title that names the corpus, where it has a name."""
+    """Return the title with the corpus, if it has a name."""
     return f"{title}, {corpus}" if corpus else title
 
 
 def _accuracy(study: Study) -> Iterator[Picture]:
     groups = corpus_groups(study.items)
-    lines = "The dotted line is chance."
+    lines = "The dotted line is the chance level."
     if (study.items["model"] == EXACT).any():
         lines = (
-            "The dotted line is chance, the dash-dotted line what the exact grammar reaches: no "
-            "model can be expected to do better."
+            "The dotted line is the chance level; the dash-dotted line is the accuracy of the "
+            "exact grammar, the ceiling for models."
         )
     for corpora in groups:
         tail = "" if len(groups) == 1 else f"_{slug(' '.join(corpora))}"
@@ -105,8 +105,8 @@ def _accuracy(study: Study) -> Iterator[Picture]:
             name=f"accuracy_by_class{tail}",
             section="accuracy",
             title=f"Accuracy by class and model{place}",
-            caption="Marks are means over seeds and suites, bars 95 % bootstrap intervals over "
-            f"items. {lines}",
+            caption="Markers are means over random seeds and suites, bars are 95 % bootstrap "
+            f"intervals over items. {lines}",
             draw=partial(accuracy_by_class, study, corpora),
         )
         if study.items[study.items["corpus"].isin(corpora)]["class"].nunique() < 2:
@@ -115,7 +115,7 @@ def _accuracy(study: Study) -> Iterator[Picture]:
             name=f"mean_accuracy{tail}",
             section="accuracy",
             title=f"Mean accuracy by model{place}",
-            caption="Mean over all classes, each class counting once.",
+            caption="Mean over all classes, with equal weights.",
             draw=partial(mean_accuracy, study, corpora),
         )
     corpora = list(dict.fromkeys(study.items["corpus"]))
@@ -128,24 +128,25 @@ def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]
     tail, place = ("", "") if alone else (f"_{slug(corpus)}", f", {corpus}")
     if items["modifier"].nunique() > 1:
         is_ranked = study.ranks(items["modifier"])
-        order = "From plain to complex, left to right. " if is_ranked else ""
+        order = "Modifiers are ordered from simple to complex. " if is_ranked else ""
         yield Picture(
             name=f"accuracy_by_modifier{tail}",
             section="accuracy",
             title=f"Accuracy by {'complexity of the ' if is_ranked else ''}modifier{place}",
-            caption=f"{order}Marks are means over seeds, bars 95 % bootstrap intervals over items.",
+            caption=f"{order}Markers are means over random seeds, bars are 95 % bootstrap "
+            "intervals over items.",
             draw=partial(accuracy_by_modifier, study, corpus),
         )
     if items["difference_bits"].notna().any():
         is_exact = (items["model"] == EXACT).any()
-        infinite = " Infinite differences of the exact grammar are left out." if is_exact else ""
+        infinite = " Infinite differences of the exact grammar are excluded." if is_exact else ""
         yield Picture(
             name=f"differences_by_condition{tail}",
             section="effects",
             title=f"Surprisal differences by condition{place}",
-            caption="How much more surprising the critical region is where the prediction says it "
-            "should be (bits; above zero is as predicted), with 95 % bootstrap intervals over "
-            f"items.{infinite}",
+            caption="Difference in surprisal between the compared conditions, in bits; values "
+            "above zero are as predicted. Bars are 95 % bootstrap intervals over items."
+            f"{infinite}",
             draw=partial(differences_by_condition, study, corpus),
         )
 
@@ -162,16 +163,16 @@ def _effects(study: Study) -> Iterator[Picture]:
                     name=slug(f"{stem} {corpus}"),
                     section="effects",
                     title=_with(f"{title} by condition", corpus),
-                    caption="Means over seeds and items in bits, with 95 % bootstrap intervals "
-                    "over items.",
+                    caption="Means over random seeds and items in bits, with 95 % bootstrap "
+                    "intervals over items.",
                     draw=partial(effects_by_condition, study, corpus, chosen),
                 )
 
 
 def _sentences(study: Study) -> Iterator[Picture]:
-    """One item of every class and corpus that a model, not only the grammar, has read.
+    """Yield one item of every class and corpus that was scored by a model.
 
-    The explorer of the report shows the others.
+    The explorer of the report shows the other items.
     """
     classes = study.items.drop_duplicates("suite").set_index("suite")["class"]
     table = study.surprisals[study.surprisals["model"] != EXACT]
@@ -184,9 +185,9 @@ def _sentences(study: Study) -> Iterator[Picture]:
         yield Picture(
             name=slug(f"sentence {suite} {corpus}"),
             section="sentences",
-            title=f"Surprisal along item {item} of {_with(style.figure_label(suite), corpus)}",
-            caption="The variants of the item word by word, lined up by region, mean over seeds. "
-            "The shaded region is the critical one.",
+            title=f"Surprisal by word: item {item} of {_with(style.figure_label(suite), corpus)}",
+            caption="The variants of the item, aligned by region; means over random seeds. The "
+            "critical region is shaded.",
             draw=partial(surprisal_figure, study, suite=suite, item=item, corpus=corpus),
         )
 
@@ -198,7 +199,7 @@ def _statistics(study: Study) -> Iterator[Picture]:
                 name=f"estimates_{number + 1}_{slug(analysis.title)}",
                 section="statistics",
                 title=f"Estimates: {analysis.title}",
-                caption="One row per comparison, with 95 % intervals; hollow where the interval "
+                caption="One row per comparison, with 95 % intervals; hollow markers: the interval "
                 "includes zero.",
                 draw=partial(estimates, analysis),
                 subject=number,
@@ -211,25 +212,25 @@ def _corpora(study: Study) -> Iterator[Picture]:
             name="excess_surprisal",
             section="corpora",
             title="Excess surprisal over the exact grammar",
-            caption="How many bits per word each run pays above the grammar that the test "
-            "sentences were drawn from; zero is perfect. Marks are means over seeds, bars "
-            "their range.",
+            caption="Surprisal of each model minus that of the grammar that generated the test "
+            "sentences, in bits per word; zero is optimal. Markers are means over random seeds, "
+            "bars are ranges.",
             draw=partial(excess, study.perplexity),
         )
     if study.lengths:
         yield Picture(
             name="sentence_lengths",
             section="corpora",
-            title="Lengths of sentences",
-            caption="Share of the sentences of each corpus that have so many words.",
+            title="Sentence lengths",
+            caption="Distribution of sentence lengths in each corpus.",
             draw=partial(sentence_lengths, study.lengths),
         )
     if study.curves:
         yield Picture(
             name="loss_curves",
             section="training",
-            title="Loss along training",
+            title="Loss during training",
             caption="Validation and training loss of each run after each epoch. Losses with trees "
-            "pay for the tree too and are not comparable to the others.",
+            "include the loss of the tree and are not comparable to the others.",
             draw=partial(loss_curves, study.curves),
         )

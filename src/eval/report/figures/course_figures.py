@@ -1,4 +1,4 @@
-"""What runs along something: loss along training, sentences along corpora, excess along models."""
+"""Figures of training and corpora: loss curves, sentence lengths and excess surprisal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRAINING = (0, (2, 2))
 
 
 def loss_curves(curves: Sequence[Curve]) -> Figure:
-    """A panel per corpus: the loss of each epoch, one thin line per seed."""
+    """Draw one panel per corpus: the loss after each epoch, one thin line per seed."""
     corpora = list(dict.fromkeys(curve.corpus for curve in curves))
     models = models_in_order([curve.model for curve in curves])
     styles = style.model_styles(models)
@@ -45,7 +45,7 @@ def loss_curves(curves: Sequence[Curve]) -> Figure:
 
 
 def _draw_loss(axis: Axes, curve: Curve, colour: str, mark: str) -> None:
-    """Validation and training loss of a run; the mark stands at the end, where lines part."""
+    """Draw validation and training loss of a run, with a marker at the end of the line."""
     table = curve.metrics
     if "train/loss" in table.columns:
         points = table[["epoch", "train/loss"]].dropna()
@@ -66,7 +66,7 @@ def _with_trees(model: str, joint: set[str]) -> str:
 
 
 def sentence_lengths(lengths: Mapping[str, Mapping[int, int]]) -> Figure:
-    """How long the sentences of each corpus are, as shares, one line per corpus."""
+    """Draw the distribution of sentence lengths, one line per corpus."""
     figure, (axis,) = style.panels(1, columns=1, width=6.4, height=2.8)
     for place, (corpus, counts) in enumerate(lengths.items()):
         total = sum(counts.values())
@@ -87,7 +87,7 @@ def sentence_lengths(lengths: Mapping[str, Mapping[int, int]]) -> Figure:
 
 
 def excess(rows: Sequence[PerplexityRow]) -> Figure:
-    """Bits per word above the exact grammar, a panel per toy corpus, seeds averaged."""
+    """Draw the excess over the exact grammar in bits per word, one panel per toy corpus."""
     known = [row for row in rows if row.excess_bits_per_word is not None and row.model != EXACT]
     corpora = list(dict.fromkeys(row.corpus for row in known))
     models = models_in_order([row.model for row in known])
@@ -118,5 +118,5 @@ def excess(rows: Sequence[PerplexityRow]) -> Figure:
 
 
 def _bare(model: str) -> str:
-    """The model without what is said about its perplexity: ``rnng (joint)`` is rnng."""
+    """Return the model without the suffix of its perplexity: ``rnng (joint)`` is rnng."""
     return model.removesuffix(JOINT).removesuffix(MARGINAL)

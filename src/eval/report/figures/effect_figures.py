@@ -1,4 +1,4 @@
-"""Effects beside accuracy: wh-effects and the like by condition."""
+"""Figures of effect sizes, such as wh-effects, by condition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gardenpath.eval.report.study import Study
 
 
 def condition_column(effects: pd.DataFrame) -> str:
-    """What tells the conditions of effects apart: the modifier, else the class, else the suite."""
+    """Return the column that distinguishes conditions: the modifier, else class, else suite."""
     for column in ("modifier", "class"):
         if effects[column].nunique() > 1:
             return column
@@ -29,13 +29,13 @@ def condition_column(effects: pd.DataFrame) -> str:
 
 
 def effects_by_condition(study: Study, corpus: str, effects: Sequence[str]) -> Figure:
-    """A panel per effect, along it the conditions, at each of them a mark for every model."""
+    """Draw one panel per effect, with conditions on the x axis and one marker per model."""
     table = study.effects
     table = table[(table["corpus"] == corpus) & table["effect"].isin(effects)]
     column = condition_column(table)
     means = bit_means(table, value="value_bits", by=["model", "effect", column])
     models = [model for model in models_in_order(table["model"]) if model in set(means["model"])]
-    # Not every effect can be measured in every condition: a panel has those that it can be in.
+    # Not every effect is defined in every condition: a panel shows only those where it is.
     along = {
         effect: _conditions(study, means[means["effect"] == effect], column) for effect in effects
     }

@@ -1,4 +1,4 @@
-"""The estimates of an analysis with their intervals, one row each."""
+"""Figure of the estimates of an analysis with their intervals, one row each."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ AXIS_WIDTH = 2.9  # inches
 ROW_HEIGHT = 0.23
 LETTER = 0.07
 PLAIN = (BLUE, "o")
-# An interval that goes so many times as far as most others would leave no room for them.
+# Intervals that extend this many times further than most others are cut.
 TOO_FAR = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A row: what was estimated, the estimate with its interval, and of which model it is."""
+    """A row: label, estimate with its interval, and model."""
 
     label: str
     value: float
@@ -41,12 +41,12 @@ class Estimate:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves zero out."""
+        """Whether the interval excludes zero."""
         return self.low > 0.0 or self.high < 0.0
 
     @property
     def in_numbers(self) -> str:
-        """The estimate and its interval as they are read."""
+        """The estimate and its interval as text."""
         text = f"{_number(self.value)}  [{_number(self.low)}, {_number(self.high)}]"
         return text.replace("-", "\N{MINUS SIGN}")
 
@@ -56,9 +56,9 @@ def _number(value: float) -> str:
 
 
 def estimate_rows(analysis: Shown) -> list[Estimate]:
-    """Every term that can be drawn.
+    """Return every term that can be drawn.
 
-    Intercepts are left out where there is anything else: their size says little and hides the rest.
+    Intercepts are omitted if there are other terms: they say little and would dominate the scale.
     """
     rows = []
     tables = analysis.tables
@@ -82,7 +82,7 @@ def estimate_rows(analysis: Shown) -> list[Estimate]:
 
 
 def _shortened(rows: Sequence[Estimate]) -> list[Estimate]:
-    """Labels without the parts that all of them have: a corpus, the name of the term."""
+    """Remove parts that all labels share, such as a corpus or the name of the term."""
     parts = [row.label.split(BETWEEN) for row in rows]
     if len(rows) < 2 or len(set(map(len, parts))) > 1:
         return list(rows)
@@ -97,7 +97,7 @@ def _shortened(rows: Sequence[Estimate]) -> list[Estimate]:
 
 
 def estimates(analysis: Shown) -> Figure:
-    """Estimates of an analysis with their intervals, one row per term, groups apart."""
+    """Draw the estimates of an analysis with their intervals, one row per term, in groups."""
     rows = estimate_rows(analysis)
     places = _places(rows)
     left = 0.2 + LETTER * max(len(row.label) for row in rows)
@@ -117,7 +117,7 @@ def estimates(analysis: Shown) -> Figure:
 
 
 def _places(rows: Sequence[Estimate]) -> list[float]:
-    """The height of every row; where what labels begin with changes, there is a gap."""
+    """Return the position of every row, with a gap where the first part of the label changes."""
     heads = [row.label.split(BETWEEN)[0] for row in rows]
     has_groups = len(set(heads)) < len(heads) and len(set(heads)) > 1
     places, place = [0.0], 0.0
@@ -140,7 +140,7 @@ def _draw(axis: Axes, rows: Sequence[Estimate], places: Sequence[float]) -> None
             ys, [row.low for row, _ in same], [row.high for row, _ in same], color=colour,
             linewidth=1.6,
         )  # fmt: skip
-        # An interval without zero is filled, one with zero hollow: readable without colour.
+        # Filled marker: the interval excludes zero; hollow: it includes zero.
         face = colour if is_clear else style.PAPER
         axis.plot([row.value for row, _ in same], ys, mark, color=colour, markerfacecolor=face)
         for end, sign, beyond in (
@@ -153,12 +153,12 @@ def _draw(axis: Axes, rows: Sequence[Estimate], places: Sequence[float]) -> None
         axis.text(1.03, place, row.in_numbers, transform=beside, va="center", fontsize=8.5)
     axis.set_xlim(low, high)
     is_cut = any(row.low < low or row.high > high for row in rows)
-    goes_on = "; arrows: goes on" if is_cut else ""
+    goes_on = "; arrows: interval continues" if is_cut else ""
     axis.set_xlabel(f"estimate, 95 % interval (hollow: includes zero{goes_on})")
 
 
 def _limits(rows: Sequence[Estimate]) -> tuple[float, float]:
-    """The ends of the axis: all intervals and zero, but for what is far beyond the others."""
+    """Return the limits of the axis: all intervals and zero, without extreme intervals."""
     ends = np.array([[row.low, row.high] for row in rows])
     usual = TOO_FAR * float(np.quantile(np.abs(ends).max(axis=1), 0.75))
     low, high = min(ends.min(), 0.0), max(ends.max(), 0.0)

@@ -1,9 +1,9 @@
-"""Fonts that have every character of the study: no boxes in place of Chinese.
+"""Fonts for figures, which cover Chinese characters.
 
-Figures take each character from the first font that has it: matplotlib's own DejaVu Sans, then the
-bundled Han characters (GB 2312, from Noto Sans CJK SC), then fonts of the machine for rarer
-characters. The first two come with the project, so that figures look the same everywhere. A
-character that no font has is drawn as the geta mark, which printers use for a missing type.
+Each character is taken from the first font that has it: matplotlib's DejaVu Sans, then the bundled
+Han characters (GB 2312, from Noto Sans CJK SC), then system fonts for rarer characters. The first
+two are always available, so figures look the same on all systems. A character that no font has is
+drawn as the geta mark, the typographical symbol for a missing character.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SYSTEM_FAMILIES = (
 
 @cache
 def bundled_families() -> tuple[str, ...]:
-    """The families that come with the project; the Han one is made known to matplotlib."""
+    """Return the bundled font families; the Han family is registered with matplotlib."""
     manager = font_manager.fontManager
     if BUNDLED_NAME not in {font.name for font in manager.ttflist}:
         manager.addfont(BUNDLED)
@@ -52,7 +52,7 @@ def bundled_families() -> tuple[str, ...]:
 
 @cache
 def families() -> tuple[str, ...]:
-    """All families that figures use, in order."""
+    """Return all font families that figures use, in order."""
     own = bundled_families()
     known = {font.name for font in font_manager.fontManager.ttflist}
     return (*own, *(name for name in SYSTEM_FAMILIES if name in known))
@@ -60,7 +60,7 @@ def families() -> tuple[str, ...]:
 
 @cache
 def _characters(names: tuple[str, ...]) -> frozenset[int]:
-    """The code points that some families can draw."""
+    """Return the code points that the given families cover."""
     points: set[int] = set()
     for name in names:
         path = font_manager.findfont(name, fallback_to_default=False)
@@ -69,13 +69,13 @@ def _characters(names: tuple[str, ...]) -> frozenset[int]:
 
 
 def is_bundled(text: str) -> bool:
-    """Whether the fonts that come with the project have every character."""
+    """Whether the bundled fonts have every character."""
     known = _characters(bundled_families())
     return all(ord(letter) in known or letter == "\n" for letter in text)
 
 
 def drawable(text: object) -> str:
-    """The text with the geta mark for every character that no font has."""
+    """Return the text with every character that no font has replaced by the geta mark."""
     written = str(text)
     if is_bundled(written):
         return written
@@ -86,9 +86,9 @@ def drawable(text: object) -> str:
 
 
 def embedded(text: str) -> str:
-    """The bundled Han characters of a text as a ``data:`` address; empty where it has none.
+    """Return the bundled Han characters of a text as a ``data:`` URL; empty if it has none.
 
-    Readers' machines have better Chinese fonts more often than not; this one is for those without.
+    Most systems have better Chinese fonts; the embedded font is only a fallback.
     """
     font = TTFont(BUNDLED, recalcTimestamp=False, recalcBBoxes=False)
     wanted = {ord(letter) for letter in set(text)} & set(font.getBestCmap())
@@ -97,7 +97,7 @@ def embedded(text: str) -> str:
         return ""
     options = subset.Options()
     options.layout_features = []
-    # The copyright notice and the licence stay with every part of the font.
+    # Every subset of the font keeps the copyright notice and the licence.
     options.name_IDs = [0, 1, 2, 4, 6, 13, 14]
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=wanted)

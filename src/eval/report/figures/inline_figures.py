@@ -1,7 +1,7 @@
-"""Figures as parts of a page: what they have in common is written once.
+"""Embedding of figures in a page, with shared letter outlines and styles.
 
-matplotlib draws each letter as an outline and writes the outlines into every figure, and the style
-of a line beside every line. Thirty figures of one page share both, which leaves a third of them.
+matplotlib writes the outlines of letters into every figure and the style into every line. The
+figures of a page share both, which reduces their size to about a third.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from gardenpath.eval import display
 from gardenpath.eval.report.figures import style
 
-# Colours of figures that follow the colours of the page, so that figures are dark on dark pages.
+# Colours that are replaced by colours of the page, so that figures support dark mode.
 PAGE_COLOURS = {
     display.SKY: "var(--sky)",
     display.BLUE: "var(--blue)",
@@ -31,18 +31,18 @@ PAGE_COLOURS = {
     style.PAPER: "var(--paper)",
 }
 
-# An outline of a letter has its own scale; marks of lines have none.
+# Outlines of letters are scaled; markers of lines are not.
 _LETTER_SCALE = "scale("
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _SHIFT = re.compile(r"translate\((-?[\d.]+) (-?[\d.]+)\)")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _LEFT_OUT = ("metadata", "style", "title")
-# The page has a background of its own.
+# The page has its own background.
 _BACKGROUND = f"fill: {style.PAPER}"
 
 
 class InlineFigures:
-    """The figures of a page, one after the other, and then what they share."""
+    """Converts the figures of a page one by one and collects what they share."""
 
     def __init__(self) -> None:
         self._outlines: dict[tuple[str, str], str] = {}
@@ -50,7 +50,7 @@ class InlineFigures:
         self._count = 0
 
     def figure(self, svg: str, *, label: str) -> Markup:
-        """A figure with ids of its own, the page's colours, and a label for listeners."""
+        """Return a figure with unique ids, the page's colours, and a label for screen readers."""
         self._count += 1
         root = ElementTree.fromstring(svg)
         letters = {
@@ -63,13 +63,13 @@ class InlineFigures:
             "role": "img",
             "aria-label": label,
             "viewBox": f"0 0 {width} {height}",
-            # Narrow windows show figures smaller, but never so small that nobody can read them.
+            # Figures shrink in narrow windows, down to a minimum width that is still readable.
             "style": f"--width:{float(width) * 4 / 3:.0f}px;--least:{float(width):.0f}px",
         }
         return _element("svg", attributes, (self._node(child, letters) for child in root))
 
     def outlines(self) -> Markup:
-        """The letters of all figures so far, which the page has to hold somewhere."""
+        """Return the letter outlines of all figures so far, which the page must contain."""
         paths = [
             _element("path", {"id": name, "d": d, "transform": transform})
             for (d, transform), name in self._outlines.items()
@@ -78,7 +78,7 @@ class InlineFigures:
         return _element("svg", hidden, [_element("defs", {}, paths)]) if paths else Markup("")
 
     def css(self) -> str:
-        """The styles of all figures so far."""
+        """Return the styles of all figures so far."""
         return "".join(f".{name}{{{rules}}}\n" for rules, name in self._styles.items())
 
     def _outline(self, d: str, transform: str) -> str:
@@ -86,7 +86,7 @@ class InlineFigures:
         return self._outlines.setdefault(key, f"g{len(self._outlines)}")
 
     def _node(self, node: ElementTree.Element, letters: dict[str, str]) -> Markup:
-        """An element and what is in it; groups without a meaning go, their contents stay."""
+        """Return an element and its content; groups without attributes are unwrapped."""
         name = node.tag.rpartition("}")[2]
         if name in _LEFT_OUT or _is_letter(node) or node.get("style") == _BACKGROUND:
             return Markup("")
@@ -111,7 +111,7 @@ class InlineFigures:
             elif key == "style":
                 yield "class", self._class(value)
             elif name == "use" and key == "transform" and (shift := _SHIFT.fullmatch(value)):
-                # Outlines are large: what is one here is a hundredth of a letter.
+                # Outlines have large coordinates: one unit is a hundredth of a letter.
                 yield "x", f"{float(shift[1]):.0f}"
                 if float(shift[2]):
                     yield "y", f"{float(shift[2]):.0f}"
@@ -134,7 +134,7 @@ def _joined(parts: Iterable[Markup]) -> Markup:
 
 
 def _element(name: str, attributes: Mapping[str, str], inside: Iterable[Markup] = ()) -> Markup:
-    """An element of a figure; without content, it is closed where it is opened."""
+    """Return an element of a figure, self-closing if it has no content."""
     written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
     content = _joined(inside)
     return Markup(f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>")
@@ -149,7 +149,7 @@ def _is_letter(node: ElementTree.Element) -> bool:
 
 
 def _shortened(value: str) -> str:
-    """Coordinates with two digits behind the point, which is less than anybody can see."""
+    """Round coordinates to two decimals, which is visually lossless."""
     short = _LONG_NUMBER.sub(lambda found: _two_digits(float(found[0])), value)
     return re.sub(r"\s+", " ", short).strip()
 

@@ -1,6 +1,6 @@
-"""The two kinds of panel that most figures are made of: models as rows, and models side by side.
+"""The two kinds of panels in most figures: models as rows, and models side by side.
 
-Both take a table with the columns model, corpus, mean, low and high.
+Both require a table with the columns model, corpus, mean, low and high.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHANCE_LINE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.0, "linestyl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """What the numbers are: the label of their axis, the reference line, the limits."""
+    """The scale of an axis: its label, reference line and limits."""
 
     label: str
     reference: float
@@ -49,7 +49,7 @@ BITS = Scale(label="bits", reference=0.0, reference_label="no difference")
 
 
 def spread(axis: Axes, *, scale: Scale, vertical: bool) -> None:
-    """Limits and ticks of the axis that carries the numbers."""
+    """Set limits and ticks of the numeric axis."""
     if scale.limits is None:
         axis.margins(0.08)
         return
@@ -71,7 +71,7 @@ def _offsets(count: int, total: float) -> list[float]:
 def placed_rows(
     table: pd.DataFrame, *, models: Sequence[str], corpora: Sequence[str]
 ) -> Iterator[tuple[float, dict[str, Any]]]:
-    """The height of every model's mark, and its numbers; the exact grammar has no row."""
+    """Yield the position and values of every model; the exact grammar has no row."""
     rows = [model for model in models if model != EXACT]
     offsets = _offsets(len(corpora), 0.6 if len(corpora) > 1 else 0.0)
     for record in table.to_dict("records"):
@@ -82,9 +82,9 @@ def placed_rows(
 def models_as_rows(
     axis: Axes, table: pd.DataFrame, *, models: Sequence[str], corpora: Sequence[str], scale: Scale
 ) -> None:
-    """One row per model, one mark per corpus in it; the exact grammar is a line from top to foot.
+    """Draw one row per model, with one marker per corpus.
 
-    The exact grammar is no competitor but the ceiling, so it gets no row.
+    The exact grammar is a vertical line instead of a row because it is the ceiling, not a model.
     """
     rows = [model for model in models if model != EXACT]
     styles = style.model_styles(models)
@@ -114,7 +114,7 @@ def models_side_by_side(
     scale: Scale,
     connected: bool,
 ) -> None:
-    """The values of ``x`` along the axis, at each of them a mark for every model."""
+    """Draw the values of ``x`` along the axis, with one marker per model at each value."""
     styles = style.model_styles(models)
     axis.axhline(scale.reference, **CHANCE_LINE, zorder=1)
     records = sorted(table.to_dict("records"), key=lambda row: values.index(row[x]))
@@ -137,7 +137,7 @@ def models_side_by_side(
 
 
 def _interval(row: Mapping[str, float]) -> tuple[float, float]:
-    """Both ends of the interval, or the mean twice where it is unknown."""
+    """Return both ends of the interval, or the mean twice if the interval is unknown."""
     low, high, mean = row["low"], row["high"], row["mean"]
     if not (math.isfinite(low) and math.isfinite(high)):
         return mean, mean
@@ -145,7 +145,7 @@ def _interval(row: Mapping[str, float]) -> tuple[float, float]:
 
 
 def _folded(name: object) -> str:
-    """A label on at most three lines."""
+    """Wrap a label to at most three lines."""
     words, lines = style.figure_label(name or "all items").split(), [""]
     for word in words:
         if lines[-1] and len(lines[-1]) + len(word) > 9 and len(lines) < 3:
@@ -155,7 +155,7 @@ def _folded(name: object) -> str:
 
 
 def widest_label(panels: Iterable[Sequence[str]]) -> float:
-    """How wide, in inches, the values along a panel stand beside each other without touching."""
+    """Return the width, in inches, at which the labels of all panels do not overlap."""
     found = 0.0
     for values in panels:
         lines = [line for value in values for line in _folded(value).split("\n")]
@@ -166,7 +166,7 @@ def widest_label(panels: Iterable[Sequence[str]]) -> float:
 def _handles(
     models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
 ) -> Iterator[Line2D]:
-    """What the legend explains."""
+    """Yield the entries of the legend."""
     styles = style.model_styles(models)
     for model in models:
         colour, mark = styles[model]
@@ -194,12 +194,12 @@ def _handles(
 def add_legend(
     figure: Figure, *, models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
 ) -> None:
-    """One legend below all panels; models are explained where they are not rows."""
+    """Add one legend below all panels; models are listed only if they are not rows."""
     place_legend(figure, list(_handles(models_in_order(models), corpora, scale, marks)))
 
 
 def place_legend(figure: Figure, handles: Sequence[Line2D]) -> None:
-    """A legend below all panels, in as few rows as fit, all as long as each other or nearly so."""
+    """Place a legend below all panels, in as few rows as possible, of about equal length."""
     widths = [0.5 + 0.07 * len(str(handle.get_label())) for handle in handles]
     fits = max(1, int(figure.get_figwidth() // max(widths)))
     if sum(widths) <= figure.get_figwidth():
@@ -213,5 +213,5 @@ def place_legend(figure: Figure, handles: Sequence[Line2D]) -> None:
 
 
 def _by_rows(handles: Sequence[Line2D], columns: int) -> list[Line2D]:
-    """Legends are filled column by column; this order makes them read row by row."""
+    """Reorder the entries to be read row by row, as legends are filled column by column."""
     return [one for column in range(columns) for one in handles[column::columns]]

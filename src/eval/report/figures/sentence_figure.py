@@ -1,7 +1,7 @@
-"""Surprisal along a sentence: the variants of an item, word by word, the critical region marked.
+"""Surprisal by word: the variants of an item, with the critical region marked.
 
-Variants are lined up by region, so that the same place in each of them stands at the same place in
-the figure; their words stand below in the colours of their lines.
+Variants are aligned by region, so corresponding words are at the same position in the figure; the
+words are written below, in the colours of the lines.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ GAP = 0.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantLine:
-    """One variant: its words, each with the place it has in the figure."""
+    """One variant: its words and their positions in the figure."""
 
     label: str
     condition: str
     variant: object
-    places: Mapping[int, int]  # word_id → place
+    places: Mapping[int, int]  # word_id → position
     words: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """The variants of an item on common places; ``critical`` are the ranges of places to mark."""
+    """The aligned variants of an item; ``critical`` are the ranges of positions to mark."""
 
     lines: Sequence[VariantLine]
     size: int
@@ -49,7 +49,7 @@ class Alignment:
 
 
 def align(rows: pd.DataFrame, critical: Sequence[str]) -> Alignment:
-    """Give every word of an item's variants its place. ``rows`` are those of a single run."""
+    """Align the variants of an item; ``rows`` are those of a single run."""
     variants = list(rows.groupby(["condition", "variant"], sort=False))
     regions = _region_order([list(dict.fromkeys(part["region"])) for _, part in variants])
     widths = {
@@ -81,7 +81,7 @@ def align(rows: pd.DataFrame, critical: Sequence[str]) -> Alignment:
 
 
 def _region_order(sequences: Sequence[Sequence[object]]) -> list[object]:
-    """The regions of all variants; one that only some have stands after its neighbour there."""
+    """Merge the regions of all variants; a region that some lack follows its neighbour."""
     order: list[object] = []
     for sequence in sequences:
         place = 0
@@ -95,12 +95,12 @@ def _region_order(sequences: Sequence[Sequence[object]]) -> list[object]:
 
 
 def width_of(word: str) -> float:
-    """The width of a word in half-width characters."""
+    """Return the width of a word in half-width characters."""
     return sum(2.0 if unicodedata.east_asian_width(letter) in "WF" else 1.0 for letter in word)
 
 
 def surprisal_figure(study: Study, *, suite: str, item: int | str, corpus: str) -> Figure:
-    """The figure of an item: a panel per model, the words of all variants below each column."""
+    """Draw an item: one panel per model, with the words of all variants below each column."""
     table = study.surprisals
     chosen = (table["suite"] == suite) & (table["item"] == item) & (table["corpus"] == corpus)
     table = table[chosen]
@@ -130,9 +130,9 @@ def surprisal_figure(study: Study, *, suite: str, item: int | str, corpus: str) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Where the panels stand, in inches from the lower left corner of the figure.
+    """The positions of the panels, in inches from the lower left corner of the figure.
 
-    There are as many columns as a page is wide, and every column has room for words at its foot.
+    There are as many columns as fit on the page, and every column has space for words at its foot.
     ``unit`` is the width of a word, ``top`` the surprisal (bits) at the upper edge of a panel.
     """
 
@@ -147,15 +147,15 @@ class Grid:
 
     @classmethod
     def of(cls, alignment: Alignment, count: int, *, top: float) -> Grid:
-        """The grid for so many panels."""
+        """Return the grid for ``count`` panels."""
         widest = max(width_of(word) for line in alignment.lines for word in line.words.values())
         unit = max(0.4, 0.075 * widest + 0.1)
-        # The conditions' names stand left of the words in the first column.
+        # The names of conditions are left of the words in the first column.
         margin = 0.5 + 0.075 * max(len(line.label) for line in alignment.lines)
         fitting = int((PAGE_WIDTH - margin) // (unit * alignment.size + GAP))
         columns = style.balanced(count, fitting)
         foot = 0.15 + 0.2 * len(alignment.lines)
-        # The last row may be shorter: columns without a panel there have their words one row up.
+        # The last row may be shorter: columns without a panel there have their words one row above.
         between = 0.42 if count % columns == 0 else max(0.42, foot + 0.25)
         return cls(
             count=count, columns=columns, size=alignment.size, unit=unit, margin=margin,
@@ -179,7 +179,7 @@ class Grid:
         return rows * (PANEL_HEIGHT + self.between) - self.between + self.foot + 0.35
 
     def corner(self, place: int) -> tuple[float, float]:
-        """The lower left corner of a panel."""
+        """Return the lower left corner of a panel."""
         row, column = divmod(place, self.columns)
         above = 0.3 + PANEL_HEIGHT + row * (PANEL_HEIGHT + self.between)
         return self.margin + column * (self.panel + GAP), self.height - above
@@ -193,16 +193,16 @@ class Grid:
         return place + self.columns >= self.count
 
     def x(self, left: float, place: float) -> float:
-        """Where a word stands."""
+        """Return the horizontal position of a word."""
         return left + (place + 0.5) * self.unit
 
     def y(self, base: float, bits: float) -> float:
-        """How high a surprisal is."""
+        """Return the vertical position of a surprisal."""
         return base + PANEL_HEIGHT * bits / self.top
 
 
 def _sheet(figure: Figure) -> Axes:
-    """The whole figure as one plane in inches; one for each panel would take much longer."""
+    """Add axes in inches over the whole figure; one per panel would be much slower."""
     axis = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axis.set_axis_off()
     axis.set_xlim(0.0, figure.get_figwidth())
@@ -211,7 +211,7 @@ def _sheet(figure: Figure) -> Axes:
 
 
 def _frame(axis: Axes, grid: Grid, left: float, base: float, *, title: str, is_first: bool) -> None:
-    """The title of a panel, its two edges, and lines across it with their surprisals."""
+    """Draw the title of a panel, its two edges, and grid lines with their surprisals."""
     steps = MaxNLocator(3, steps=[1, 2, 5, 10]).tick_values(0.0, grid.top)
     ticks = [tick for tick in steps if 0 <= tick <= grid.top]
     for tick in ticks:
@@ -247,7 +247,7 @@ def _draw_line(
     line: VariantLine,
     values: Sequence[float | None],
 ) -> None:
-    """The surprisals of one variant; an impossible word is an ∞ at the top."""
+    """Draw the surprisals of one variant; a word with zero probability is an ∞ at the top."""
     colour = style.SERIES[number % len(style.SERIES)]
     points = [
         (grid.x(left, place), math.nan if value is None else value)
@@ -265,7 +265,7 @@ def _draw_line(
 def _write_words(
     axis: Axes, grid: Grid, left: float, base: float, alignment: Alignment, *, with_labels: bool
 ) -> None:
-    """The words of the variants as rows below the panel, each with its condition before it."""
+    """Write the words of the variants as rows below the panel, with their conditions."""
     for number, line in enumerate(alignment.lines):
         y = base - 0.11 - 0.2 * number
         colour = style.SERIES[number % len(style.SERIES)]

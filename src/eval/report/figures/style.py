@@ -1,6 +1,6 @@
-"""The one look of all figures: colours, marks, lines, and how they are saved.
+"""Style of all figures: colours, lines, layout, and output formats.
 
-The colours and marks of models are in ``gardenpath.eval.display``.
+The colours and markers of models are in ``gardenpath.eval.display``.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ MIN_WIDTH = 5.6  # inches
 PNG_DPI = 200
 
 EXACT_STYLE: ModelStyle = (INK, "D")
-# Colours and dashes for things that are not models: variants of an item, corpora. Words are
-# written in these, so the pale ones come last.
+# Colours and dashes of series that are not models: variants of an item, corpora. Words are
+# written in these colours, so pale ones come last.
 SERIES = (BLUE, VERMILLION, GREEN, INK, PURPLE, GREY, ORANGE, SKY)
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), "-.")
 
 RC: dict[str, Any] = {
     "figure.facecolor": PAPER,
-    # The same as in the PNG, so that what is measured for the layout is not measured again.
+    # The same as in the PNG, so the layout is computed only once.
     "figure.dpi": PNG_DPI,
     "savefig.facecolor": PAPER,
     "savefig.bbox": None,
@@ -64,7 +64,7 @@ RC: dict[str, Any] = {
     "axes.titleweight": "normal",
     "axes.titlelocation": "left",
     "axes.titlecolor": INK,
-    # No panel has ticks above it; to look for them in every draw takes long.
+    # No panel has ticks at the top; a fixed position avoids a slow check in every draw.
     "axes.titley": 1.0,
     "axes.labelsize": 9.0,
     "axes.labelcolor": INK,
@@ -88,13 +88,13 @@ RC: dict[str, Any] = {
     "text.color": INK,
     "lines.linewidth": 1.5,
     "lines.markersize": 5.5,
-    # Equal content gives equal files.
+    # Identical content gives identical files.
     "svg.hashsalt": "gardenpath",
     "svg.fonttype": "path",
-    # Dollars and underscores in words are words.
+    # Dollar signs and underscores in words are not mathematics.
     "text.parse_math": False,
     "text.usetex": False,
-    # Letters are fine enough at this size, and the same as in the SVG.
+    # Hinting is not needed at this resolution, and letters are the same as in the SVG.
     "text.hinting": "none",
     "axes.unicode_minus": True,
 }
@@ -102,7 +102,7 @@ RC: dict[str, Any] = {
 
 @contextmanager
 def look() -> Iterator[None]:
-    """Draw and save figures inside this block; settings of the caller come back afterwards."""
+    """Apply the style to figures drawn and saved in this block; restore the settings after it."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RC)  # type: ignore[arg-type]
@@ -111,16 +111,16 @@ def look() -> Iterator[None]:
 
 
 def empty(width: float, height: float) -> Figure:
-    """A figure of this size in inches, with nothing on it."""
+    """Return an empty figure of this size in inches."""
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
 
 
 def balanced(count: int, most: int) -> int:
-    """How many columns a grid has, at most ``most``: if it can be, its last row is full.
+    """Return a number of columns, at most ``most``, that fills the last row if possible.
 
-    Fewer than half of what fits would waste the page.
+    At least half of the columns that fit are used.
     """
     most = max(1, min(most, count))
     fewest = min(most, max(2, (most + 1) // 2))
@@ -130,13 +130,13 @@ def balanced(count: int, most: int) -> int:
 def panels(
     count: int, *, columns: int, width: float, height: float, foot: float = 0.0, sharey: bool = True
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a grid of axes, ``width`` × ``height`` inches each; surplus ones removed.
+    """Return a figure with a grid of ``count`` axes, ``width`` × ``height`` inches each.
 
-    ``columns`` is how many fit beside each other, ``foot`` what a legend below them needs.
+    ``columns`` is the maximum number of columns, ``foot`` the height of a legend below the grid.
     """
     columns = balanced(count, columns)
     rows = -(-count // columns)
-    # A legend needs some room even below a single small panel.
+    # A legend needs some width even below a single small panel.
     size = (max(columns * width, MIN_WIDTH), rows * height + foot)
     figure = empty(*size)
     figure.set_layout_engine(ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.06))
@@ -148,13 +148,13 @@ def panels(
 
 
 def is_first(axis: Axes) -> bool:
-    """Whether a panel stands at the left of its row, where the label of the axis is written."""
+    """Whether a panel is the first of its row, where the axis is labelled."""
     place = axis.get_subplotspec()
     return place is None or place.is_first_col()
 
 
 def model_styles(models: Sequence[str]) -> dict[str, ModelStyle]:
-    """Colour and mark of each model: that of its family, where no other model has it already."""
+    """Return colour and marker of each model: those of its family, if not already in use."""
     styles: dict[str, ModelStyle] = {}
     for model in models:
         taken = styles.values()
@@ -163,15 +163,14 @@ def model_styles(models: Sequence[str]) -> dict[str, ModelStyle]:
 
 
 def figure_label(name: object) -> str:
-    """A name as it stands in figures: ``classifier_noun`` → ``classifier noun``."""
+    """Return a name for figures: ``classifier_noun`` → ``classifier noun``."""
     return fonts.drawable(spaced(name))
 
 
 def settle(figure: Figure) -> None:
-    """Find the place of everything, once for all formats; to be called before a figure is saved.
+    """Compute the layout, once for all formats; must be called before a figure is saved.
 
-    Texts with rare characters get the fonts of the machine. The others need not look for them,
-    which is what most of the time would go into.
+    Only texts with rare characters use system fonts, because searching them is slow.
     """
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
@@ -179,7 +178,7 @@ def settle(figure: Figure) -> None:
             text.set_fontfamily(list(fonts.families()))
     for axis in (one for axes in figure.axes for one in (axes.xaxis, axes.yaxis)):
         if not axis.get_label_text():
-            # A label that is not there needs no place beside the ticks.
+            # An empty label needs no space beside the ticks.
             axis.set_label_coords(0.5, 0.0)
     engine = figure.get_layout_engine()
     if engine is not None:
@@ -188,7 +187,7 @@ def settle(figure: Figure) -> None:
 
 
 def as_svg(figure: Figure) -> str:
-    """The figure as SVG: text as outlines, nothing that changes from run to run."""
+    """Return the figure as reproducible SVG, with text as outlines."""
     content = io.StringIO()
     metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(content, format="svg", metadata=metadata)
@@ -196,17 +195,17 @@ def as_svg(figure: Figure) -> str:
 
 
 def pixels(figure: Figure) -> Pixels:
-    """The figure as it is printed, in red, green, blue and opacity."""
+    """Return the rendered figure as RGBA pixels."""
     canvas: Any = figure.canvas
     canvas.draw()
     return np.array(canvas.buffer_rgba())
 
 
 def as_png(drawn: Pixels) -> bytes:
-    """What was drawn as PNG; knows no figure, so that the next one can be drawn meanwhile."""
+    """Return rendered pixels as PNG; independent of the figure, so it can run in a thread."""
     content = io.BytesIO()
     unsigned: dict[str, Any] = {"Software": None}
-    # Harder compression takes half as long again for a tenth less.
+    # Higher compression takes 50 % longer and saves only 10 %.
     options = {"compress_level": 3}
     image.imsave(content, drawn, format="png", dpi=PNG_DPI, metadata=unsigned, pil_kwargs=options)
     return content.getvalue()

@@ -1,1 +1,1 @@
-"""The HTML page."""
+"""The HTML page of the report."""

@@ -1,7 +1,7 @@
-"""The data behind the item explorer, small enough to travel inside the page.
+"""The data of the item explorer, in a compact form that is embedded in the page.
 
-Words and trees are written once and named by their numbers; surprisals have two digits, ``-1``
-stands for infinity and ``null`` for what is missing.
+Words and trees are stored once and referred to by number; surprisals have two decimals, ``-1``
+denotes infinity and ``null`` a missing value.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ INFINITE = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplorerLimits:
-    """How much of a study the page carries: the first items of each suite, the best parses.
+    """Limits on the data in the page: first items of each suite, best parses of each word.
 
-    A partial parse for every word is much; parses are carried for fewer items than surprisals.
+    Partial parses for every word need much space, so fewer items have parses than surprisals.
     """
 
     items: int = 30
@@ -33,7 +33,7 @@ class ExplorerLimits:
 
 
 class Numbers:
-    """Gives equal values equal numbers, in order of first appearance."""
+    """Numbers distinct values in order of first appearance."""
 
     def __init__(self) -> None:
         self.of: dict[Hashable, int] = {}
@@ -47,7 +47,7 @@ class Numbers:
 
 
 def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
-    """What the explorer shows, ready for JSON."""
+    """Return the data of the explorer, ready for JSON."""
     runs = study.runs()
     known_runs = {run: place for place, run in enumerate(runs["run"])}
     words, trees = Numbers(), Numbers()
@@ -69,19 +69,19 @@ def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
 
 
 def _plain(value: object) -> int | str:
-    """An item's or variant's name as JSON has it: a number where it is one."""
+    """Return the name of an item or variant for JSON: an integer if it is one, else text."""
     return int(value) if isinstance(value, int) or hasattr(value, "__index__") else str(value)
 
 
 def _rounded(value: float) -> float | None:
-    """A surprisal as the page has it."""
+    """Return a surprisal for the page: rounded, None if missing, -1 if infinite."""
     if math.isnan(value):
         return None
     return INFINITE if math.isinf(value) else round(value, 2)
 
 
 def _suites(study: Study, limits: ExplorerLimits) -> dict[str, dict[str, Any]]:
-    """The suites in order, with the items that the page will carry, still empty."""
+    """Return the suites in order, with the items of the page, still without data."""
     pairs = study.surprisals[["suite", "item"]].drop_duplicates()
     by_suite = dict(list(pairs.groupby("suite", sort=False)["item"]))
     suites: dict[str, dict[str, Any]] = {}
@@ -102,7 +102,7 @@ def _suites(study: Study, limits: ExplorerLimits) -> dict[str, dict[str, Any]]:
 
 
 def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFrame:
-    """The rows of items that the page carries."""
+    """Return the rows of items that are in the page."""
     keys = {(name, item["id"]) for name, suite in suites.items() for item in suite["items"]}
     rows = zip(table["suite"].tolist(), table["item"].tolist(), strict=True)
     kept = [(str(suite), _plain(item)) in keys for suite, item in rows]
@@ -112,7 +112,7 @@ def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFram
 def _add_surprisals(
     study: Study, suites: dict[str, dict[str, Any]], runs: dict[str, int], words: Numbers
 ) -> None:
-    """Variants as the first run has them, then the surprisals of every run, row by row."""
+    """Add the variants, taken from the first run, and the surprisals of every run."""
     columns = ["run", *SENTENCE_COLUMNS, "region", "word", "seen", "surprisal_bits"]
     first: dict[tuple[str, object], object] = {}
     table = _kept(study.surprisals, suites)
@@ -134,7 +134,7 @@ def _add_surprisals(
 
 
 def _list_at(store: dict[int, list[Any]], run: int, place: int) -> list[Any]:
-    """The list of a variant among those of a run."""
+    """Return the list of a variant of a run, which is created if needed."""
     variants = store.setdefault(run, [])
     while len(variants) <= place:
         variants.append([])
@@ -143,7 +143,7 @@ def _list_at(store: dict[int, list[Any]], run: int, place: int) -> list[Any]:
 
 
 def _add_outcomes(study: Study, suites: dict[str, dict[str, Any]], runs: dict[str, int]) -> None:
-    """For each run and item: prediction, outcome, difference in bits."""
+    """Add prediction, outcome and difference in bits for each run and item."""
     columns = ["run", "suite", "item", "prediction", "outcome", "difference_bits"]
     table = _kept(study.items, suites)
     for run, name, item_name, prediction, outcome, difference in table[columns].itertuples(
@@ -164,7 +164,7 @@ def _add_parses(
     trees: Numbers,
     limits: ExplorerLimits,
 ) -> None:
-    """For each run, variant and word: share and tree of the best parses."""
+    """Add posterior probability and tree of the best parses for each run, variant and word."""
     for (run, name, item_name, condition, variant, word_id), parses in study.parses.items():
         suite = suites.get(name)
         place = None if suite is None else suite["numbers"].get(_plain(item_name))
@@ -179,7 +179,7 @@ def _add_parses(
 
 
 def _finished(suite: dict[str, Any]) -> dict[str, Any]:
-    """The record of a suite with lists in place of the helpers that filled it."""
+    """Return the final record of a suite, with plain lists only."""
     regions: Numbers = suite["regions"]
     for item in suite["items"]:
         del item["places"]

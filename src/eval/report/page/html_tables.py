@@ -1,4 +1,4 @@
-"""Tables of the report, as the plain data that templates show."""
+"""Tables of the report, as plain data for the templates."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import pandas as pd
 from gardenpath.text import spaced
 
 MINUS = "\N{MINUS SIGN}"
-# A filter pays off where a table is longer than a glance.
+# Tables with more rows have a filter.
 ROWS_FOR_FILTER = 8
-# Texts of more letters may take several lines.
+# Texts with more characters are wrapped.
 LONG_TEXT = 40
 
 _NUMBER = "number"
 
 
 class TableCell(NamedTuple):
-    """A cell: its text, its class in the page, and the number that it is sorted by, if any."""
+    """A cell: its text, its CSS class, and its numeric sort key, if any."""
 
     text: str
     style: str = ""
@@ -32,9 +32,9 @@ class TableCell(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ReportTable:
-    """A table with its title; ``strong`` are values of the first column whose rows stand out.
+    """A table with its title; rows whose first value is in ``strong`` are highlighted.
 
-    Columns of empty texts are left out: surprisals of others come without a corpus.
+    Columns of empty strings are omitted: for example, given surprisals have no corpus.
     """
 
     name: str
@@ -50,7 +50,7 @@ class ReportTable:
 
     @property
     def columns(self) -> list[TableCell]:
-        """The heads of the columns."""
+        """The column headings."""
         shown = self._shown
         return [
             TableCell(spaced(name), _NUMBER if _is_numeric(shown[name]) else "") for name in shown
@@ -58,7 +58,7 @@ class ReportTable:
 
     @cached_property
     def rows(self) -> list[tuple[str, list[TableCell]]]:
-        """The rows: the class of each, and its cells."""
+        """The rows: the CSS class and the cells of each."""
         numeric = [_is_numeric(self._shown[name]) for name in self._shown]
         return [
             (
@@ -97,7 +97,7 @@ def _is_missing(value: object) -> bool:
 
 
 def cell_text(value: object, column: str = "") -> str:
-    """A number as it is read: whole numbers whole, p values short, others with three digits."""
+    """Format a value: integers without decimals, p values short, others with three decimals."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if _is_missing(value):
@@ -117,7 +117,7 @@ def cell_text(value: object, column: str = "") -> str:
 
 
 def _sort_key(value: object) -> str:
-    """What a cell is sorted by; nothing for what is missing, which comes last."""
+    """Return the sort key of a cell; empty for missing values, which come last."""
     if _is_missing(value):
         return ""
     assert isinstance(value, Real)

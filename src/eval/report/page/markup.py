@@ -1,7 +1,7 @@
-"""HTML and JSON in which no text can become code.
+"""HTML and JSON with escaping, so that no text is interpreted as code.
 
-Pages are written by the Jinja2 templates of the folder ``templates``: whatever is a plain ``str``
-is text and is escaped; only ``Markup`` is taken as it is.
+Pages are rendered with the Jinja2 templates in the folder ``templates``: plain ``str`` values are
+escaped, only ``Markup`` is inserted verbatim.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def _environment() -> Environment:
 
 
 def render(template: str, **data: Any) -> Markup:
-    """Fill in a template, ``page.html``, with data."""
+    """Render a template, such as ``page.html``, with data."""
     return Markup(_environment().get_template(template).render(data))
 
 
 def data_block(identifier: str, content: Any) -> Markup:
-    """JSON inside a page. Nothing in it can end the script element or begin a comment."""
+    """Return JSON for embedding in a page; it cannot end the script element or start a comment."""
     written = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for letter in "<>&\u2028\u2029":
         written = written.replace(letter, f"\\u{ord(letter):04x}")

@@ -1,4 +1,4 @@
-"""``report.html``: one file with everything in it, that opens from disk and asks for no network."""
+"""``report.html``: a self-contained file that opens from disk without network access."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from gardenpath.eval.report.page.summaries import (
 )
 from gardenpath.eval.report.study import Shown, Study
 
-# Names and titles of the chapters; each has a template of its name. Empty ones are left out.
+# Names and titles of the chapters; each has a template of this name. Empty chapters are omitted.
 CHAPTERS = {
-    "overview": "What was run",
+    "overview": "Overview",
     "accuracy": "Accuracy",
     "effects": "Effects",
     "explorer": "Item explorer",
-    "sentences": "Surprisal along sentences",
+    "sentences": "Surprisal by word",
     "statistics": "Statistics",
-    "doubts": "Unknown words and ties",
+    "doubts": "Out-of-vocabulary words and ties",
     "perplexity": "Perplexity and corpora",
     "training": "Training",
 }
@@ -42,7 +42,7 @@ SCRIPTS = ("tables.js", "trees.js", "chart.js", "explorer.js")
 
 
 def page(study: Study, svgs: Mapping[str, str], limits: ExplorerLimits) -> str:
-    """The report; ``svgs`` are the figures by name."""
+    """Return the report as HTML; ``svgs`` maps names to figures."""
     inline = InlineFigures()
     figures = [
         (picture, inline.figure(svgs[picture.name], label=picture.title))
@@ -69,7 +69,7 @@ def _asset(name: str) -> str:
 
 
 def _font_face(content: str) -> str:
-    """The Han characters of the page, for machines that have none."""
+    """Return CSS that embeds the Han characters of the page, for systems without such fonts."""
     address = fonts.embedded(content)
     if not address:
         return ""
@@ -80,7 +80,7 @@ def _font_face(content: str) -> str:
 def _content(
     study: Study, figures: Sequence[tuple[Picture, Markup]], limits: ExplorerLimits
 ) -> dict[str, Any]:
-    """What the templates of the chapters show."""
+    """Return the data for the templates of the chapters."""
     has_items = bool(len(study.items))
     per_suite = study.surprisals.groupby("suite")["item"].nunique()
     return {
@@ -113,7 +113,7 @@ def _analysis_tables(analysis: Shown, number: int) -> list[ReportTable]:
 
 
 def _findings(study: Study) -> Iterator[str]:
-    """For each corpus, the best model and the ceiling."""
+    """Yield, for each corpus, a sentence on the best model and on the exact grammar."""
     if not len(study.items):
         return
     table = in_model_order(study.by_model)

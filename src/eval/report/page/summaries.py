@@ -1,4 +1,4 @@
-"""What the tables of the report hold, computed from a study."""
+"""The tables of the report, computed from a study."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MAX_UNKNOWN_WORDS = 300
 
 
 def in_model_order(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows by corpus, models in the order of their families within it."""
+    """Sort rows by corpus and, within it, by model in the order of families."""
     return arranged(table, ["corpus", "model"], ()).reset_index(drop=True)
 
 
 def accuracy_tables(study: Study) -> Iterator[ReportTable]:
-    """Models as rows, classes as columns; one table for suites that the same corpora share."""
+    """Yield tables with models as rows and classes as columns, one per group of corpora."""
     groups = corpus_groups(study.items)
     for number, corpora in enumerate(groups):
         table = study.by_class[study.by_class["corpus"].isin(corpora)]
@@ -43,15 +43,16 @@ def accuracy_tables(study: Study) -> Iterator[ReportTable]:
             name=f"accuracy-{number}",
             title="Accuracy by class" + ("" if len(groups) == 1 else f": {', '.join(corpora)}"),
             frame=frame.drop(columns="corpus") if len(corpora) == 1 else frame,
-            note="Mean over seeds and modifiers. Ties count as their chance expectation.",
+            note="Means over random seeds and modifiers. A tie counts as its expected value under "
+            "random order.",
             strong=(EXACT,),
         )
 
 
 def summary_table(study: Study) -> ReportTable:
-    """Accuracy by class and modifier, with intervals."""
+    """Return the accuracy by class and modifier, with intervals."""
     columns = [column for column in study.summary.columns if study.summary[column].notna().any()]
-    # Counts of nothing need no column.
+    # Omit columns of counts that are all zero.
     columns = [c for c in columns if c not in ("missing", "unknown") or study.summary[c].any()]
     by = [column for column in ("corpus", "model", "class", "modifier") if column in columns]
     frame = arranged(study.summary[columns], by, study.modifier_orders)
@@ -62,14 +63,14 @@ def summary_table(study: Study) -> ReportTable:
         name="summary",
         title="Accuracy by class and modifier",
         frame=frame.reset_index(drop=True),
-        note="low and high bound the 95 % bootstrap interval over items; ties are comparisons of "
-        "exactly equal surprisals, over all seeds.",
+        note="low and high are the bounds of the 95 % bootstrap interval over items; ties counts "
+        "predictions with exactly equal surprisals, over all random seeds.",
         strong=(EXACT,),
     )
 
 
 def runs_table(study: Study) -> ReportTable:
-    """Every run that was scored."""
+    """Return the table of scored runs."""
     runs = study.runs()
     with_parses = {key[0] for key in study.parses}
     if with_parses:
@@ -79,7 +80,7 @@ def runs_table(study: Study) -> ReportTable:
 
 
 def perplexity_table(study: Study) -> ReportTable:
-    """Perplexity of every run on the test sentences, beside the exact grammar."""
+    """Return the perplexity of every run, and of the exact grammar, on the test sentences."""
     columns = {
         "model": [row.model for row in study.perplexity],
         "corpus": [row.corpus for row in study.perplexity],
@@ -103,21 +104,21 @@ def perplexity_table(study: Study) -> ReportTable:
 
 
 def _perplexity_note(rows: Sequence[PerplexityRow]) -> str:
-    note = "Per word, the end of each sentence counting as one word unless it says otherwise."
+    note = "Per word; the end of each sentence counts as a word unless stated otherwise."
     if any(row.model.endswith(JOINT) for row in rows):
-        note += " Joint is of words together with their gold trees, marginal of words alone."
+        note += " Joint: words with their gold trees; marginal: words alone."
     sizes = {(row.corpus, row.sentences) for row in rows}
     if len(sizes) > len({corpus for corpus, _ in sizes}):
-        note += " Only rows that rest on the same number of sentences can be compared"
+        note += " Only rows with the same number of sentences can be compared"
         is_known = any(row.excess_bits_per_word is not None for row in rows)
-        note += ", but for the excess, which is over the same sentences." if is_known else "."
+        note += ", except for the excess, which uses the same sentences." if is_known else "."
     return note
 
 
 def excess_table(study: Study) -> ReportTable | None:
-    """Mean excess surprisal over the exact grammar in the suites, in bits per word.
+    """Return the mean excess surprisal over the exact grammar in the suites, in bits per word.
 
-    Words that the grammar finds impossible, and what follows them, have no excess.
+    Words to which the grammar assigns zero probability, and all words after them, have no excess.
     """
     table = study.surprisals
     keys = ["corpus", *SENTENCE_COLUMNS, "word_id"]
@@ -143,34 +144,34 @@ def excess_table(study: Study) -> ReportTable | None:
         name="excess",
         title="Excess surprisal over the exact grammar, in the suites",
         frame=in_model_order(frame.reset_index()),
-        note="Mean over the words of all suites that the grammar finds possible, and over seeds: "
-        "how many bits a model pays per word above the true probabilities.",
+        note="Surprisal of the model minus surprisal of the exact grammar, in bits per word. Means "
+        "over random seeds and over all words that the grammar gives a non-zero probability.",
     )
 
 
 def is_critical(study: Study, rows: pd.DataFrame) -> pd.Series:
-    """Which words stand in a critical region of their suite."""
+    """Return, for each word, whether it is in a critical region of its suite."""
     marked = {(suite, region) for suite, regions in study.critical.items() for region in regions}
     pairs = zip(rows["suite"], rows["region"].astype(str), strict=True)
     return pd.Series([pair in marked for pair in pairs], index=rows.index, dtype=bool)
 
 
 def unknown_items_table(study: Study) -> ReportTable:
-    """How many items and comparisons are in doubt: unknown critical words, ties, gaps."""
+    """Return the counts of items with out-of-vocabulary critical words, ties, missing values."""
     table = study.by_class
     columns = ["model", "corpus", "class", "items", "unknown", "ties", "missing"]
-    frame = table[columns].rename(columns={"unknown": "with unknown critical words"})
+    frame = table[columns].rename(columns={"unknown": "with out-of-vocabulary critical words"})
     frame["class"] = frame["class"].map(spaced)
     return ReportTable(
         name="doubts",
-        title="Items with unknown words, and ties",
+        title="Items with out-of-vocabulary words, and ties",
         frame=in_model_order(frame),
-        note="Items are counted once; ties and missing are comparisons, over all seeds.",
+        note="Each item is counted once; ties and missing count predictions over all random seeds.",
     )
 
 
 def unknown_words_table(study: Study) -> ReportTable | None:
-    """The words of the suites that a corpus's vocabulary lacks, the most frequent first."""
+    """Return the out-of-vocabulary words of the suites, the most frequent first."""
     table = study.surprisals
     rows = table[~table["seen"].astype(bool)]
     if not len(rows):
@@ -185,12 +186,12 @@ def unknown_words_table(study: Study) -> ReportTable | None:
             "suites": groups["suite"].nunique(),
         }
     ).sort_values("times", ascending=False, kind="stable")
-    note = f"{len(frame)} different words that some model has not seen in training."
+    note = f"{len(frame)} words are out of vocabulary for at least one model."
     if len(frame) > MAX_UNKNOWN_WORDS:
         note += f" The {MAX_UNKNOWN_WORDS} most frequent are listed."
     return ReportTable(
         name="unknown",
-        title="Unknown words",
+        title="Out-of-vocabulary words",
         frame=frame.head(MAX_UNKNOWN_WORDS).reset_index(),
         note=note,
     )

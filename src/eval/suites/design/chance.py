@@ -23,7 +23,7 @@ from gardenpath.eval.suites.design.formula import (
     walk,
 )
 
-# The chance level of predictions whose chance level cannot be computed.
+# The chance level of predictions for which it cannot be computed.
 USUAL_CHANCE = 0.5
 
 # Formulas with more orders than this have no computed chance level.

@@ -69,4 +69,4 @@ def _sentence(
         if isinstance(entry.get(key), str):
             return str(entry[key])
     hint = nearest(spellings[0], entry)
-    raise InputError(f"no {spellings[0]!r}", path=path, line=number, remedy=hint)
+    raise InputError(f"missing key {spellings[0]!r}", path=path, line=number, remedy=hint)

@@ -68,7 +68,7 @@ class _Reader:
         for name, entry in entries.items():
             if name not in _KEYS:
                 hint = nearest(name, _KEYS)
-                raise self.nodes.error(f"a suite has no entry {name!r}", entry.key, hint)
+                raise self.nodes.error(f"unknown entry {name!r}", entry.key, hint)
         if missing := [name for name in _REQUIRED if name not in entries]:
             raise self.nodes.error(f"missing: {', '.join(missing)}", root)
         settings: dict[str, Any] = {

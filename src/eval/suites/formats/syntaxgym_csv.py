@@ -69,7 +69,7 @@ def load_syntaxgym_csv(
 def _rows(path: str | Path) -> Iterator[_Row]:
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     if missing := [column for column in _COLUMNS if column not in (reader.fieldnames or ())]:
-        raise InputError(f"no column {', '.join(missing)}", path=path, line=1)
+        raise InputError(f"the header has no column {', '.join(missing)}", path=path, line=1)
     for row in reader:
         try:
             item, region = int(row["item_number"]), int(row["region_number"])

@@ -252,7 +252,7 @@ def test_classes_with_one_modifier_each_have_models_as_rows(study: Study) -> Non
 def test_captions_speak_of_complexity_where_it_is_known(study: Study) -> None:
     known = _picture(study, "accuracy_by_modifier_toy_mandarin")
     assert known.title.startswith("Accuracy by complexity of the modifier")
-    assert "plain to complex" in known.caption
+    assert "simple to complex" in known.caption
     other = _picture(replace(study, modifier_orders=()), "accuracy_by_modifier_toy_mandarin")
     assert other.title.startswith("Accuracy by modifier") and "complex" not in other.caption
 

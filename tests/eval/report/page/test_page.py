@@ -183,13 +183,11 @@ def test_what_was_found_is_shown_and_all_else_is_folded(content: str) -> None:
     chapter = content[content.index('id="statistics"') :]
     first = chapter[: chapter.index("</section>")]
     shown, folded = first.split("<details>", 1)
-    assert (
-        "1 of 3 comparisons differs from zero (p\N{NO-BREAK SPACE}<".replace("<", "&lt;") in shown
-    )
+    assert "1 of 3 comparisons differs significantly from zero (p\N{NO-BREAK SPACE}&lt;" in shown
     assert "RNNG is more accurate" in shown and "No difference" not in shown
-    assert folded.startswith("<summary>No difference could be shown in 2 other comparisons<")
+    assert folded.startswith("<summary>No significant difference in 2 other comparisons<")
     assert "t(4)\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}−0.57" in folded
-    assert "<summary>Not answered in 1 case</summary>" in chapter
+    assert "<summary>Not tested in 1 case</summary>" in chapter
 
 
 def test_a_single_answer_is_never_folded() -> None:
@@ -300,7 +298,7 @@ def test_the_explorer_keeps_its_limits_and_says_so(study: Study) -> None:
     data = explorer_data(study, limits)
     assert all(len(suite["items"]) == 1 and suite["total"] == 2 for suite in data["suites"])
     assert data["trees"] == []
-    assert "first 1 items of each suite, of up to 2 that were scored" in page(study, {}, limits)
+    assert "first 1 items of each suite, of up to 2 scored items" in page(study, {}, limits)
 
 
 def test_a_crash_leaves_the_earlier_report_whole(

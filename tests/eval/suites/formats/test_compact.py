@@ -113,7 +113,7 @@ def test_numbers_in_predictions_become_names(tmp_path: Path) -> None:
         ("  2:\n", "  01:\n", 17, "item 1 occurs twice"),
         ("  2:\n", "  two:\n", 17, "the key must be a number"),
         ("mismatch: 他 有 一 | 本 | 猫", "match: 他 有 一 | 本 | 猫", 16, "occurs twice in item 1"),
-        ("modifier: none", "modifyer: none", 5, "no entry 'modifyer' (did you mean 'modifier'?)"),
+        ("modifier: none", "modifyer: none", 5, "entry 'modifyer' (did you mean 'modifier'?)"),
         ("spaced: false", "spaced: maybe", 6, "spaced: unknown value 'maybe' (valid: true, false)"),
         ("spaced: false", "metric: summ", 6, "did you mean 'sum'?"),
         ("spaced: false", "chance: 4/3", 6, "chance: 4/3 is not a number in [0, 1]"),
@@ -146,7 +146,7 @@ def test_mistakes_have_a_line(tmp_path: Path, old: str, new: str, line: int, mes
     [
         ("", "is empty"),
         ("- a\n- b\n", "'key: value'"),
-        ("a: !!python/name:os.system x", "no entry"),
+        ("a: !!python/name:os.system x", "unknown entry"),
     ],
 )
 def test_files_that_are_no_suites(tmp_path: Path, text: str, message: str) -> None:

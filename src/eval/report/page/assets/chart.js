@@ -1,10 +1,10 @@
-// The surprisal of an item's variants as lines, lined up by region, the critical region shaded.
+// Surprisal of an item's variants as lines, aligned by region, with the critical region shaded.
 const Chart = (function () {
   const { make, width } = Drawing;
   const HEIGHT = 190, TOP = 14, LEFT = 44, ROW = 20;
   const DASHES = ["none", "6 3", "2 2", "8 3 2 3"];
 
-  // The column of every word: regions in order, each as wide as in its longest variant.
+  // Assigns a column to every word: regions in order, each as wide as its longest variant.
   function align(variants, regions) {
     const widths = regions.map((_, region) =>
       Math.max(0, ...variants.map((v) => v.r.filter((r) => r === region).length)));
@@ -48,7 +48,7 @@ const Chart = (function () {
     const y = (bits) => TOP + (HEIGHT - TOP) * (1 - bits / top);
     const total = { width: Math.ceil(left + size * cell + 8), height: HEIGHT + 16 + ROW * texts.length };
     const svg = make("svg", { ...total, viewBox: `0 0 ${total.width} ${total.height}`, role: "img",
-      "aria-label": "Surprisal in bits along the variants; the numbers are in the cells above" });
+      "aria-label": "Surprisal of each word in the variants, in bits; the numbers are in the cells above" });
     for (const region of suite.critical) {
       if (starts[region] !== undefined) svg.append(make("rect", { x: left + starts[region] * cell, y: TOP,
         width: widths[region] * cell, height: HEIGHT - TOP, fill: "var(--band)" }));

@@ -1,4 +1,4 @@
-// The item explorer: suite, item and model are chosen, everything else follows.
+// The item explorer: shows the surprisals, outcomes and parses of the selected suite, item and model.
 (function () {
   const root = document.getElementById("explorer-root");
   if (!root) return;
@@ -29,8 +29,8 @@
     items.replaceChildren(...suite().items.map((one, place) => option(place, one.id)));
   }
 
-  // Keeps the model where the new item has it, or one of its name; else takes the last, which in
-  // the order of families is the most structured.
+  // Keeps the selected run if the new item has it, else a run of the same model, else a run with
+  // parses, else the first run.
   function fillRuns() {
     const before = data.runs[runs.value];
     const found = data.runs.map((_, place) => place).filter((place) => item().s[place]);
@@ -51,7 +51,7 @@
     const rows = (item().o || {})[runs.value] || [];
     const list = rows.map(([prediction, outcome, bits]) => {
       const verdict = outcome === null ? "missing" : outcome === 1 ? "✓ as predicted" :
-        outcome === 0 ? "✗ not as predicted" : `tie, counts ${outcome}`;
+        outcome === 0 ? "✗ not as predicted" : `tie, counts as ${outcome}`;
       const size = bits === null ? "" : ` (${bits < 0 ? "−" : "+"}${Math.abs(bits).toFixed(2)} bits)`;
       return html("li", {}, html("strong", {}, readable(suite().predictions[prediction])), `: ${verdict}${size}`);
     });
@@ -75,13 +75,13 @@
     node.style.setProperty("--shade", bits === null || bits === undefined ? 0 : bits < 0 ? 0.62 : (0.62 * bits / top).toFixed(3));
     node.classList.toggle("critical", critical);
     node.classList.toggle("unseen", unseen);
-    if (unseen) node.title = "not seen in training";
+    if (unseen) node.title = "out of vocabulary";
     if (hasParse) {
       node.type = "button";
       node.dataset.variant = place;
       node.dataset.word = word;
       node.setAttribute("aria-pressed", chosen);
-      node.setAttribute("aria-label", `${name}, ${written(bits)} bits${unseen ? ", not seen in training" : ""}: show parses`);
+      node.setAttribute("aria-label", `${name}, ${written(bits)} bits${unseen ? ", out of vocabulary" : ""}: show parses`);
       node.tabIndex = chosen ? 0 : -1;
     }
     return node;
@@ -101,11 +101,11 @@
       const sum = criticalSum(place);
       return html("div", { class: "variant" },
         html("h4", {}, html("span", {}, swatch, label(place)),
-          ...(sum === null ? [] : [html("span", { class: "sum" }, `critical region ${sum} bits`)])),
+          ...(sum === null ? [] : [html("span", { class: "sum" }, `critical region: ${sum} bits`)])),
         html("ol", { class: "words" }, ...words));
     });
     at("variants").replaceChildren(...blocks);
-    // One stop of the tabulator per variant; arrows move inside.
+    // One tab stop per variant; arrow keys move within it.
     for (const block of blocks) {
       const buttons = block.querySelectorAll("button.cell");
       if (buttons.length && !block.querySelector('button.cell[tabindex="0"]')) buttons[0].tabIndex = 0;
@@ -129,7 +129,7 @@
     const cards = list.map(([share, number]) => {
       const bar = html("span", {});
       bar.style.width = `${Math.round(100 * share)}%`;
-      return html("div", { class: "parse" }, html("div", {}, `${(100 * share).toFixed(1)} % of the beam's probability`),
+      return html("div", { class: "parse" }, html("div", {}, `${(100 * share).toFixed(1)} % of the probability in the beam`),
         html("div", { class: "share" }, bar),
         html("div", { class: "scroll", tabindex: "0" }, tree(data.trees[number])));
     });
@@ -149,9 +149,9 @@
     const names = item().variants.map((_, place) => label(place));
     at("chart").replaceChildren(Chart.lines(suite(), item(), values(), data.words, names));
     showParses();
-    at("help").textContent = "Numbers are bits; stronger colours are more surprising. The critical region is " +
-      "underlined; dotted words were not seen in training." +
-      (parsed.length ? " Choose a word, or move with the arrow keys, to see its partial parses; dashed boxes are constituents still open." : "");
+    at("help").textContent = "Numbers are surprisals in bits; stronger colours mean higher surprisal. The critical region is " +
+      "underlined; words with a dotted underline are out of vocabulary." +
+      (parsed.length ? " Select a word, or move with the arrow keys, to see its partial parses; dashed boxes are open constituents." : "");
     at("previous").disabled = items.selectedIndex <= 0;
     at("next").disabled = items.selectedIndex >= items.length - 1;
   }

@@ -1,4 +1,4 @@
-// Tables: a press on a column's head sorts by it, a second one turns the order round.
+// Tables: clicking a column heading sorts by it; a second click reverses the order.
 (function () {
   function key(cell) {
     if (!cell.hasAttribute("data-value")) return cell.textContent.toLowerCase();
@@ -15,7 +15,7 @@
     const body = table.tBodies[0];
     const rows = Array.from(body.rows, (row, place) => ({ row, place, key: key(row.cells[column]) }));
     rows.sort((a, b) => {
-      // What is missing comes last in either direction.
+      // Missing values come last in either direction.
       if (a.key === null || b.key === null) return (a.key === null) - (b.key === null) || a.place - b.place;
       return (descending ? -1 : 1) * compare(a.key, b.key) || a.place - b.place;
     });

@@ -1,4 +1,4 @@
-// Drawing: small helpers, and trees, also unfinished ones: "(S (NP the cat) (VP" has two open nodes.
+// Drawing helpers, and trees, including partial ones: "(S (NP the cat) (VP" has two open nodes.
 const Drawing = (function () {
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -48,7 +48,7 @@ const Drawing = (function () {
 
   const SIZE = 13, LEVEL = 40, GAP = 12;
 
-  // Gives every node its place: leaves in the order of the sentence, labels above their middle.
+  // Computes the position of every node: leaves in sentence order, labels centred above them.
   function place(node, depth, cursor) {
     node.depth = depth;
     if (node.word !== undefined || node.rest) {
@@ -58,7 +58,7 @@ const Drawing = (function () {
       cursor.depth = Math.max(cursor.depth, depth);
       return;
     }
-    // What is still to come belongs to the innermost open node.
+    // The words to come belong to the innermost open node.
     const last = node.children[node.children.length - 1];
     if (node.open && !(last && last.open)) node.children.push({ rest: true });
     const before = cursor.x;
