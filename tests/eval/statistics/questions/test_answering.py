@@ -271,7 +271,7 @@ def test_random_effects_that_cannot_be_told_go(formula: str, rows: int, expected
     ("settings", "problem"),
     [
         ({"title": "t"}, "a mixed model needs a formula"),
-        ({"title": "t", "formula": "y ~"}, "cannot be read"),
+        ({"title": "t", "formula": "y ~"}, "is invalid at its end"),
         ({"title": "t", "test": "t_tset"}, "did you mean 't_test'"),
         ({"title": "t", "test": "t_test"}, "needs a response"),
         ({"title": "t", "test": "within_item", "response": "y"}, "need a condition"),
