@@ -14,7 +14,7 @@ def test_what_was_found_is_printed_first(capsys: pytest.CaptureFixture[str]) -> 
     items = garden_paths({"lstm": 0.0, "plm": 0.0, "rnng": 9.0, "transformer": 0.0})
     print_analyses([as_shown(result) for result in run_analyses(items)])
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Is the garden path seen? 1 of 4 comparisons differs from zero (p < .05). RNNG" in shown
+    assert "garden-path effect? 1 of 4 comparisons differs from zero (p < .05). RNNG" in shown
     assert shown.index("RNNG is less") < shown.index("for LSTM") < shown.index("for PLM")
 
 

@@ -104,9 +104,9 @@ def test_without_anything_to_exchange_nothing_is_claimed() -> None:
     result = run_analysis(ANALYSES["syntax_and_semantics"], table)
     right = int(table.loc[table["class"] == "verb_noun", "outcome"].sum())
     assert result.sentences == (
-        "The analysis cannot determine whether LSTM does better on syntactic than on semantic "
-        f"classes: right in {right} of 80 comparisons (verb-noun), in all 80 (missing object); "
-        "the mixed model has no finite estimate because the predictors separate outcomes",
+        "The analysis cannot determine whether LSTM is more accurate on syntactic than on "
+        f"semantic classes: right in {right} of 80 comparisons (verb-noun), in all 80 (missing "
+        "object); the mixed model has no finite estimate because the predictors separate outcomes",
     )
     assert result.tables["estimates"]["p"].isna().all() and result.fits[0].strata is None
 
@@ -200,7 +200,7 @@ def test_complexity_of_modifiers() -> None:
     worse = table["modifier"].map({"none": 3, "subject_rc": 1, "coordinated_rc": 0}).fillna(-2)
     table["outcome"] = (table["difference_bits"] + worse > 0).astype(float)
     result = run_analysis(ANALYSES["modifier_complexity"], table)
-    assert result.sentences[0].startswith("LSTM gets worse as the modifier grows more complex")
+    assert result.sentences[0].startswith("LSTM is less accurate with more complex modifiers")
     assert set(result.data["class"]) == {"missing_object"}
 
 
