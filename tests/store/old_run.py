@@ -12,7 +12,7 @@ from gardenpath.store.run_folder import RunFolder
 
 CONFIG: dict[str, Any] = {
     "data": {"name": "cats", "min_count": 2},
-    "model": {"name": "lstm", "size": "tiny", "network": {"layers": 2}},
+    "model": {"name": "lstm", "network": {"layers": 2, "size": "tiny"}},
     "trainer": {"max_epochs": 3, "gradient_clip": 1.0},
     "seed": 1,
 }

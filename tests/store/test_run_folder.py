@@ -48,7 +48,7 @@ def test_configurations_of_format_1_are_upgraded(tmp_path: Path) -> None:
     config = format_1(tmp_path / "old").config()
     assert config["format"] == RUN_FORMAT
     assert "demo" not in config
-    assert config["model"] == {"name": "lstm", "size": "tiny", "network": {"layers": 2}}
+    assert config["model"] == {"name": "lstm", "network": {"layers": 2, "size": "tiny"}}
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_configurations_of_format_1_are_upgraded(tmp_path: Path) -> None:
         ({"model": {"network": None}}, {"model": {"network": None}}),
         ({"model": {"network": {"order": 5}}}, {"model": {"network": {"order": 5}}}),
         (
+            {"model": {"size": "base", "network": {"size": "tiny"}}},
             {"model": {"network": {"size": "tiny"}}},
-            {"model": {"network": {}, "size": "tiny"}},
         ),
         (
-            {"model": {"size": "base", "network": {"size": "tiny"}}},
-            {"model": {"size": "tiny", "network": {}}},
+            {"model": {"family": "ngram", "size": "tiny", "batches": {}, "optimiser": {}}},
+            {"model": {"family": "ngram"}},
         ),
         ({"_helper": 1, "data": {"_x": 2, "y": 3}}, {"data": {"y": 3}}),
         ({"demo": 1, "format": 2}, {"demo": 1}),

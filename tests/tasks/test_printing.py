@@ -15,7 +15,7 @@ def test_what_was_found_is_printed_first(capsys: pytest.CaptureFixture[str]) -> 
     print_analyses([as_shown(result) for result in run_analyses(items)])
     shown = " ".join(capsys.readouterr().out.split())
     count = "1 of 4 comparisons differs significantly from zero (p < .05)."
-    assert f"Is the garden path seen? {count} RNNG" in shown
+    assert f"garden-path effect? {count} RNNG" in shown
     assert shown.index("RNNG is less") < shown.index("for LSTM") < shown.index("for PLM")
 
 

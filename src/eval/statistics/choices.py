@@ -1,15 +1,15 @@
-"""Choices that the settings of an analysis offer.
+"""Valid values of some settings of an analysis.
 
-This module imports no library, so that analyses can be read and checked quickly.
+This module imports no numerical library, so analyses can be read and checked quickly.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-# The distribution of the response, given its linear predictor.
+# Distribution of the response given the linear predictor.
 Distribution = Literal["gaussian", "binomial"]
-# The contrasts by which the levels of a factor become numbers.
+# Contrasts that code the levels of a factor.
 ContrastKind = Literal["treatment", "sum"]
-# Intervals within items: Loftus and Masson (1994), or Cousineau (2005) with Morey's correction.
+# Within-item intervals: Loftus and Masson (1994), or Cousineau (2005) with Morey's correction.
 WithinMethod = Literal["masson_loftus", "cousineau_morey"]

@@ -1,4 +1,4 @@
-"""The error of statistics that a table does not allow."""
+"""The error raised if a statistic cannot be computed."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from gardenpath.errors import GardenpathError
 
 
 class StatisticsError(GardenpathError):
-    """A formula cannot be read, or a table lacks what a test or a model needs."""
+    """A formula is invalid, or a table lacks the data that a test or model needs."""

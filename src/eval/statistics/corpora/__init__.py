@@ -1,1 +1,1 @@
-"""Statistics of corpora."""
+"""Descriptive statistics of corpora."""

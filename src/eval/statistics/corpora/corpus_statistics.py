@@ -1,4 +1,4 @@
-"""Corpora in numbers: size, vocabulary, unknown words, lengths of sentences, counts of words."""
+"""Descriptive statistics of corpora: size, vocabulary, unknown words, lengths, word counts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ REFLEXIVES = ("himself", "herself", "themselves")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusStatistics:
-    """What a split of a corpus holds, after cleaning.
+    """Statistics of a split of a corpus after cleaning.
 
-    ``types`` are different words. ``vocabulary`` is the number of units that models of the corpus
-    predict; ``unknown`` counts tokens that models see as an unknown-word class (None where units
-    are pieces of words, for then nothing is unknown). ``lengths`` counts sentences by their number
-    of words, ``words`` the tokens of given words, upper and lower case together.
+    ``types`` is the number of distinct words. ``vocabulary`` is the number of units that models
+    predict. ``unknown`` is the number of out-of-vocabulary tokens, which models see as unknown-word
+    classes (None with subword units, because no word is unknown). ``lengths`` counts sentences by
+    their number of words, ``words`` the tokens of selected words, ignoring case.
     """
 
     corpus: str
@@ -39,16 +39,16 @@ class CorpusStatistics:
 
     @property
     def unknown_rate(self) -> float | None:
-        """The share of tokens that are unknown."""
+        """Proportion of out-of-vocabulary tokens."""
         return None if self.unknown is None else self.unknown / max(self.tokens, 1)
 
     @property
     def mean_length(self) -> float:
-        """Words in a sentence, on average."""
+        """Mean number of words per sentence."""
         return self.tokens / max(self.sentences, 1)
 
     def length_quantile(self, share: float) -> float:
-        """The length that a share of the sentences do not exceed."""
+        """Return the length that a ``share`` of the sentences does not exceed."""
         if not self.lengths:
             return 0.0
         sizes = np.array(sorted(self.lengths))
@@ -64,7 +64,7 @@ def corpus_statistics(
     vocabulary: Vocabulary | None = None,
     words: Sequence[str] = (),
 ) -> CorpusStatistics:
-    """Count a split, in one pass over its sentences."""
+    """Compute the statistics of a split in one pass over its sentences."""
     counts: Counter[str] = Counter()
     lengths: Counter[int] = Counter()
     for sentence in sentences:
@@ -93,7 +93,7 @@ def _unknown(counts: Mapping[str, int], vocabulary: Vocabulary | None) -> int:
 
 
 def statistics_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
-    """One row per split; given words become columns ``count_<word>``."""
+    """Return one row per split; selected words have columns ``count_<word>``."""
     return CORPUS_STATISTICS.frame(
         [
             {
@@ -116,7 +116,7 @@ def statistics_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
 
 
 def lengths_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
-    """One row per split and length of sentences."""
+    """Return one row per split and sentence length."""
     rows = [
         (one.corpus, one.split, length, count)
         for one in statistics
@@ -126,7 +126,7 @@ def lengths_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
 
 
 def statistics_table(statistics: Sequence[CorpusStatistics], *, title: str = "Corpora") -> Table:
-    """The splits as a table for the terminal."""
+    """Format the statistics as a table for the terminal."""
     words = list(dict.fromkeys(word for one in statistics for word in one.words))
     table = Table(title=title)
     table.add_column("corpus", no_wrap=True)

@@ -1,9 +1,9 @@
-"""How often constructions occur in a treebank: tree patterns, counted.
+"""Frequencies of constructions in a treebank, counted with tree patterns.
 
-Patterns are written in tgrep (:mod:`nltk.tgrep`) and kept in ``conf/patterns``. They are for trees
-as a corpus has them, with part-of-speech tags (what its reader reads). Cleaning removes traces and
-function tags, by which some constructions are known at all; a construction therefore has two
-patterns, for *annotated* and for *plain* trees.
+Patterns use the tgrep syntax (:mod:`nltk.tgrep`) and are stored in ``conf/patterns``. They are
+matched against uncleaned trees with part-of-speech tags. Some constructions can only be identified
+by traces or function tags, which not all treebanks have. Each construction therefore has one
+pattern for *annotated* and one for *plain* trees.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 Annotation = Literal["auto", "annotated", "plain"]
 Predicate = Callable[[Any], bool]
 
-# Enough trees to tell how a treebank is annotated.
+# Number of trees from which the kind of annotation is determined.
 _PEEK = 200
 _SETTINGS = frozenset({"description", "modifiers", "annotated", "plain"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Construction:
-    """A construction, its two patterns, and the suites (by modifier) that test it."""
+    """A construction, its two patterns, and the modifiers of the suites that test it."""
 
     name: str
     annotated: str
@@ -47,7 +47,7 @@ class Construction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstructionCount:
-    """How often a construction occurs in a corpus; ``per_thousand`` is of sentences."""
+    """Frequency of a construction: matching nodes (``count``) and sentences that contain one."""
 
     corpus: str
     construction: str
@@ -58,24 +58,26 @@ class ConstructionCount:
 
     @property
     def per_thousand(self) -> float:
-        """Occurrences in a thousand sentences."""
+        """Occurrences per thousand sentences."""
         return 1000.0 * self.count / self.total_sentences if self.total_sentences else 0.0
 
 
 def load_constructions(path: Path) -> tuple[Construction, ...]:
-    """The constructions of a file of patterns; every pattern is tried."""
+    """Load constructions from a pattern file; every pattern is compiled as a check."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         found = content["constructions"]
         return tuple(_construction(name, settings, path) for name, settings in found.items())
     except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"is not a file of patterns: {error}", path=path) from error
+        raise InputError(f"is not a valid pattern file: {error}", path=path) from error
 
 
 def _construction(name: str, content: Mapping[str, Any], path: Path) -> Construction:
     if wrong := sorted(set(content) - _SETTINGS):
         raise InputError(
-            f"{name} has {', '.join(wrong)}", path=path, remedy=f"valid: {', '.join(_SETTINGS)}"
+            f"{name} has unknown settings: {', '.join(wrong)}",
+            path=path,
+            remedy=f"valid: {', '.join(_SETTINGS)}",
         )
     made = Construction(
         name=name,
@@ -90,19 +92,19 @@ def _construction(name: str, content: Mapping[str, Any], path: Path) -> Construc
 
 
 def compile_pattern(pattern: str, *, path: Path | str = "pattern") -> Predicate:
-    """A test of nodes."""
-    # Here, because NLTK takes seconds to load and most tasks do without it.
+    """Compile a tgrep pattern to a predicate over nodes."""
+    # A local import, because NLTK takes seconds to load and most tasks do not need it.
     import nltk.tgrep
 
     try:
         predicate: Predicate = nltk.tgrep.tgrep_compile(pattern)
-    except Exception as error:  # whatever its parser makes of a wrong pattern
-        raise InputError(f"the pattern {pattern!r} cannot be read: {error}", path=path) from error
+    except Exception as error:  # the parser raises various exceptions for invalid patterns
+        raise InputError(f"the pattern {pattern!r} is invalid: {error}", path=path) from error
     return predicate
 
 
 def to_nltk(tree: Tree) -> ParentedTree:
-    """A tree of ours as one in which every node knows its parent."""
+    """Convert a tree to an NLTK tree whose nodes have links to their parents."""
     from nltk import ParentedTree
 
     made: ParentedTree = tree.fold(lambda label, parts: ParentedTree(label, list(parts)), str)
@@ -110,7 +112,7 @@ def to_nltk(tree: Tree) -> ParentedTree:
 
 
 def is_annotated(trees: Iterable[Tree]) -> bool:
-    """Whether some tree has a trace."""
+    """Whether any tree has a trace."""
     return any(label == TRACE_LABEL for tree in trees for label in tree.labels())
 
 
@@ -121,16 +123,16 @@ def count_constructions(
     corpus: str,
     annotation: Annotation = "auto",
 ) -> list[ConstructionCount]:
-    """How many nodes of a treebank match each pattern, and how many trees have such a node.
+    """Count the nodes that match each pattern, and the trees with at least one match.
 
-    With ``auto`` the first trees decide which patterns to use: annotated if they have traces.
+    With ``auto`` the patterns for annotated trees are used if any of the first trees has a trace.
     """
     stream = iter(trees)
     head = list(itertools.islice(stream, _PEEK))
     if head and not has_pos_tags(head):
         raise StatisticsError(
-            f"the trees of {corpus} have no part-of-speech tags, which the patterns need; take "
-            "them as they stand in the corpus, before cleaning"
+            f"the trees of {corpus} have no part-of-speech tags, which the patterns need; use "
+            "the original trees of the corpus, before cleaning"
         )
     has_traces = is_annotated(head) if annotation == "auto" else annotation == "annotated"
     chosen: Literal["annotated", "plain"] = "annotated" if has_traces else "plain"
@@ -157,7 +159,7 @@ def count_constructions(
 
 
 def counts_table(counts: Iterable[ConstructionCount]) -> pd.DataFrame:
-    """One row per corpus and construction."""
+    """Return one row per corpus and construction."""
     return CONSTRUCTIONS.frame(
         [tuple(getattr(one, column) for column in CONSTRUCTIONS.names) for one in counts]
     )

@@ -1,8 +1,8 @@
-"""How the levels of a factor become numbers.
+"""Contrast coding of factors.
 
-With *treatment* coding a coefficient is the difference between a level and the first one; with
+With *treatment* coding a coefficient is the difference between a level and the first level. With
 *sum* coding it is the difference between a level and the mean of all levels, and the intercept is
-that mean. The running example is the factor ``modifier`` with the levels none, adjective and rc::
+that mean. For example, the factor ``modifier`` with the levels none, adjective and rc::
 
     treatment   adjective  rc        sum         none  adjective
     none                0   0        none           1          0
@@ -25,7 +25,7 @@ from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coding:
-    """The levels of a factor, in order, and how they are coded."""
+    """The ordered levels of a factor and the kind of their contrasts."""
 
     levels: tuple[str, ...]
     kind: ContrastKind = "treatment"
@@ -38,7 +38,7 @@ class Coding:
 
     @property
     def matrix(self) -> Floats:
-        """One row per level, one column per coefficient."""
+        """Contrast matrix, (levels, coefficients)."""
         count = len(self.levels)
         if self.kind == "treatment":
             return np.eye(count)[:, 1:]
@@ -46,19 +46,19 @@ class Coding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The level that each column of the matrix speaks of."""
+        """The level to which each column of the matrix belongs."""
         return self.levels[1:] if self.kind == "treatment" else self.levels[:-1]
 
     def columns(self, values: Iterable[Any]) -> Floats:
-        """The coded values of a column: one row per value, one column per coefficient."""
+        """Return the contrast-coded values, (values, coefficients)."""
         return np.asarray(self.matrix[self._places(values)])
 
     def indicators(self, values: Iterable[Any]) -> Floats:
-        """One column per level, 1 where a value is that level and 0 elsewhere."""
+        """Return one indicator (0 or 1) per level, (values, levels)."""
         return np.asarray(np.eye(len(self.levels))[self._places(values)])
 
     def _places(self, values: Iterable[Any]) -> list[int]:
-        """The number of each value's level."""
+        """Return the index of each value's level."""
         numbers = {level: number for number, level in enumerate(self.levels)}
         texts = [str(value) for value in values]
         if unknown := sorted(set(texts) - numbers.keys()):
@@ -69,9 +69,9 @@ class Coding:
 def coding_of(
     values: Iterable[Any], *, kind: ContrastKind, order: Sequence[str] = ()
 ) -> Coding | None:
-    """The coding of the levels that are there, in the given order, others sorted after them.
+    """Code the levels that occur: those in ``order`` first, then all others, sorted.
 
-    None if there are fewer than two, for then there is nothing to compare.
+    Return None if there are fewer than two levels, because there is nothing to compare.
     """
     present = {str(value) for value in values}
     known = [level for level in order if level in present]

@@ -1,7 +1,7 @@
-"""What a formula of a mixed model says: ``value ~ gap + (1 + gap | item)``.
+"""Parsed formulas of mixed models, such as ``value ~ gap + (1 + gap | item)``.
 
-Terms are in R's order: by the number of their variables, and within a term variables are in the
-order in which the formula first names them.
+As in R, terms are sorted by their number of variables, and the variables of a term by their first
+occurrence in the formula.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Quote = Callable[[str], str]
 
 
 def backticked(name: str) -> str:
-    """A name as a formula has it: in backticks unless it is a word."""
+    """Return a name as written in formulas: in backticks unless it is a word."""
     if _PLAIN_NAME.fullmatch(name):
         return name
     escaped = name.replace("\\", "\\\\").replace("`", "\\`")
@@ -31,12 +31,12 @@ class Variable:
     power: int = 1
 
     def written(self, quote: Quote = backticked) -> str:
-        """The variable as a formula has it."""
+        """Return the variable as written in formulas."""
         name = quote(self.name)
         return name if self.power == 1 else f"I({name}^{self.power})"
 
 
-# The variables that are multiplied; the intercept has none.
+# The variables of an interaction; the intercept has none.
 ModelTerm = tuple[Variable, ...]
 INTERCEPT_TERM: ModelTerm = ()
 
@@ -45,7 +45,7 @@ INTERCEPT_TERM: ModelTerm = ()
 class RandomPart:
     """Random effects of a grouping factor: ``(1 + gap | suite:item)``.
 
-    Before two bars, ``(1 + gap || item)``, terms are not correlated with each other.
+    With two bars, ``(1 + gap || item)``, terms are not correlated with each other.
     """
 
     terms: tuple[ModelTerm, ...]
@@ -54,11 +54,11 @@ class RandomPart:
 
     @property
     def blocks(self) -> tuple[tuple[ModelTerm, ...], ...]:
-        """Terms that are correlated with each other, as lme4 takes the two bars apart."""
+        """Groups of correlated terms; two bars give one group per term, as in lme4."""
         return (self.terms,) if self.is_correlated else tuple((term,) for term in self.terms)
 
     def written(self, quote: Quote = backticked) -> str:
-        """The random effects as a formula has them."""
+        """Return the random effects as written in formulas."""
         intercept = "1" if INTERCEPT_TERM in self.terms else "0"
         terms = [intercept, *(_written_term(term, quote) for term in self.terms if term)]
         bar = "|" if self.is_correlated else "||"
@@ -95,7 +95,7 @@ class ModelFormula:
         return tuple(sorted({self.response, *used}))
 
     def written(self, quote: Quote = backticked) -> str:
-        """The formula as text; ``quote`` writes a name that may have to be quoted."""
+        """Return the formula as text; ``quote`` quotes names if necessary."""
         terms = [_written_term(term, quote) for term in self.fixed if term]
         if INTERCEPT_TERM not in self.fixed:
             terms = ["0", *terms]

@@ -1,6 +1,6 @@
-"""Formulas of mixed models as text, in the notation of lme4.
+"""Parser of mixed model formulas in the notation of lme4.
 
-They are parsed by recursive descent and never evaluated::
+Formulas are parsed by recursive descent and never evaluated::
 
     formula     = name "~" sum
     sum         = [ sign ] summand { sign summand }
@@ -12,8 +12,8 @@ They are parsed by recursive descent and never evaluated::
     random      = "(" sum ( "|" | "||" ) group ")"
     group       = name { ( ":" | "/" ) name }
 
-Names that are not words stand in backticks. The intercept and random effects may be added to a
-formula, but not be part of a product.
+Names that are not words are quoted with backticks. Intercepts and random effects can be summands of
+a formula, but not part of a product.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _TOKEN = re.compile(
     r"|(?P<sign>\|\||\*\*|[~+\-*:/|()^])"
 )
 _BLANKS = re.compile(r"\s*")
-# More brackets within each other than this are a mistake.
+# Maximum depth of nested brackets.
 _DEEPEST = 50
 
-# Where a sum stands: random effects are part of a formula only, 1 and 0 not of a sum in brackets.
+# Context of a sum: random effects are valid only in the formula itself; 1 and 0 not in brackets.
 _Where = Literal["formula", "group", "brackets"]
 
 
 @cache
 def parse_model_formula(text: str) -> ModelFormula:
-    """Parse a formula; an error names the character at which it cannot be read."""
+    """Parse a formula; errors name the character at which parsing failed."""
     return _Parser(text).formula()
 
 
@@ -64,7 +64,7 @@ class _Parser:
         self._place = 0
         self._depth = 0
         self._random: list[RandomPart] = []
-        # Variables of the fixed effects, or of one group, numbered as they are named.
+        # Variables of the fixed effects, or of one random term, in the order of occurrence.
         self._named: dict[Variable, int] = {}
 
     def _read_tokens(self) -> list[_Token]:
@@ -77,7 +77,7 @@ class _Parser:
                 return [*tokens, _Token("end", "", position)]
             found = _TOKEN.match(self._text, position)
             if found is None:
-                self._fail(f"{self._text[position]!r} is not expected", position)
+                self._fail(f"unexpected {self._text[position]!r}", position)
             kind = str(found.lastgroup)
             value = found.group(kind)
             if kind == "quoted":
@@ -88,14 +88,14 @@ class _Parser:
     def _fail(self, problem: str, position: int | None = None) -> NoReturn:
         start = self._next.position if position is None else position
         place = f"at character {start + 1}" if start < len(self._text) else "at its end"
-        raise StatisticsError(f"the formula {self._text!r} cannot be read {place}: {problem}")
+        raise StatisticsError(f"the formula {self._text!r} is invalid {place}: {problem}")
 
     @property
     def _next(self) -> _Token:
         return self._tokens[self._place]
 
     def _take(self, *signs: str) -> str | None:
-        """Go past the next token if it is one of these signs."""
+        """Consume the next token if it is one of these signs."""
         token = self._next
         if token.kind != "sign" or token.value not in signs:
             return None
@@ -105,12 +105,12 @@ class _Parser:
     def _expect(self, *signs: str) -> str:
         taken = self._take(*signs)
         if taken is None:
-            self._fail(f"{' or '.join(repr(sign) for sign in signs)} is expected")
+            self._fail(f"expected {' or '.join(repr(sign) for sign in signs)}")
         return taken
 
     def _name(self, what: str) -> str:
         if self._next.kind != "name":
-            self._fail(f"{what} is expected")
+            self._fail(f"expected {what}")
         self._place += 1
         return self._tokens[self._place - 1].value
 
@@ -119,11 +119,11 @@ class _Parser:
         self._expect("~")
         fixed = self._sum("formula")
         if self._next.kind != "end":
-            self._fail(f"{self._next.value!r} is not expected")
+            self._fail(f"unexpected {self._next.value!r}")
         return ModelFormula(response, fixed, tuple(self._random))
 
     def _sum(self, where: _Where) -> tuple[ModelTerm, ...]:
-        """The terms that are left after all additions and subtractions, in R's order."""
+        """Return the terms after all additions and subtractions, in R's order."""
         terms = [] if where == "brackets" else [INTERCEPT_TERM]
         sign = self._take("+", "-") or "+"
         while True:
@@ -142,12 +142,12 @@ class _Parser:
             sign = taken
 
     def _summand(self, where: _Where) -> tuple[bool, list[ModelTerm]]:
-        """Whether terms are added, and which: 0 takes the intercept away."""
+        """Return whether terms are added or removed, and which; 0 removes the intercept."""
         token = self._next
         if token.kind != "number":
             return True, self._product()
         if where == "brackets" or token.value not in ("0", "1"):
-            self._fail(f"{token.value} is not expected")
+            self._fail(f"unexpected {token.value}")
         self._place += 1
         return token.value == "1", [INTERCEPT_TERM]
 
@@ -165,7 +165,7 @@ class _Parser:
         return terms
 
     def _crossed(self, left: list[ModelTerm], right: list[ModelTerm]) -> list[ModelTerm]:
-        """Each term with each other; a variable counts once, and the order is that of naming."""
+        """Cross all pairs of terms; variables are unique and in the order of occurrence."""
         return [
             tuple(sorted({*one, *other}, key=self._named.__getitem__))
             for one in left
@@ -189,29 +189,29 @@ class _Parser:
     def _in_brackets(self, start: int) -> list[ModelTerm]:
         self._depth += 1
         if self._depth > _DEEPEST:
-            self._fail("too many brackets within each other", start)
+            self._fail("brackets are nested too deeply", start)
         terms = self._sum("brackets")
         self._expect(")")
         self._depth -= 1
         return list(terms)
 
     def _power(self, function: str, start: int) -> Variable:
-        """``I(depth^2)``, after its ``I``."""
+        """Parse ``I(depth^2)`` after its ``I``."""
         if function != "I":
-            remedy = "add a column to the table and name it here"
+            remedy = "add a column to the table and use its name"
             self._fail(f"functions other than I(x^2) are not supported; {remedy}", start)
         self._expect("(")
         name = self._name("a column")
         self._expect("^", "**")
         power = self._next
         if power.kind != "number" or int(power.value) < 1:
-            self._fail("a whole number above 0 is expected")
+            self._fail("expected a positive integer")
         self._place += 1
         self._expect(")")
         return Variable(name, int(power.value))
 
     def _is_random(self) -> bool:
-        """Whether a bracket is opened next, with a bar before it is closed."""
+        """Whether the next token opens a bracket that contains a bar."""
         depth = 0
         for token in self._tokens[self._place :]:
             if token.kind == "sign":
@@ -224,17 +224,17 @@ class _Parser:
 
     def _check_random(self, where: _Where, sign: str) -> None:
         if where != "formula":
-            self._fail("random effects cannot stand in brackets or groups")
+            self._fail("random effects cannot occur within brackets or other random effects")
         if sign == "-":
             self._fail("random effects cannot be subtracted")
 
     def _random_part(self) -> None:
-        """Random effects, their bar and their group; ``a/b`` is short for ``a`` and ``a:b``."""
+        """Parse random effects, bar and group; ``a/b`` abbreviates ``a`` and ``a:b``."""
         self._expect("(")
         outer, self._named = self._named, {}
         terms = self._sum("group")
         if not terms:
-            self._fail("no random effect is named")
+            self._fail("expected a random effect")
         self._named = outer
         is_correlated = self._expect("|", "||") == "|"
         group: tuple[str, ...] = ()

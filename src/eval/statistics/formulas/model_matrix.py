@@ -1,10 +1,10 @@
-"""From the terms of a formula to columns of numbers, as R's ``model.matrix`` makes them.
+"""Model matrices from the terms of a formula, as in R's ``model.matrix``.
 
-A numeric variable is one column, a factor the columns of its coding, an interaction all products
-of its variables' columns, those of the first variable changing fastest. A factor is coded by
-contrasts where the rest of its term is part of a term before it. Otherwise its columns would not
-span all of its levels, and each level has a column of its own. Without an intercept the same holds
-for the first factor.
+A numeric variable has one column, a factor the columns of its coding, and an interaction all
+products of its variables' columns, those of the first variable changing fastest. A factor is coded
+by contrasts if the rest of its term is contained in a preceding term. Otherwise contrasts would not
+span all of its levels, and the factor has one indicator per level. Without an intercept, the first
+factor has indicators too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ModelMatrix:
     names: tuple[str, ...]
 
     def times(self, other: ModelMatrix) -> ModelMatrix:
-        """All products of columns, those of this matrix changing fastest."""
+        """Return all products of columns, those of this matrix changing fastest."""
         products = other.values[:, :, None] * self.values[:, None, :]
         names = [f"{one}:{two}" for two in other.names for one in self.names]
         return ModelMatrix(products.reshape(len(products), -1), tuple(names))
@@ -40,7 +40,7 @@ class ModelMatrix:
 def model_matrix(
     terms: Sequence[ModelTerm], table: pd.DataFrame, codings: Mapping[str, Coding]
 ) -> ModelMatrix:
-    """The columns of all terms; ``codings`` are of all factors among their variables."""
+    """Return the columns of all terms; ``codings`` must contain every factor."""
     blocks = [ModelMatrix(np.zeros((len(table), 0)), ())]
     for place, term in enumerate(terms):
         block = ModelMatrix(np.ones((len(table), 1)), (INTERCEPT,))
@@ -56,13 +56,13 @@ def model_matrix(
 def with_all_codings(
     names: Sequence[str], table: pd.DataFrame, codings: Mapping[str, Coding]
 ) -> dict[str, Coding]:
-    """The codings, and treatment coding for other columns of texts, their levels sorted."""
+    """Add treatment coding, with sorted levels, for text columns without a coding."""
     found = dict(codings)
     for name in names:
         if name not in found and not pd.api.types.is_numeric_dtype(table[name]):
             coding = coding_of(table[name], kind="treatment")
             if coding is None:
-                raise StatisticsError(f"only one value of {name}, {table[name].iloc[0]}")
+                raise StatisticsError(f"{name} has only one value, {table[name].iloc[0]}")
             found[name] = coding
     return found
 
@@ -70,7 +70,7 @@ def with_all_codings(
 def _needs_all_levels(
     terms: Sequence[ModelTerm], place: int, variable: Variable, codings: Mapping[str, Coding]
 ) -> bool:
-    """Whether a factor needs a column for each level in the term at a place."""
+    """Whether a factor needs one indicator per level in the term at ``place``."""
     if variable.name not in codings:
         return False
     if INTERCEPT_TERM not in terms:
@@ -84,13 +84,15 @@ def _needs_all_levels(
 def _columns(
     variable: Variable, table: pd.DataFrame, codings: Mapping[str, Coding], *, is_whole: bool
 ) -> ModelMatrix:
-    """The columns of one variable."""
+    """Return the columns of one variable."""
     name = variable.name
     if name not in codings:
         column = table[name].to_numpy(dtype=np.float64) ** variable.power
         return ModelMatrix(column[:, None], (variable.written(str),))
     if variable.power != 1:
-        raise StatisticsError(f"{name} is a factor, which has no power {variable.power}")
+        raise StatisticsError(
+            f"{name} is a factor and cannot be raised to the power {variable.power}"
+        )
     coding = codings[name]
     try:
         values = coding.indicators(table[name]) if is_whole else coding.columns(table[name])

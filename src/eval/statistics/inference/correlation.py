@@ -1,4 +1,4 @@
-"""Correlation of what models have learnt with how often they could have learnt it."""
+"""Correlation of licensing interactions with the frequency of constructions in training data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gardenpath.store.tables import CORRELATIONS, LICENSING_BY_FREQUENCY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlation:
-    """Pearson's r; its interval (Fisher's z) is unknown with fewer than four pairs."""
+    """Pearson's r with Fisher's z interval, which is NaN for fewer than four pairs."""
 
     r: float
     n: int
@@ -31,7 +31,7 @@ class Correlation:
     high: float
 
     def in_words(self) -> str:
-        """``r(4) = .62, 95 % interval −.37 to .95, p = .190``."""
+        """Format as ``r(4) = 0.62, 95 % interval −0.37 to 0.95, p = .190``."""
         interval = (
             f", 95 % interval {wording.rounded(self.low)} to {wording.rounded(self.high)}"
             if math.isfinite(self.low)
@@ -41,16 +41,16 @@ class Correlation:
 
 
 def pearson(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Correlation:
-    """The correlation of pairs; pairs with a missing value are left out."""
+    """Compute Pearson's correlation; pairs with a missing value are dropped."""
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     finite = np.isfinite(x) & np.isfinite(y)
     x, y = x[finite], y[finite]
     if len(x) < 3:
         raise StatisticsError(f"a correlation needs at least three pairs, not {len(x)}")
     if np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
-        raise StatisticsError("one of the two is the same in every pair")
+        raise StatisticsError("one of the two variables is the same in every pair")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of values that hardly differ
+        warnings.simplefilter("ignore")  # nearly constant values
         found = pearsonr(x, y)
     r, df = float(found.statistic), len(x) - 2
     low = high = math.nan
@@ -64,10 +64,10 @@ def licensing_by_frequency(
     counts: Iterable[ConstructionCount],
     constructions: Sequence[Construction],
 ) -> pd.DataFrame:
-    """Mean licensing interaction (bits) beside frequency, by model, corpus and suite.
+    """Return mean licensing interactions (bits) and frequencies by model, corpus and suite.
 
-    Items in islands are left out, for no frequency teaches a model to look for gaps there. The
-    frequency is that of the construction in the corpus that the model was trained on.
+    Items with islands are excluded, because gaps are not licensed there. The frequency is that of
+    the construction in the corpus on which the model was trained.
     """
     wanted = effects[effects["effect"] == LICENSING]
     if "island" in wanted.columns:
@@ -94,7 +94,7 @@ def licensing_by_frequency(
 
 
 def frequency_correlations(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]]:
-    """For each model, the correlation of licensing with frequency: rows, sentences, skipped."""
+    """Correlate licensing with frequency for each model; return rows, sentences, skipped."""
     rows, sentences, skipped = [], [], []
     for key, group in table.groupby(["corpus", "model"], sort=True):
         corpus, model = map(str, key)
@@ -108,7 +108,7 @@ def frequency_correlations(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]
         rows.append(
             {"corpus": corpus, "model": model, "term": who, **row, "df": found.df, "p": found.p}
         )
-        verb = "goes" if found.p < wording.ALPHA else "could not be shown to go"
+        verb = "correlates" if found.p < wording.ALPHA else "does not correlate significantly"
         sentences.append(
             f"The licensing interaction of {who} {verb} with the frequency of constructions: "
             f"{found.in_words()}"

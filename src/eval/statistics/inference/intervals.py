@@ -1,4 +1,4 @@
-"""Intervals of means: bootstrap over items, within items, and one-sample t tests."""
+"""Confidence intervals of means: bootstrap over items, within items, and one-sample t tests."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from gardenpath.eval.statistics.statistics_error import StatisticsError
 RESAMPLES = 2000
 LEVEL = 0.95
 
-# So many resampled values are held at a time.
+# Maximum number of resampled values in memory.
 _BLOCK = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A mean over ``n`` units and where it plausibly lies."""
+    """The mean of ``n`` units and its confidence interval."""
 
     mean: float
     low: float
@@ -37,7 +37,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TTest:
-    """A one-sample t test, two-sided, with the interval of the mean."""
+    """A two-sided one-sample t test with the confidence interval of the mean."""
 
     mean: float
     deviation: float
@@ -57,11 +57,10 @@ def bootstrap_mean(
     seed: int = 0,
     level: float = LEVEL,
 ) -> Interval:
-    """The percentile bootstrap interval of a mean.
+    """Compute the percentile bootstrap interval of a mean.
 
-    Where ``items`` name what each value belongs to, values are averaged by item first and items are
-    drawn, since several seeds or comparisons of an item are not independent. Missing values are
-    left out.
+    If ``items`` are given (one per value), values are averaged by item and items are resampled,
+    because several seeds or comparisons of an item are not independent. Missing values are dropped.
     """
     units = _units(values, items)
     if not len(units):
@@ -89,7 +88,7 @@ def _units(values: ArrayLike, items: Sequence[Any] | NDArray[Any] | None) -> np.
 
 
 def t_test(values: ArrayLike, *, against: float = 0.0, level: float = LEVEL) -> TTest:
-    """Whether the mean of values differs from a number."""
+    """Test whether the mean differs from ``against``; missing values are dropped."""
     flat = np.asarray(values, dtype=np.float64)
     flat = flat[np.isfinite(flat)]
     if len(flat) < 2:
@@ -98,7 +97,7 @@ def t_test(values: ArrayLike, *, against: float = 0.0, level: float = LEVEL) -> 
     if deviation == 0.0:
         raise StatisticsError(f"every value is the same, {flat[0]:g}")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of values that hardly differ
+        warnings.simplefilter("ignore")  # nearly constant values
         found = ttest_1samp(flat, against)
     interval = found.confidence_interval(level)
     return TTest(
@@ -122,20 +121,19 @@ def within_item_intervals(
     method: WithinMethod = "masson_loftus",
     level: float = LEVEL,
 ) -> dict[str, Interval]:
-    """Intervals of the means of conditions that leave out the differences between items.
+    """Compute intervals of condition means that exclude the variance between items.
 
-    *Loftus and Masson (1994)*: one width for all conditions, from the interaction of items and
-    conditions: ``t · sqrt(MS / n)`` with (n − 1)(J − 1) degrees of freedom. *Cousineau (2005) with
-    the correction of Morey (2008)*: a width for each condition, from values from which the item's
-    mean has been taken, their variance multiplied by J / (J − 1). Items that lack a condition are
-    left out.
+    *Loftus and Masson (1994)*: the half-width ``t · sqrt(MS / n)``, with (n − 1)(J − 1) degrees of
+    freedom, is the same for all conditions; MS is the mean square of the interaction of items and
+    conditions. *Cousineau (2005) with the correction of Morey (2008)*: each condition has its own
+    width, from values centred by item, with their variance multiplied by J / (J − 1). Items that
+    lack a condition are dropped.
     """
     wide = table.pivot_table(index=item, columns=condition, values=value, aggfunc="mean").dropna()
     count, conditions = wide.shape
     if count < 2 or conditions < 2:
         raise StatisticsError(
-            f"intervals within items need two items and two conditions, not {count} and "
-            f"{conditions}"
+            f"within-item intervals need two items and two conditions, not {count} and {conditions}"
         )
     cells = wide.to_numpy(dtype=np.float64)
     reaches = _within_reaches(cells, method, level)
@@ -152,7 +150,7 @@ def within_item_intervals(
 
 
 def _within_reaches(cells: Floats, method: WithinMethod, level: float) -> Floats:
-    """Half the width of each condition's interval; ``cells`` is items by conditions."""
+    """Return the half-width of each condition's interval; ``cells`` is (items, conditions)."""
     count, conditions = cells.shape
     normed = cells - cells.mean(axis=1, keepdims=True)
     squares = (normed - normed.mean(axis=0)) ** 2

@@ -1,11 +1,11 @@
-"""An exact test of a predictor's effect that needs no estimate.
+"""Exact permutation test of a predictor, stratified by grouping factors.
 
-Rows that agree in all grouping factors (the same item under the same seed, say) form a stratum. If
-the predictor has no effect, outcomes could as well be exchanged within strata, so the sum of
-predictor times outcome has a known distribution: that of all such exchanges, each stratum by
-itself. In pairs it is the exact test of McNemar, with one predictor of two values that of Cochran,
-Mantel and Haenszel. A mixed model without the predictor, and with random effects of the same
-grouping factors, implies the same: the test asks the model's own question.
+Rows that agree in all grouping factors (for example, item and seed) form a stratum. If the
+predictor has no effect, outcomes are exchangeable within strata. The test compares the sum of
+predictor times outcome with its distribution under all permutations within strata. For pairs it is
+McNemar's exact test; for a predictor with two values it is the exact Cochran-Mantel-Haenszel test.
+The null hypothesis follows from a mixed model without the predictor and with random effects of the
+same grouping factors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gardenpath.data.arrays import Floats
 
-# More different sums, or more ways to fill a stratum, than this are not gone through.
+# Maximum number of distinct sums, and of arrangements of a stratum.
 _MANY = 50_000
 _DECIMALS = 9
 _SLACK = 1e-7
@@ -32,18 +32,18 @@ Counts = tuple[tuple[float, int], ...]
 
 
 class _TooManyError(Exception):
-    """There are too many exchanges to go through them all."""
+    """There are too many permutations to enumerate."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """The sums that exchanges lead to, in ascending order, and their probabilities."""
+    """The distribution of the sum: values in ascending order and their probabilities."""
 
     values: Floats
     shares: Floats
 
     def plus(self, other: _Sums) -> _Sums:
-        """The distribution of the sum of two independent ones."""
+        """Return the distribution of the sum of two independent variables."""
         if len(self.values) * len(other.values) > 100 * _MANY:
             raise _TooManyError
         totals = np.add.outer(self.values, other.values).ravel()
@@ -60,20 +60,20 @@ def _totals(places: NDArray[np.intp], shares: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermutationTest:
-    """Two-sided: twice the smaller tail. ``excess`` is what the sum is above its expectation."""
+    """A two-sided test: p is twice the smaller tail; ``excess`` is sum minus expectation."""
 
     excess: float
     p: float
-    strata: int  # those in which an exchange makes a difference
+    strata: int  # informative strata: both predictor and outcome vary
 
 
 def permutation_test(
     predictor: ArrayLike, outcomes: ArrayLike, strata: Sequence[str] | NDArray[Any]
 ) -> PermutationTest | None:
-    """Test whether outcomes go with a predictor, given what is common to each stratum.
+    """Test whether outcomes are associated with a predictor within strata.
 
-    None where the predictor is the same all over each stratum, so that nothing can be compared, or
-    where there are too many exchanges to go through them all.
+    Return None if the predictor is constant within every stratum, or if there are too many
+    permutations to enumerate.
     """
     table = pd.DataFrame({"x": np.asarray(predictor), "y": np.asarray(outcomes)})
     informative: Counter[tuple[Counts, Counts]] = Counter()
@@ -104,7 +104,7 @@ def _counts(values: pd.Series) -> Counts:
 
 
 def _all_sums(strata: Counter[tuple[Counts, Counts]]) -> _Sums:
-    """The sums over all strata; those that are alike are taken together."""
+    """Return the distribution over all strata; identical strata are combined."""
     total = _Sums(np.zeros(1), np.ones(1))
     for (predictor, outcomes), number in strata.items():
         total = total.plus(_times(_stratum_sums(predictor, outcomes), number))
@@ -112,7 +112,7 @@ def _all_sums(strata: Counter[tuple[Counts, Counts]]) -> _Sums:
 
 
 def _times(one: _Sums, number: int) -> _Sums:
-    """The sum of so many independent ones, by halves."""
+    """Return the sum of ``number`` independent copies, by repeated doubling."""
     if number == 1:
         return one
     half = _times(one, number // 2)
@@ -120,9 +120,10 @@ def _times(one: _Sums, number: int) -> _Sums:
 
 
 def _stratum_sums(predictor: Counts, outcomes: Counts) -> _Sums:
-    """The sums of one stratum: outcomes are dealt out to one value of the predictor after another.
+    """Return the distribution of one stratum.
 
-    How many of each outcome a value gets is multivariate hypergeometric.
+    Outcomes are assigned to the values of the predictor one after another; the numbers of each
+    outcome that a value receives have a multivariate hypergeometric distribution.
     """
     levels = [level for level, _ in outcomes]
     states = {(tuple(count for _, count in outcomes), 0.0): 1.0}
@@ -144,7 +145,7 @@ def _stratum_sums(predictor: Counts, outcomes: Counts) -> _Sums:
 
 
 def _hands(left: tuple[int, ...], places: int) -> Iterator[tuple[int, ...]]:
-    """All ways to fill so many places with outcomes of which so many are left."""
+    """Yield all counts of outcomes that sum to ``places`` and do not exceed ``left``."""
     *others, last = left
     if math.prod(min(count, places) + 1 for count in others) > _MANY:
         raise _TooManyError

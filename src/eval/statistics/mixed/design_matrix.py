@@ -1,9 +1,10 @@
-"""From a formula and a table to the matrices of a mixed model.
+"""Design matrices of mixed models, built from a formula and a table.
 
-Formulas are those of lme4: ``outcome ~ syntax + (1 | modifier) + (1 | item)``. With X the matrix of
-fixed effects and Z that of random effects, the linear predictor is ``X β + Z Λ(θ) u``, where u is
-standard normal and Λ(θ) is block diagonal: the relative Cholesky factor of each random term's
-covariance, once per level of its grouping factor (Bates et al. 2015).
+Formulas use the notation of lme4: ``outcome ~ syntax + (1 | modifier) + (1 | item)``. With X the
+design matrix of the fixed effects and Z that of the random effects, the linear predictor is
+``X β + Z Λ(θ) u``, where u is standard normal and Λ(θ) is block diagonal. Its blocks are the
+relative Cholesky factors of the random terms' covariance matrices, one block per level of the
+grouping factor (Bates et al. 2015).
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.settings.check import nearest
 
 _RANK_TOLERANCE = 1e-9
-# Below this standard deviation (relative to the residual one) a random effect counts as absent.
+# Standard deviation, relative to the residual, below which a fit counts as singular.
 SINGULAR = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
 class RandomTerm:
-    """What varies by a grouping factor: ``(1 + gap | item)`` has two names and n levels."""
+    """Effects that vary by a grouping factor: ``(1 + gap | item)`` has two names and n levels."""
 
     group: str
     names: tuple[str, ...]
@@ -43,14 +44,14 @@ class RandomTerm:
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Row and column of each of its parameters θ within a block of Λ."""
+        """Row and column of each of the term's parameters θ within a block of Λ."""
         rows, columns = np.tril_indices(len(self.names))
         return tuple(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
 class Design:
-    """The matrices of a model; ``weights`` are numbers of trials in a binomial one."""
+    """The design of a model; ``weights`` are the numbers of trials of binomial responses."""
 
     formula: str
     response: Floats  # (rows,)
@@ -68,7 +69,7 @@ class Design:
 
     @cached_property
     def entries(self) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
-        """For each parameter θ, the rows and columns of Λ where it stands."""
+        """For each parameter θ, the rows and columns of its entries in Λ."""
         return tuple(self._entries())
 
     def _entries(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -82,12 +83,12 @@ class Design:
 
     @cached_property
     def is_scale(self) -> NDArray[np.bool_]:
-        """Which parameters θ stand on the diagonal of Λ, and so are not negative."""
+        """Whether each parameter θ is on the diagonal of Λ, and therefore not negative."""
         return np.array([r == c for term in self.terms for r, c in term.places], dtype=bool)
 
     @cached_property
     def loadings(self) -> Loadings:
-        """The matrix of random effects, row by row."""
+        """The entries of Z, stored row by row."""
         offsets = np.cumsum([0, *(len(term.names) for term in self.terms)])
         return Loadings(
             self.random,
@@ -101,7 +102,7 @@ class Design:
         )
 
     def factor(self, theta: Floats) -> Any:
-        """The sparse matrix Λ(θ)."""
+        """Return Λ(θ) as a sparse matrix."""
         size = self.random.shape[1]
         if not len(theta):
             return scipy.sparse.csr_array((size, size))
@@ -112,7 +113,7 @@ class Design:
         return scipy.sparse.csr_array((values, (rows, columns)), shape=(size, size))
 
     def covariances(self, theta: Floats) -> Iterator[tuple[RandomTerm, Floats]]:
-        """The covariance matrix of each random term, relative to the residual variance."""
+        """Yield the covariance matrix of each random term, relative to the residual variance."""
         start = 0
         for term in self.terms:
             block = np.zeros((len(term.names), len(term.names)))
@@ -122,7 +123,10 @@ class Design:
             yield term, block @ block.T
 
     def with_positive_scales(self, theta: Floats) -> Floats:
-        """Parameters of the same covariances: a column of Λ and its negative say the same."""
+        """Return equivalent parameters with a non-negative diagonal of Λ.
+
+        Reversing the sign of a column of Λ does not change the covariances.
+        """
         turned, start = theta.copy(), 0
         for term in self.terms:
             columns = np.array([column for _, column in term.places])
@@ -133,7 +137,7 @@ class Design:
         return turned
 
     def is_singular(self, theta: Floats) -> bool:
-        """Whether some random effect has no variance, or is a combination of others."""
+        """Whether a random effect has zero variance or is a linear combination of others."""
         return any(
             float(np.linalg.eigvalsh(covariance)[0]) < SINGULAR**2
             for _, covariance in self.covariances(theta)
@@ -147,19 +151,19 @@ def build_design(
     codings: Mapping[str, Coding] | None = None,
     weights: str | None = None,
 ) -> Design:
-    """The design of a model; ``weights`` names the column of numbers of trials.
+    """Build the design of a model; ``weights`` names the column with the numbers of trials.
 
-    Rows with missing values are left out. Columns of X that others determine are left out too, and
-    noted, for their coefficients mean nothing.
+    Rows with missing values are dropped. Columns of X that are linear combinations of other columns
+    are dropped too, because their coefficients are not identified. Both are recorded in the notes.
     """
     parsed = parse_model_formula(formula)
     used = [*parsed.variables, *([weights] if weights else [])]
     _check_columns(formula, used, table)
     complete = table[used].dropna()
     if complete.empty:
-        raise StatisticsError(f"no row of the table has all of {', '.join(used)}")
+        raise StatisticsError(f"every row of the table lacks at least one of {', '.join(used)}")
     if not pd.api.types.is_numeric_dtype(complete[parsed.response]):
-        raise StatisticsError(f"the response {parsed.response} is not a number")
+        raise StatisticsError(f"the response {parsed.response} is not numeric")
     missing = len(table) - len(complete)
     notes = [f"{missing} rows with missing values were left out"] if missing else []
     predictors = [*parsed.fixed_variables, *parsed.slope_variables]
@@ -167,7 +171,7 @@ def build_design(
     fixed = model_matrix(parsed.fixed, complete, all_codings)
     kept = _independent(fixed.values)
     if dropped := [name for number, name in enumerate(fixed.names) if number not in kept]:
-        notes.append(f"{', '.join(dropped)} cannot be told from the other effects; left out")
+        notes.append(f"{', '.join(dropped)} left out: not separable from the other effects")
     random, terms = _random(parsed, complete, all_codings)
     return Design(
         formula=formula,
@@ -189,14 +193,14 @@ def _check_columns(formula: str, wanted: list[str], table: pd.DataFrame) -> None
 
 
 def _independent(matrix: Floats) -> list[int]:
-    """The columns that are no combination of columns before them."""
+    """Return the columns that are not linear combinations of preceding columns."""
     kept: list[int] = []
     for column in range(matrix.shape[1]):
         chosen = matrix[:, [*kept, column]]
         norms = np.linalg.norm(chosen, axis=0)
         if norms[-1] == 0.0:
             continue
-        # The last diagonal entry of R is what the column adds to those before it.
+        # The last diagonal entry of R is the norm of the part orthogonal to the kept columns.
         triangle = scipy.linalg.qr(chosen / norms, mode="r")[0]
         if abs(triangle[len(kept), len(kept)]) > _RANK_TOLERANCE:
             kept.append(column)
@@ -206,7 +210,7 @@ def _independent(matrix: Floats) -> list[int]:
 def _random(
     formula: ModelFormula, table: pd.DataFrame, codings: Mapping[str, Coding]
 ) -> tuple[Any, tuple[RandomTerm, ...]]:
-    """The sparse matrix Z, and what its columns are."""
+    """Return the sparse matrix Z and the random terms to which its columns belong."""
     blocks: list[Any] = [scipy.sparse.csr_array((len(table), 0))]
     terms = []
     for part in formula.random:
@@ -220,13 +224,13 @@ def _random(
 
 
 def _levels(part: RandomPart, table: pd.DataFrame) -> tuple[NDArray[np.intp], int]:
-    """The number of the level that each row belongs to, and how many levels there are."""
+    """Return the index of each row's level and the number of levels."""
     groups = table.groupby(list(part.group), sort=True, observed=True)
     return groups.ngroup().to_numpy(dtype=np.intp), groups.ngroups
 
 
 def _spread(effects: Floats, levels: NDArray[np.intp], count: int) -> Any:
-    """Each row's effects in the columns of its level; the columns of a level stand together."""
+    """Write each row's effects into the columns of its level, which are adjacent."""
     rows, size = effects.shape
     columns = levels[:, None] * size + np.arange(size)
     starts = size * np.arange(rows + 1)

@@ -1,4 +1,4 @@
-"""From the parameters of a mixed model to its effects, with their tests and intervals."""
+"""Fixed effects with tests and intervals, and random effects, of a fitted mixed model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FEW_LEVELS = 5
 def fixed_effects(
     design: Design, estimates: Floats, errors: Floats, freedom: Floats | None
 ) -> tuple[FixedEffect, ...]:
-    """Coefficients with z tests, or with t tests where degrees of freedom are given."""
+    """Return coefficients with z tests, or with t tests if degrees of freedom are given."""
     effects = []
     for number, name in enumerate(design.names):
         estimate, error = float(estimates[number]), float(errors[number])
@@ -44,7 +44,7 @@ def fixed_effects(
 
 
 def random_effects(design: Design, theta: Floats, scale: float) -> tuple[RandomEffect, ...]:
-    """Variances, in units of ``scale``, and correlations of all random terms."""
+    """Return variances, multiplied by ``scale``, and correlations of all random terms."""
     effects = []
     for term, covariance in design.covariances(theta):
         deviations = np.sqrt(np.diag(covariance))
@@ -63,12 +63,12 @@ def random_effects(design: Design, theta: Floats, scale: float) -> tuple[RandomE
 
 
 def group_levels(design: Design) -> dict[str, int]:
-    """How many levels each grouping factor has."""
+    """Return the number of levels of each grouping factor."""
     return {term.group: term.levels for term in design.terms}
 
 
 def remarks(design: Design) -> list[str]:
-    """What a reader should know of any model of this design."""
+    """Return warnings that hold for every model with this design."""
     few = [f"{name} ({n})" for name, n in group_levels(design).items() if n < _FEW_LEVELS]
-    poorly = f"few levels, so that their variance is poorly known: {', '.join(few)}"
+    poorly = f"few levels, so variance estimates are imprecise: {', '.join(few)}"
     return [*design.notes, *([poorly] if few else [])]

@@ -1,9 +1,8 @@
-"""Factors of symmetric, positive definite matrices that are filled again and again.
+"""Factorizations of symmetric positive definite matrices with a fixed sparsity pattern.
 
-Where a matrix of random effects has entries depends on the table alone, so this is found out once
-(``CrossPattern``). Small matrices are factored as dense ones, which costs least. Random effects of
-items may be many, but each shares rows with few others, so that factors of large matrices are kept
-sparse.
+The sparsity pattern of the random effects depends only on the table, so it is computed once
+(``CrossPattern``). Small matrices get a dense factor, which is fastest. Large matrices get a sparse
+factor, because an item's random effects share rows with few other effects.
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ from scipy.sparse.linalg import splu
 
 from gardenpath.data.arrays import Floats
 
-# Up to so many columns a dense factor is the faster one.
+# Up to this number of columns, a dense factor is faster than a sparse one.
 DENSE_COLUMNS = 300
 
 
 class PositiveFactor(Protocol):
-    """Solves systems of a positive definite matrix and knows its determinant."""
+    """Factor of a positive definite matrix: log determinant, linear systems, inverse."""
 
     logdet: float
 
     def solve(self, right: Floats) -> Floats:
-        """What the matrix maps to ``right``: a vector, or one per column."""
+        """Solve for the right-hand side ``right``: a vector, or one vector per column."""
 
     def inverse(self) -> Floats:
-        """The inverse, as a dense matrix."""
+        """Return the inverse as a dense matrix."""
 
 
 class DenseFactor:
-    """Cholesky's factor; only the lower triangle of the matrix is read."""
+    """Dense Cholesky factor; only the lower triangle of the matrix is read."""
 
     def __init__(self, matrix: Floats) -> None:
         self._lower, failure = dpotrf(matrix, lower=1, clean=0)
@@ -44,20 +43,20 @@ class DenseFactor:
         self.logdet = float(2.0 * np.log(self._lower.diagonal()).sum())
 
     def solve(self, right: Floats) -> Floats:
-        """What the matrix maps to ``right``: a vector, or one per column."""
+        """Solve for the right-hand side ``right``: a vector, or one vector per column."""
         return np.asarray(dpotrs(self._lower, right, lower=1)[0])
 
     def inverse(self) -> Floats:
-        """The inverse, as a dense matrix."""
+        """Return the inverse as a dense matrix."""
         lower = np.tril(dpotri(self._lower, lower=1)[0])
         return np.asarray(lower + np.tril(lower, -1).T)
 
 
 class SparseFactor:
-    """A sparse factor of a matrix given in columns."""
+    """Sparse LU factor of a matrix in compressed column format."""
 
     def __init__(self, matrix: Any) -> None:
-        # Pivots on the diagonal, which a positive definite matrix allows, keep it sparse.
+        # Diagonal pivots keep the factor sparse; positive definite matrices allow them.
         self._lu = splu(
             matrix,
             permc_spec="MMD_AT_PLUS_A",
@@ -68,37 +67,40 @@ class SparseFactor:
         self.logdet = float(np.log(np.abs(self._lu.U.diagonal())).sum())
 
     def solve(self, right: Floats) -> Floats:
-        """What the matrix maps to ``right``: a vector, or one per column."""
+        """Solve for the right-hand side ``right``: a vector, or one vector per column."""
         return np.asarray(self._lu.solve(np.ascontiguousarray(right)))
 
     def inverse(self) -> Floats:
-        """The inverse, as a dense matrix."""
+        """Return the inverse as a dense matrix."""
         return self.solve(np.eye(self._size))
 
 
 class NoFactor:
-    """The factor of a matrix without rows."""
+    """The factor of an empty matrix."""
 
     logdet = 0.0
 
     def solve(self, right: Floats) -> Floats:
-        """Nothing for nothing."""
+        """Return an empty solution."""
         return np.zeros_like(right)
 
     def inverse(self) -> Floats:
-        """A matrix without rows."""
+        """Return an empty matrix."""
         return np.zeros((0, 0))
 
 
 class CrossPattern:
-    """Factors ``A'WA + I`` for matrices A whose rows have entries in the same few ``columns``."""
+    """Factors ``A'WA + I`` for matrices A that share a sparsity pattern.
+
+    ``columns`` are the columns of each row's non-zero entries, (rows, width).
+    """
 
     def __init__(self, columns: NDArray[np.intp], size: int, *, is_dense: bool | None = None):
         self._size = size
         self._is_dense = size <= DENSE_COLUMNS if is_dense is None else is_dense
         width = columns.shape[1]
-        # Row by row all pairs of entries; for a dense factor the lower triangle is enough, and the
-        # entries of a row are in ascending order.
+        # All pairs of entries of a row. A dense factor needs only the lower triangle, because the
+        # columns of a row are in ascending order.
         pairs = np.tril_indices(width) if self._is_dense else np.indices((width, width))
         self._first, self._second = (np.asarray(side).ravel() for side in pairs)
         places = columns[:, self._first] + size * columns[:, self._second]
@@ -109,7 +111,7 @@ class CrossPattern:
         self._of_diagonal, self._of_places = inverse[:size], inverse[size:]
 
     def factor(self, entries: Floats, weights: Floats) -> PositiveFactor:
-        """The factor for the entries of A, (rows, width), and the diagonal of W, (rows,)."""
+        """Factor, given the entries of A, (rows, width), and the diagonal of W, (rows,)."""
         if not self._size:
             return NoFactor()
         weighted = entries * weights[:, None]

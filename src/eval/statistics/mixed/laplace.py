@@ -1,11 +1,11 @@
-"""The Laplace-approximated likelihood of binomial mixed models, with exact derivatives.
+"""The Laplace approximation to the likelihood of binomial mixed models, with exact gradients.
 
-For parameters θ (of the random effects) and β (fixed), let û be the modes of the random effects:
-what minimises the penalised deviance ``d(u) = −2 log p(y | u) + u'u``. The approximation is
+For parameters θ (random effects) and β (fixed effects), let û be the modes of the random effects,
+which minimise the penalised deviance ``d(u) = −2 log p(y | u) + u'u``. The approximation is
 
     −2 log L(θ, β)  ≈  d(û) + log |H|,    H = Λ'Z'WZΛ + I,
 
-with W the variances of the responses at û (Bates et al. 2015; what lme4 minimises with nAGQ = 1).
+with W the variances of the responses at û (Bates et al. 2015). lme4 minimises it if nAGQ = 1.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from gardenpath.eval.statistics.mixed.design_matrix import Design
 from gardenpath.eval.statistics.mixed.factor import PositiveFactor
 
 _NEWTON_STEPS = 200
-# The decrement of a Newton step says how far the penalised deviance is from its minimum. log |H| is
-# no minimum, so it is as far off as the random effects are, which is the root of that.
+# The Newton decrement bounds the distance of the penalised deviance from its minimum. The error of
+# log |H| is linear in that of the random effects, hence of the order of the decrement's root.
 _DECREMENT = 1e-20
-# Nearer than this whole steps lead there, and values differ by rounding alone.
+# Below this decrement, full steps are taken: values differ only by rounding.
 _NEAR = 1e-10
 _SMALLEST_STEP = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
 class _Mode:
-    """The minimum of the penalised deviance and what is known there."""
+    """The minimum of the penalised deviance, with means and factor at that point."""
 
     effects: Floats  # û
     means: Floats
@@ -39,7 +39,7 @@ class _Mode:
 
 
 class LaplaceLikelihood:
-    """−2 log likelihood of a design, as a function of ``(θ, β)``."""
+    """−2 log likelihood of a design as a function of ``(θ, β)``."""
 
     def __init__(self, design: Design) -> None:
         self._fixed = design.fixed
@@ -51,23 +51,23 @@ class LaplaceLikelihood:
 
     @property
     def constant(self) -> float:
-        """−2 log of the binomial coefficients, which no parameter changes."""
+        """−2 log of the binomial coefficients, which do not depend on the parameters."""
         failures = self._trials - self._successes
         log_choose = (
             gammaln(self._trials + 1) - gammaln(self._successes + 1) - gammaln(failures + 1)
         )
-        # A share of one trial, such as half for a tie, is no count and has no such coefficient.
+        # A fraction of a single trial (0.5 for a tie) is not a count and has no coefficient.
         return float(-2.0 * log_choose[self._trials > 1].sum())
 
     def deviance(self, parameters: Floats) -> tuple[float, Floats]:
-        """−2 log likelihood, without the constant, and its gradient."""
+        """Return −2 log likelihood, without the constant, and its gradient."""
         theta, beta = self._split(parameters)
         entries = self._loadings.scaled(theta)  # of ZΛ
         mode = self._mode(entries, self._fixed @ beta)
         return mode.deviance + mode.factor.logdet, self._gradient(mode, entries)
 
     def expected_covariance(self, parameters: Floats) -> Floats:
-        """The covariance of β at fixed θ, from expected information (lme4's ``RX``)."""
+        """Return the covariance of β at fixed θ from the expected information (lme4's ``RX``)."""
         theta, beta = self._split(parameters)
         entries = self._loadings.scaled(theta)
         mode = self._mode(entries, self._fixed @ beta)
@@ -89,7 +89,7 @@ class LaplaceLikelihood:
         return float(-2.0 * log_prob + effects @ effects)
 
     def _mode(self, entries: Floats, offset: Floats) -> _Mode:
-        """Newton's method; the penalised deviance is convex, so that halving steps suffices."""
+        """Find the mode by Newton's method with step halving; the penalised deviance is convex."""
         loadings, effects = self._loadings, self._start
         predictor = offset + loadings.forward(entries, effects)
         value = self._penalised(predictor, effects)
@@ -111,29 +111,29 @@ class LaplaceLikelihood:
                     break
                 share /= 2.0
             else:
-                break  # no step helps any more: rounding
+                break  # no step decreases the deviance, because of rounding
             effects, predictor, value = moved, new_predictor, new_value
-        self._start = effects  # the modes at nearby parameters are near
+        self._start = effects  # a good start for the modes at nearby parameters
         return _Mode(effects, means, value, factor)
 
     def _gradient(self, mode: _Mode, entries: Floats) -> Floats:
-        """Derivatives of d(û) + log |H|, where û and W change with the parameters too."""
+        """Return the gradient of d(û) + log |H|; û and W also depend on the parameters."""
         loadings, effects = self._loadings, mode.effects
         residuals = self._successes - self._trials * mode.means
         variances = self._variances(mode.means)
         inverse = mode.factor.inverse()
         spread = loadings.spread(entries, inverse)
-        # The diagonal of ZΛ H⁻¹ Λ'Z': how much each row's predictor may still vary.
+        # The diagonal of ZΛ H⁻¹ Λ'Z': the conditional variance of each row's predictor.
         leverages = np.einsum("rw,rw->r", entries, spread)
-        # d log|H| / dη of each row: W changes by W(1 − 2μ).
+        # d log|H| / dη of each row; dW / dη = W(1 − 2μ).
         skews = variances * (1.0 - 2.0 * mode.means) * leverages
-        # How log|H| changes as û moves, carried back through û's own equation.
+        # The dependence of log|H| on û, by implicit differentiation of the equation of û.
         adjoint = inverse @ loadings.backward(entries, skews)
         carried = variances * loadings.forward(entries, adjoint)
         of_predictor = skews - 2.0 * residuals - carried
         of_theta = np.empty(self._theta_count)
         for number, (row, column) in enumerate(loadings.places):
-            # By Z dΛ the effect of one column reaches the predictor through the value of another.
+            # Z dΛ multiplies the values of effect ``row`` by the random effects of ``column``.
             values, reached = loadings.values[:, row], loadings.columns[:, column]
             of_theta[number] = values @ (
                 of_predictor * effects[reached]

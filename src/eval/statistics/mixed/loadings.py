@@ -1,9 +1,9 @@
-"""Random effects row by row.
+"""Row-wise storage of the random effects matrix Z.
 
-Each row of a table meets one level of every random term, so a row of ZΛ has few entries, in columns
-that do not depend on θ, and Λ acts on them by one small block that all rows share. For
-``(1 + gap | item) + (1 | seed)`` a row has three: the item's intercept and slope, and the seed's
-intercept. Everything that likelihoods need is a sum over these entries.
+Each row of a table belongs to one level of every random term, so a row of ZΛ has few entries. Their
+columns do not depend on θ, and all rows share the same small block of Λ. For
+``(1 + gap | item) + (1 | seed)`` a row has three entries: the item's intercept and slope, and the
+seed's intercept. The likelihoods only need sums over these entries.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from gardenpath.eval.statistics.mixed.factor import CrossPattern, PositiveFactor
 
 
 class Loadings:
-    """The entries of Z in each row, and what they become with Λ(θ).
+    """The entries of Z in each row, and products with ZΛ(θ).
 
-    A random term has ``sizes`` effects at each of ``levels`` levels; its columns of Z stand level
-    by level. ``places`` are row and column, within the block of all terms, of each parameter θ.
+    A random term has ``sizes`` effects at each of ``levels`` levels; its columns in Z are ordered
+    by level. ``places`` are the row and column of each parameter θ within the block of all terms.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Loadings:
         return self.columns.ravel()
 
     def scaled(self, theta: Floats) -> Floats:
-        """The entries of ZΛ in the same columns, (rows, width)."""
+        """Return the entries of ZΛ in the same columns, (rows, width)."""
         width = self.values.shape[1]
         block = np.zeros((width, width))
         for place, value in zip(self.places, theta, strict=True):
@@ -55,20 +55,20 @@ class Loadings:
         return np.asarray(self.values @ block)
 
     def forward(self, entries: Floats, effects: Floats) -> Floats:
-        """``A u`` for the matrix A with these entries."""
+        """Return ``A u`` for the matrix A with these entries."""
         return np.asarray(np.einsum("rw,rw->r", entries, effects[self.columns]))
 
     def backward(self, entries: Floats, rows: Floats) -> Floats:
-        """``A'r`` for the matrix A with these entries."""
+        """Return ``A'r`` for the matrix A with these entries."""
         weighted = (entries * rows[:, None]).ravel()
         return np.asarray(np.bincount(self._flat, weighted, minlength=self.size), np.float64)
 
     def factor(self, entries: Floats, weights: Floats) -> PositiveFactor:
-        """The factor of ``A'WA + I`` for the matrix A with these entries."""
+        """Factor ``A'WA + I`` for the matrix A with these entries."""
         return self._pattern.factor(entries, weights)
 
     def spread(self, entries: Floats, inverse: Floats) -> Floats:
-        """In each row the entries of ``A H⁻¹`` that stand in the columns of A, (rows, width)."""
+        """Return the entries of ``A H⁻¹`` in the columns of each row of A, (rows, width)."""
         cells = inverse[self.columns[:, :, None], self.columns[:, None, :]]
         return np.asarray(np.einsum("ra,rab->rb", entries, cells))
 
@@ -76,7 +76,7 @@ class Loadings:
 def _entries(
     random: Any, sizes: Sequence[int], levels: Sequence[int]
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Columns and values of each row of Z; a row without an entry in a term has zeros there."""
+    """Return columns and values of each row of Z; missing entries have the value zero."""
     widths, counts = np.asarray(sizes, dtype=np.intp), np.asarray(levels, dtype=np.intp)
     starts = np.concatenate([[0], np.cumsum(widths * counts)]).astype(np.intp)
     offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)

@@ -1,4 +1,4 @@
-"""What a fitted mixed model says."""
+"""Results of a fitted mixed model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from gardenpath.eval.statistics.choices import Distribution
 
-# The likelihood that is searched: Laplace's approximation, or the profiled restricted likelihood.
+# The likelihood that is maximised: Laplace approximation, or profiled restricted likelihood.
 Engine = Literal["laplace", "profiled"]
-# Why estimates mean nothing. Separation: some outcomes are all right or all wrong. Divergence:
-# estimates run off for another reason.
+# Why estimates are invalid. Separation: predictors separate right from wrong outcomes. Divergence:
+# estimates diverge for another reason.
 FitFailure = Literal["separation", "divergence", "no convergence"]
 
 RESIDUAL = "Residual"
@@ -20,7 +20,7 @@ RESIDUAL = "Residual"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedEffect:
-    """A coefficient: its test is a z test where ``df`` is None, else a t test."""
+    """A coefficient with a t test, or with a z test if ``df`` is None."""
 
     name: str
     estimate: float
@@ -34,7 +34,7 @@ class FixedEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomEffect:
-    """A variance; ``correlations`` are with the effects before it in the same term."""
+    """A variance; ``correlations`` are with the preceding effects of the same term."""
 
     group: str
     name: str
@@ -49,12 +49,11 @@ class RandomEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedFit:
-    """A fitted model and how far it can be trusted.
+    """A fitted model with its diagnostics.
 
-    With a ``failure`` its estimates mean nothing, and those of separated outcomes are not numbers.
-    ``singular`` means that some random effect has no variance of its own; ``warnings`` say in words
-    what a reader should know. ``log_likelihood`` is restricted for linear models. ``engine`` is the
-    likelihood that was searched.
+    If ``failure`` is not None, the estimates are invalid (NaN in case of separation). ``singular``
+    means that a random effect has no variance of its own. ``warnings`` describe problems in words.
+    ``log_likelihood`` is restricted for linear models. ``engine`` names the maximised likelihood.
     """
 
     formula: str
@@ -71,18 +70,18 @@ class MixedFit:
 
     @property
     def converged(self) -> bool:
-        """Whether the estimates can be relied on."""
+        """Whether the estimates are valid."""
         return self.failure is None
 
     def effect(self, name: str) -> FixedEffect:
-        """A fixed effect by name."""
+        """Return the fixed effect with this name."""
         for effect in self.fixed:
             if effect.name == name:
                 return effect
         raise KeyError(name)
 
     def random_rows(self) -> list[dict[str, Any]]:
-        """One row per random effect, the residual last."""
+        """Return one row per random effect, the residual last."""
         return [
             {
                 "group": effect.group,

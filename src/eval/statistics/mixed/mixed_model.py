@@ -1,7 +1,7 @@
-"""Linear and generalised linear mixed models with the formulas of lme4.
+"""Linear and generalised linear mixed models with lme4 formulas.
 
-The likelihoods of ``laplace`` and ``profiled`` have exact derivatives, so that one search of a few
-dozen steps finds their maximum; standard errors are exact to many digits.
+The likelihoods in ``laplace`` and ``profiled`` have exact gradients, so a quasi-Newton search finds
+the maximum in a few dozen steps, with accurate standard errors.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from gardenpath.eval.statistics.mixed.profiled import ProfiledLikelihood
 from gardenpath.eval.statistics.mixed.separation import separated_effects
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 
-# A residual this small, beside the responses, is rounding.
+# A residual deviation this small, relative to the responses, is rounding error.
 _NO_RESIDUAL = 1e-7
-# Log odds that no share of a finite table can stand behind.
+# Log odds this large cannot be supported by a table of realistic size.
 _ENDLESS = 15.0
-# Standard deviations of random effects, relative to the residual, from which searches start.
+# Initial standard deviations of the random effects, relative to the residual.
 _STARTS = (1.0, 0.1, 4.0, 0.4)
-# Second derivatives this small, beside the largest, are rounding, ...
+# Second derivatives this small, relative to the largest, are rounding error.
 _FLAT = 1e-6
-# ... and a direction with components of fixed effects below this does not touch them.
+# A direction does not involve the fixed effects if their components are below this.
 _TOUCHED = 1e-3
 
 
@@ -55,9 +55,10 @@ def fit_mixed(
     codings: Mapping[str, Coding] | None = None,
     weights: str | None = None,
 ) -> MixedFit:
-    """Fit a model; ``weights`` names the column of numbers of trials, for a binomial one.
+    """Fit a model; ``weights`` names the column with the numbers of trials of a binomial model.
 
-    A search that does not settle is repeated from other standard deviations of the random effects.
+    A search that does not converge is repeated from other standard deviations of the random
+    effects.
     """
     design = build_design(formula, table, codings=codings, weights=weights)
     _check(design, family)
@@ -78,7 +79,7 @@ def fit_mixed(
 
 
 def _check(design: Design, family: Distribution) -> None:
-    """Refuse what no model can be fitted to."""
+    """Raise an error if no model can be fitted to the design."""
     if design.rows <= design.fixed.shape[1]:
         raise StatisticsError(
             f"{design.rows} rows are too few for {design.fixed.shape[1]} fixed effects"
@@ -86,13 +87,13 @@ def _check(design: Design, family: Distribution) -> None:
     if np.ptp(design.response) == 0.0:
         raise StatisticsError(f"every response is the same, {design.response[0]:g}")
     if family == "binomial" and not 0.0 <= design.response.min() <= design.response.max() <= 1.0:
-        raise StatisticsError("the responses of a binomial model must lie from 0 to 1")
+        raise StatisticsError("the responses of a binomial model must be in [0, 1]")
     if design.weights.min() <= 0.0:
-        raise StatisticsError("numbers of trials must be above zero")
+        raise StatisticsError("numbers of trials must be positive")
 
 
 def _binomial_fit(design: Design, start: float) -> MixedFit:
-    """Maximise the Laplace approximation, from random effects of one standard deviation."""
+    """Maximise the Laplace approximation; all random effects start with one deviation."""
     if separated := separated_effects(design):
         return _separated_fit(design, separated)
     scaled, units = in_usual_units(design)
@@ -127,9 +128,9 @@ def _binomial_fit(design: Design, start: float) -> MixedFit:
 
 
 def _separated_fit(design: Design, effects: tuple[str, ...]) -> MixedFit:
-    """What can be said of a model whose likelihood has no maximum: nothing in numbers."""
+    """Return a fit without estimates, because the likelihood has no maximum."""
     unknown = np.full(len(design.names), math.nan)
-    endless = f"some outcomes are all right or all wrong: no finite value of {', '.join(effects)}"
+    endless = f"predictors separate the outcomes: no finite estimate of {', '.join(effects)}"
     return MixedFit(
         formula=design.formula,
         family="binomial",
@@ -148,16 +149,16 @@ def _separated_fit(design: Design, effects: tuple[str, ...]) -> MixedFit:
 def _binomial_remarks(design: Design, is_minimum: bool) -> list[str]:
     found = []
     if not is_minimum:
-        found.append("standard errors are from expected information at fixed variances")
+        found.append("standard errors use the expected information at fixed variances")
     successes = design.response * design.weights
     shares = int(np.sum(np.abs(successes - np.round(successes)) > 1e-9))
     if shares:
-        found.append(f"{shares} outcomes are shares (ties), taken as parts of a success")
+        found.append(f"{shares} outcomes are ties, which count as fractions of a success")
     return found
 
 
 def _plain_start(design: Design) -> Floats:
-    """Log odds of the mean as the intercept, if there is one, and no effects."""
+    """Return initial fixed effects: the intercept is the log odds of the mean, others are zero."""
     mean = float(np.average(design.response, weights=design.weights))
     start = np.zeros(design.fixed.shape[1])
     constant = np.flatnonzero(np.all(design.fixed == 1.0, axis=0))
@@ -169,10 +170,10 @@ def _plain_start(design: Design) -> Floats:
 def _binomial_covariance(
     likelihood: LaplaceLikelihood, best: Optimum, second: Floats, count: int
 ) -> tuple[Floats, bool]:
-    """The covariance of β from all second derivatives, and whether they are those of a minimum.
+    """Return the covariance of β from the Hessian, and whether the Hessian is that of a minimum.
 
-    Where random effects are singular, many θ may have the same covariances. The likelihood is flat
-    between them, which says nothing of β: such directions are left out.
+    If random effects are singular, many θ can have the same covariances. The likelihood is flat
+    between them. Such directions do not affect β and are ignored.
     """
     values, vectors = np.linalg.eigh(second)
     slack = _FLAT * values[-1]
@@ -185,7 +186,7 @@ def _binomial_covariance(
 
 
 def _linear_fit(design: Design, start: float) -> MixedFit:
-    """Maximise the restricted likelihood, from random effects of one standard deviation."""
+    """Maximise the restricted likelihood; all random effects start with one deviation."""
     scaled, units = in_usual_units(design)
     likelihood = ProfiledLikelihood(scaled, restricted=True)
     theta: Floats = np.asarray(start * design.is_scale, np.float64)
@@ -194,7 +195,7 @@ def _linear_fit(design: Design, start: float) -> MixedFit:
         theta = design.with_positive_scales(found.parameters)
     solution = likelihood.solve(theta)
     if solution.sigma < _NO_RESIDUAL * (1.0 + float(np.abs(design.response).max())):
-        raise StatisticsError("the values do not vary beyond what the model says: nothing to test")
+        raise StatisticsError("the model fits the responses exactly, so nothing can be tested")
     deviance, gradient = likelihood.with_gradient(theta)
     settled = is_settled(gradient, np.diag(hessian(likelihood.with_gradient, theta)))
     errors = np.sqrt(np.diag(likelihood.covariance(theta, solution.sigma)))

@@ -1,4 +1,4 @@
-"""Minima of likelihoods in which some parameters are scales, whose sign says nothing."""
+"""Minimisation of deviances, some of whose parameters are scales with an arbitrary sign."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from gardenpath.data.arrays import Floats
 
-# So far a scale is moved from zero to see whether the likelihood falls or rises there.
+# Displacement of a scale from zero to test whether the deviance decreases there.
 _NUDGE = 0.01
 
 Objective = Callable[[Floats], tuple[float, Floats]]
@@ -19,18 +19,18 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """Where a deviance is lowest, and how low it is there."""
+    """The parameters at a minimum, and the deviance there."""
 
     parameters: Floats
     deviance: float
 
 
 def search(objective: Objective, start: Floats, is_scale: NDArray[np.bool_]) -> Optimum:
-    """The lowest minimum that is found from a start.
+    """Minimise a deviance by L-BFGS-B, starting at ``start``.
 
-    Likelihoods are even in scales, so that these may become negative on the way. For the same
-    reason zero is always stationary: each scale that ended there is moved a little, and the search
-    goes on if it is downhill from there.
+    Deviances are even functions of scales, so scales may become negative during the search, and
+    zero is always a stationary point. Each scale that ends at zero is therefore displaced slightly,
+    and the search is repeated from there if the deviance decreases.
     """
     best = _descend(objective, start)
     for number in np.flatnonzero(is_scale):
@@ -49,7 +49,7 @@ def _descend(objective: Objective, start: Floats) -> Optimum:
 
 
 def hessian(objective: Objective, parameters: Floats) -> Floats:
-    """Central differences of exact gradients."""
+    """Approximate the Hessian by central differences of exact gradients."""
     steps = np.diag(1e-4 * np.maximum(1.0, np.abs(parameters)))
     if not len(parameters):
         return np.zeros((0, 0))
@@ -61,5 +61,5 @@ def hessian(objective: Objective, parameters: Floats) -> Floats:
 
 
 def is_settled(gradient: Floats, curvatures: Floats) -> bool:
-    """Whether no more than a thousandth of a deviance unit is left to gain."""
+    """Whether a Newton step would decrease the deviance by less than about 0.001."""
     return bool(np.sum(gradient**2 / np.maximum(curvatures, 1e-3)) < 1e-3)

@@ -1,9 +1,9 @@
-"""Predictors of unusual size, in units in which a search can find its way.
+"""Rescaling of predictors whose magnitude would slow down the optimiser.
 
-A search by gradients takes steps of about one in every direction. Frequencies per million words, or
-shares of a thousandth, would need steps of another size. Such columns are divided by their root
-mean square, the model is fitted, and its parameters are turned back. Columns of usual size stay as
-they are.
+A gradient-based search takes steps of about one in every direction. Frequencies per million words
+or proportions of a thousandth would need other step sizes. Such columns are divided by their root
+mean square, the model is fitted, and its parameters are converted back. Columns of usual magnitude
+are not changed.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import scipy.sparse
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.mixed.design_matrix import Design
 
-# Root mean squares from here to there are usual.
+# Smallest and largest root mean square that is not rescaled.
 _USUAL = (0.1, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What the columns were divided by: one number per parameter θ, and one per fixed effect."""
+    """The divisors of the columns: one per parameter θ and one per fixed effect."""
 
     theta: Floats
     fixed: Floats
 
 
 def in_usual_units(design: Design) -> tuple[Design, Units]:
-    """The same model with predictors of usual size.
+    """Return the same model with rescaled predictors, and their units.
 
-    A fixed effect of the original design is that of the new one divided by its unit. So is a
-    parameter θ, whose unit is that of the random effect in its row of Λ.
+    Fixed effects and parameters θ of the original design are those of the returned design divided
+    by their units. The unit of a parameter θ is that of the random effect in its row of Λ.
     """
     fixed, random = _units(design.fixed), _units(design.loadings.values)
     scales, theta, start = [np.ones(0)], [], 0
@@ -52,7 +52,7 @@ def in_usual_units(design: Design) -> tuple[Design, Units]:
 
 
 def _units(columns: Floats) -> Floats:
-    """The root mean square of each column, or 1 where that is usual."""
+    """Return the root mean square of each column, or 1 if it needs no rescaling."""
     sizes = np.sqrt(np.mean(columns**2, axis=0))
     is_usual = (sizes >= _USUAL[0]) & (sizes <= _USUAL[1]) | (sizes == 0.0)
     return np.where(is_usual, 1.0, sizes)

@@ -1,9 +1,9 @@
 """The profiled likelihood of linear mixed models (Bates et al. 2015, equations 34 and 41).
 
-Given θ, the best β and residual variance are known in closed form, so that −2 log L is a function
-of θ alone. With V = I + ZΛΛ'Z' and P = V⁻¹ − V⁻¹X(X'V⁻¹X)⁻¹X'V⁻¹ its derivative in the direction
-dV is ``tr(P dV) − f · y'P dV Py / y'Py`` (restricted, f residual degrees of freedom), or the same
-with tr(V⁻¹ dV) (not restricted). No matrix with as many columns as rows is ever formed.
+Given θ, the optimal β and residual variance have a closed form, so −2 log L is a function of θ
+alone. With V = I + ZΛΛ'Z' and P = V⁻¹ − V⁻¹X(X'V⁻¹X)⁻¹X'V⁻¹, its derivative in the direction dV is
+``tr(P dV) − f · y'P dV Py / y'Py`` (restricted, f residual degrees of freedom), or the same with
+tr(V⁻¹ dV) (not restricted). The (rows, rows) matrices V and P are never formed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STEP = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The best fixed effects and residual variance for given θ."""
+    """The optimal fixed effects and residual variance for given θ."""
 
     beta: Floats
     sigma: float
@@ -37,7 +37,7 @@ class Solution:
 
 
 class ProfiledLikelihood:
-    """−2 log (restricted) likelihood of a design, as a function of θ."""
+    """−2 log (restricted) likelihood of a design as a function of θ."""
 
     def __init__(self, design: Design, *, restricted: bool) -> None:
         self._loadings = design.loadings
@@ -47,17 +47,17 @@ class ProfiledLikelihood:
         self._freedom = design.rows - (design.fixed.shape[1] if restricted else 0)
 
     def deviance(self, theta: Floats) -> float:
-        """−2 log likelihood at the best β and residual variance."""
+        """Return −2 log likelihood at the optimal β and residual variance."""
         solution = self.solve(theta)
         return self._deviance(solution, solution.sigma)
 
     def with_gradient(self, theta: Floats) -> tuple[float, Floats]:
-        """The deviance and its gradient."""
+        """Return the deviance and its gradient."""
         solution = self.solve(theta)
         return self._deviance(solution, solution.sigma), self._slopes(solution, solution.sigma)
 
     def solve(self, theta: Floats) -> Solution:
-        """The best fixed effects for given θ, by penalised least squares."""
+        """Compute the optimal fixed effects for given θ by penalised least squares."""
         loadings, x, y = self._loadings, self._fixed, self._response
         entries = loadings.scaled(theta)
         factor = loadings.factor(entries, self._ones)
@@ -70,7 +70,7 @@ class ProfiledLikelihood:
         beta = np.asarray(np.linalg.solve(information, whitened.T @ y), np.float64)
         effects = solved[:, -1] - explained @ beta
         residuals = y - x @ beta - loadings.forward(entries, effects)
-        # As a sum of squares, because the difference of large numbers would lose digits.
+        # A sum of squares, because a difference of large numbers would lose precision.
         rss = max(float(residuals @ residuals + effects @ effects), 1e-300)
         return Solution(
             beta=beta,
@@ -86,19 +86,19 @@ class ProfiledLikelihood:
         )
 
     def covariance(self, theta: Floats, sigma: float) -> Floats:
-        """The covariance of the fixed effects."""
+        """Return the covariance matrix of the fixed effects."""
         return np.asarray(sigma**2 * np.linalg.inv(self.solve(theta).information))
 
     def degrees_of_freedom(self, theta: Floats) -> Floats:
-        """Satterthwaite's approximation for each fixed effect, as in lmerTest.
+        """Return Satterthwaite's degrees of freedom of each fixed effect, as in lmerTest.
 
-        ``2 v² / (g' A g)``: v the variance of the coefficient, g its gradient in the variance
-        parameters (θ, σ), A the covariance matrix of these.
+        They are ``2 v² / (g' A g)``, with v the variance of the coefficient, g its gradient with
+        respect to the variance parameters (θ, σ), and A the covariance matrix of these parameters.
         """
         solution = self.solve(theta)
         precision = self._curvature(np.append(theta, solution.sigma)) / 2.0
         values, vectors = np.linalg.eigh(precision)
-        # Where a variance is zero the likelihood is flat or falls: such directions say nothing.
+        # If a variance is zero, the deviance can be flat or concave; ignore such directions.
         safe = values > 1e-8 * max(values.max(), 1e-300)
         spread = (vectors[:, safe] / values[safe]) @ vectors[:, safe].T
         inverse = np.linalg.inv(solution.information)
@@ -113,7 +113,7 @@ class ProfiledLikelihood:
             ]
         )  # (parameters, coefficients)
         spreads = np.einsum("pc,pq,qc->c", gradients, spread, gradients)
-        # Beyond a million there is no difference to the normal distribution.
+        # At most a million: beyond, t and normal distributions are indistinguishable.
         return np.asarray(2.0 * variances**2 / np.maximum(spreads, 2e-6 * variances**2))
 
     def _deviance(self, solution: Solution, sigma: float) -> float:
@@ -124,7 +124,7 @@ class ProfiledLikelihood:
         return value
 
     def _changes(self, solution: Solution) -> list[Floats]:
-        """``X'V⁻¹ Z dΛ Λ'Z' V⁻¹X`` for each parameter θ."""
+        """Return ``X'V⁻¹ Z dΛ Λ'Z' V⁻¹X`` for each parameter θ."""
         loadings = self._loadings
         return [
             (loadings.values[:, row, None] * solution.whitened).T
@@ -133,7 +133,7 @@ class ProfiledLikelihood:
         ]
 
     def _slopes(self, solution: Solution, sigma: float) -> Floats:
-        """Derivatives of the deviance in θ at a residual deviation."""
+        """Return the gradient of the deviance with respect to θ at a residual deviation."""
         loadings = self._loadings
         spread = loadings.spread(solution.entries, solution.factor.inverse())
         slopes = np.empty(len(loadings.places))
@@ -146,7 +146,7 @@ class ProfiledLikelihood:
         return np.asarray(2.0 * slopes)
 
     def _curvature(self, parameters: Floats) -> Floats:
-        """Second derivatives in (θ, σ), by central differences of the first."""
+        """Approximate the Hessian with respect to (θ, σ) by central differences."""
         sizes = np.maximum(1.0, np.abs(parameters))
         sizes[-1] = parameters[-1]  # so that the residual deviation stays positive
         steps = np.diag(_STEP * sizes)

@@ -1,4 +1,4 @@
-"""Which random effects of a formula a table can tell anything about."""
+"""Removal of random effects that a table does not identify."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model
 def identifiable(
     formula: str, table: pd.DataFrame, *, family: Distribution
 ) -> tuple[str, list[str]]:
-    """The formula with only those random effects that can be estimated, and what was left out.
+    """Return the formula with the random effects that can be estimated, and notes on the others.
 
-    A grouping factor needs two levels. In a linear model an effect with as many levels as there are
-    rows cannot be told from the residual; slopes that make it so go first.
+    A grouping factor needs two levels. In a linear model, random effects that are as many as the
+    rows are confounded with the residual; slopes are removed first.
     """
     parsed = parse_model_formula(formula)
     kept, notes = [], []
@@ -29,7 +29,7 @@ def identifiable(
         if levels < 2:
             notes.append(f"{written} left out: only one level")
         elif levels >= rows:
-            notes.append(f"{written} left out: no level has two rows")
+            notes.append(f"{written} left out: only one row per level")
         elif _size(part, table) * levels >= rows:
             simple = RandomPart((INTERCEPT_TERM,), part.group)
             kept.append(simple)
@@ -40,7 +40,7 @@ def identifiable(
 
 
 def _size(part: RandomPart, table: pd.DataFrame) -> int:
-    """The number of effects that a group has at each level: its intercept and slopes."""
+    """Return the number of random effects (intercept and slopes) per level."""
     size = 0
     for term in part.terms:
         widths = [

@@ -1,9 +1,9 @@
-"""Outcomes that predictors separate, so that a binomial model has no finite estimates.
+"""Detection of separation, where a binomial model has no finite estimates.
 
-If some combination of the fixed effects is never on the wrong side (positive only where outcomes
-are right, negative only where they are wrong), the likelihood grows for ever along it, whatever the
-random effects are. One model that is always right is enough. Whether there is such a combination is
-a linear programme (Konis 2007).
+Outcomes are separated if a linear combination of the fixed effects is non-negative for all right
+outcomes, non-positive for all wrong ones, and not zero for all. The likelihood then increases
+without bound along this combination, whatever the random effects are. One model that is always
+right is sufficient. A linear programme finds such combinations (Konis 2007).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _TOLERANCE = 1e-6
 
 
 def separated_effects(design: Design) -> tuple[str, ...]:
-    """The fixed effects of a binomial model that have no finite estimate."""
+    """Return the fixed effects of a binomial model that have no finite estimate."""
     right, wrong = design.response >= 1.0, design.response <= 0.0
-    # Which outcomes a combination of predictors meets matters here, and not how often.
+    # Only distinct combinations of predictors and outcomes matter, not their frequencies.
     ordered = np.unique(np.vstack([design.fixed[right], -design.fixed[wrong]]), axis=0)
     shared = np.unique(design.fixed[~right & ~wrong], axis=0)
     if _furthest(ordered.sum(axis=0), ordered, shared) <= _TOLERANCE:
@@ -34,10 +34,10 @@ def separated_effects(design: Design) -> tuple[str, ...]:
 
 
 def _furthest(direction: Floats, ordered: Floats, shared: Floats) -> float:
-    """How far a combination within the unit box goes along a direction.
+    """Return the largest extent along a direction of a combination with coefficients in [−1, 1].
 
-    It must not be negative for rows that are ``ordered`` by their outcomes, and must be zero where
-    outcomes are ``shared``, partly right and partly wrong.
+    The combination must be non-negative for the rows ``ordered`` (signed by their outcomes), and
+    zero for the rows ``shared`` (outcomes partly right and partly wrong).
     """
     found = linprog(
         -direction,

@@ -1,1 +1,1 @@
-"""Analyses as configuration, and their answers."""
+"""Configured statistical analyses and their results."""

@@ -1,4 +1,4 @@
-"""What an analysis is: a question about a table, as a configuration names it, and its answer."""
+"""Records of a configured analysis (a question about a table) and of its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.settings.check import read
 
-# Libraries for numbers are imported where numbers are computed, not where questions are read.
+# Numerical libraries are imported only by modules that compute, so analyses load quickly.
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TableName = Literal["items", "effects"]
 Test = Literal["mixed", "t_test", "within_item"]
 
-# Template words: what is said of an effect above zero, below zero, and not shown to be either.
+# Sentence templates for effects above zero, below zero, and not significantly different from zero.
 SENTENCE_CASES = ("more", "less", "none")
 
 
@@ -34,19 +34,19 @@ SENTENCE_CASES = ("more", "less", "none")
 class Analysis:
     """A question about a table of items or effects.
 
-    Rows are kept as ``where`` says (column: values, which may have ``*``); ``derive`` makes columns
-    from others by looking values up (``syntax: {from: model, values: {lstm: 0, rnng: 1}}``), and
-    rows without an entry go. With ``average`` the response is averaged over all rows that agree in
-    these columns. Each combination of the columns in ``split`` is answered by itself.
+    ``where`` selects rows (column: values, which may contain ``*``). ``derive`` adds columns by
+    looking up values of others (``syntax: {from: model, values: {lstm: 0, rnng: 1}}``) and drops
+    rows without an entry. With ``average`` the response is averaged over all rows that agree in
+    these columns. Each combination of the columns in ``split`` is analysed separately.
 
-    A *mixed* model has a formula and a family; ``codings`` say how its factors are coded
+    A *mixed* model needs a formula and a family; ``codings`` specify the contrasts of its factors
     (``modifier: {kind: sum, levels: [none, adjective]}``). A *t test* compares the mean of
-    ``response`` with zero. *Within-item* intervals are of the means of ``response`` by
-    ``condition``, by the ``method`` named.
+    ``response`` with zero. *Within-item* intervals are computed for the mean ``response`` in each
+    ``condition``, with the given ``method``.
 
-    ``sentences`` say in words what an effect means, by its name (that of the response in a t test):
-    ``more``, ``less`` and ``none`` with ``$column`` for a value of the split, ``$x_0`` and ``$x_1``
-    for what the derived column x stands for.
+    ``sentences`` map the name of an effect (the response in a t test) to templates ``more``,
+    ``less`` and ``none``. In templates, ``$column`` is the value of a split column, and ``$x_0``
+    and ``$x_1`` are the original values behind the lowest and highest value of a derived column x.
     """
 
     name: str
@@ -69,17 +69,17 @@ class Analysis:
 
     @property
     def model(self) -> ModelFormula | None:
-        """The formula of a mixed model, parsed; None for other tests."""
+        """The parsed formula of a mixed model; None for other tests."""
         return parse_model_formula(self.formula) if self.test == "mixed" else None
 
     @property
     def measured(self) -> str:
-        """The column that is explained, or whose mean is taken."""
+        """The response column."""
         return self.model.response if self.model else self.response
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """The columns whose effect is asked for."""
+        """The columns of the fixed effects, or the condition."""
         if self.model:
             return self.model.fixed_variables
         return (self.condition,) if self.condition else ()
@@ -95,7 +95,7 @@ class Analysis:
         return self.model.grouping_factors if self.model else ()
 
     def mistakes(self) -> list[str]:
-        """What does not go together."""
+        """Return descriptions of missing or inconsistent settings."""
         if found := self._shape_mistakes():
             return found
         if self.test == "mixed" and not self.formula:
@@ -103,7 +103,7 @@ class Analysis:
         if self.test != "mixed" and not self.response:
             found.append(f"a {self.test} needs a response")
         if self.test == "within_item" and not self.condition:
-            found.append("intervals within items need a condition")
+            found.append("within-item intervals need a condition")
         if self.test == "mixed" and self.formula:
             try:
                 parse_model_formula(self.formula)
@@ -120,7 +120,7 @@ class Analysis:
         return found
 
     def _shape_mistakes(self) -> list[str]:
-        """Settings that should be mappings, at the first or second level, and are not."""
+        """Return errors for settings that must be mappings, at the first or second level."""
         found = [
             f"{name} must be a mapping"
             for name in ("where", "derive", "codings", "sentences")
@@ -145,10 +145,10 @@ def _coding_mistakes(column: str, rule: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedPart:
-    """One combination of the split, and the model that was fitted to its rows.
+    """A combination of the split columns, and the model fitted to its rows.
 
-    Where the model failed and outcomes were exchanged instead, ``strata`` are the columns within
-    which they were. ``has_ties`` says whether some binomial outcome is neither 0 nor 1.
+    If the model failed and a permutation test was used instead, ``strata`` are the columns within
+    which outcomes were permuted. ``has_ties``: whether any binomial outcome is neither 0 nor 1.
     """
 
     part: Mapping[str, str]
@@ -161,11 +161,11 @@ class FittedPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisResult:
-    """The answer: tables, sentences, and what could not be answered and why.
+    """The result of an analysis: tables, sentences, and reasons for skipped parts.
 
-    ``data`` is the tidy table behind it. Tables of estimates have the columns ``term``,
-    ``estimate``, ``low`` and ``high``; those of mixed models also ``test`` and ``remark``: what p
-    is of, and why there is no estimate where there is none.
+    ``data`` is the tidy table that was analysed. Tables of estimates have the columns ``term``,
+    ``estimate``, ``low`` and ``high``. Those of mixed models also have ``test``, the test to which
+    p belongs, and ``remark``, the reason for a missing estimate.
     """
 
     analysis: Analysis
@@ -178,26 +178,26 @@ class AnalysisResult:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing at all could be answered."""
+        """Whether every part was skipped."""
         return not self.parts
 
 
 def make_analysis(settings: Mapping[str, Any], *, name: str) -> Analysis:
-    """An analysis from plain settings; all mistakes are reported at once."""
+    """Create an analysis from settings; all errors are reported at once."""
     return read(Analysis, {"name": name, **settings}, place=f"analysis.{name}")
 
 
 def load_analysis(path: Path) -> Analysis:
-    """An analysis from its file, which gives it its name."""
+    """Load an analysis from a YAML file; its name is that of the file."""
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise InputError(f"is not an analysis: {error}", path=path) from error
     if not isinstance(settings, dict):
-        raise InputError("is not an analysis: it has no settings", path=path)
+        raise InputError("is not an analysis: it must be a mapping of settings", path=path)
     return make_analysis(settings, name=path.stem)
 
 
 def load_analyses(folder: Path) -> tuple[Analysis, ...]:
-    """All analyses of a folder, by name."""
+    """Load all analyses of a folder, sorted by name."""
     return tuple(load_analysis(path) for path in sorted(folder.glob("[!_]*.yaml")))

@@ -1,4 +1,4 @@
-"""Running analyses: from a question and a table to estimates and sentences."""
+"""Run analyses on a table, giving estimates and sentences."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 
 def run_analysis(analysis: Analysis, table: pd.DataFrame) -> AnalysisResult:
-    """Answer a question as far as the table allows; what it does not allow is skipped, and said."""
+    """Run an analysis on a table; parts that cannot be computed are skipped with a reason."""
     answers = Answers()
     try:
         data = tidy(analysis, table)
     except StatisticsError as error:
         return _nothing(analysis, str(error))
     if data.empty:
-        return _nothing(analysis, "the table has no such rows")
+        return _nothing(analysis, "the table has no matching rows")
     answer = {"mixed": answer_mixed, "t_test": _t_test, "within_item": _within_item}[analysis.test]
     for part, rows in parts(analysis, data):
         try:

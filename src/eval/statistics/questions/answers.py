@@ -1,4 +1,4 @@
-"""Answers of an analysis as they come in, part by part."""
+"""Collection of the results of an analysis, part by part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Part = Mapping[str, str]
 
 
 class Answers:
-    """What has been found so far."""
+    """Results collected so far."""
 
     def __init__(self) -> None:
         self.rows: dict[str, list[dict[str, Any]]] = {}
@@ -28,18 +28,18 @@ class Answers:
         self.rows.setdefault(table, []).append({**part, **row})
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """All tables, by name."""
+        """Return all tables by name."""
         return {name: pd.DataFrame(rows) for name, rows in self.rows.items()}
 
 
 def label(part: Part, *more: object) -> str:
-    """``CTB · verb-noun · syntax``: a part, and what in it is spoken of."""
+    """Return the label of a part, such as ``CTB · verb-noun · syntax``."""
     names = [*(value for value in part.values() if value), *more]
     return " · ".join(wording.prose_name(name) for name in names)
 
 
 def meaning(analysis: Analysis, rows: pd.DataFrame, column: str, value: object = None) -> str:
-    """What a (derived) column stands for: the values it was looked up from."""
+    """Return the original values behind a derived column, or behind one value of it."""
     rule = analysis.derive.get(column)
     source = str(rule["from"]) if rule else column
     if source not in rows.columns:
@@ -49,7 +49,10 @@ def meaning(analysis: Analysis, rows: pd.DataFrame, column: str, value: object =
 
 
 def template_values(analysis: Analysis, part: Part, rows: pd.DataFrame) -> dict[str, str]:
-    """What templates may speak of: the part, and the two ends of each derived predictor."""
+    """Return the variables of sentence templates.
+
+    They are the values of the part, and the extremes of each derived predictor.
+    """
     values = {name: wording.prose_name(value) for name, value in part.items()}
     for column in analysis.derive:
         if column in rows.columns and rows[column].nunique() > 1:

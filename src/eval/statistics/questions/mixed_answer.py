@@ -1,8 +1,7 @@
-"""What a mixed model answers, and what is said instead where it fails.
+"""Results of mixed models, and of permutation tests if a model fails.
 
-Numbers of a model that failed never reach a sentence, a table of estimates or a figure. Outcomes
-are counted instead, and tested by exchanging them within items and whatever else the model has
-random effects of.
+Estimates of a failed model are never reported in sentences, tables or figures. Counts and a
+permutation test within the grouping factors of the model are reported instead.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.text import key
 
 _REASONS: dict[FitFailure, str] = {
-    "separation": "the mixed model has no finite estimate where all is right or all is wrong",
-    "divergence": "the estimates of the mixed model run off to infinity",
+    "separation": "the mixed model has no finite estimate because the predictors separate outcomes",
+    "divergence": "the estimates of the mixed model diverge",
     "no convergence": "the mixed model did not converge",
 }
-# Groups are named one by one in a sentence up to so many.
+# Maximum number of groups that a sentence lists.
 _FEW_GROUPS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Substitute:
-    """What stands in for a model that failed: why, the raw results, and another test if any."""
+    """Replacement of a failed model: the reason, raw results, and a test if available."""
 
     reason: str
     raw: str
@@ -55,7 +54,7 @@ class _Substitute:
 
     @property
     def name(self) -> str:
-        """What the test is called; empty if there is none."""
+        """The name of the test; empty if there is no test."""
         if self.test is None:
             return ""
         within = f" within {wording.joined_names(self.strata)}" if self.strata else ""
@@ -63,7 +62,7 @@ class _Substitute:
 
     @property
     def numbers(self) -> str:
-        """The raw results, the test and the reason, as a sentence ends."""
+        """Raw results, test and reason, formatted for the end of a sentence."""
         tested = f"{self.name}, {wording.p_value(self.test.p)}" if self.test else ""
         return "; ".join(filter(None, [self.raw, tested, self.reason]))
 
@@ -72,7 +71,7 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
     """Fit the model of an analysis to a part of its rows."""
     for name in (*analysis.predictors, *analysis.slopes):
         if rows[name].nunique() < 2:
-            raise StatisticsError(f"only one value of {name}, {meaning(analysis, rows, name)}")
+            raise StatisticsError(f"{name} has only one value, {meaning(analysis, rows, name)}")
     codings = _codings(analysis, rows)
     formula, notes = identifiable(analysis.formula, rows, family=analysis.family)
     fit = fit_mixed(formula, rows, family=analysis.family, codings=codings)
@@ -106,7 +105,7 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
 
 
 def _codings(analysis: Analysis, rows: pd.DataFrame) -> dict[str, Coding]:
-    """Factors as the analysis codes them; texts of which it says nothing get treatment coding."""
+    """Return the configured codings; other text columns get treatment coding."""
     codings = {}
     for name in dict.fromkeys([*analysis.predictors, *analysis.slopes]):
         rule = analysis.codings.get(name, {})
@@ -119,7 +118,7 @@ def _codings(analysis: Analysis, rows: pd.DataFrame) -> dict[str, Coding]:
             if key(level) == key(wanted)
         ]
         coding = coding_of(rows[name], kind=rule.get("kind", "treatment"), order=order)
-        assert coding is not None, "predictors with one value were refused before"
+        assert coding is not None, "the caller rejects predictors with one value"
         codings[name] = coding
     return codings
 
@@ -130,7 +129,7 @@ def _is_right_or_wrong(analysis: Analysis, rows: pd.DataFrame) -> bool:
 
 
 def _is_asked(analysis: Analysis, effect: str) -> bool:
-    """Whether an effect is what the question is about."""
+    """Whether the analysis asks about an effect."""
     if analysis.sentences:
         return effect in analysis.sentences
     return effect != INTERCEPT or not analysis.predictors
@@ -143,7 +142,7 @@ def _substitute(
     rows: pd.DataFrame,
     codings: Mapping[str, Coding],
 ) -> _Substitute:
-    """What can be said of an effect without the model that failed."""
+    """Return results for an effect that do not depend on the failed model."""
     assert fit.failure is not None
     predictor = next((name for name in analysis.predictors if effect.split("[")[0] == name), None)
     strata = parse_model_formula(fit.formula).grouping_factors
@@ -160,7 +159,7 @@ def _permuted(
     codings: Mapping[str, Coding],
     strata: tuple[str, ...],
 ) -> PermutationTest | None:
-    """The test of the only predictor of a binomial model, by exchanges within strata."""
+    """Test the only predictor of a binomial model by permutations within strata."""
     if len(analysis.predictors) != 1 or analysis.family != "binomial":
         return None
     values = _values(rows, analysis.predictors[0], codings)
@@ -172,7 +171,7 @@ def _permuted(
 
 
 def _values(rows: pd.DataFrame, predictor: str, codings: Mapping[str, Coding]) -> Floats | None:
-    """The predictor as one number per row; None for a factor of more than two levels."""
+    """Return the predictor as one number per row; None if a factor has more than two levels."""
     if predictor not in codings:
         return np.asarray(rows[predictor], dtype=np.float64)
     columns = codings[predictor].columns(rows[predictor].tolist())
@@ -180,7 +179,7 @@ def _values(rows: pd.DataFrame, predictor: str, codings: Mapping[str, Coding]) -
 
 
 def _raw(analysis: Analysis, rows: pd.DataFrame, predictor: str) -> str:
-    """Counts of what is right, or means, for each value of a predictor."""
+    """Format the counts of right outcomes, or the means, for each value of a predictor."""
     found = rows.groupby(predictor, sort=True)[analysis.measured].agg(["sum", "count"])
     if len(found) > _FEW_GROUPS:
         return ""

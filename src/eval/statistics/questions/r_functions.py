@@ -1,26 +1,26 @@
-"""Functions in R that the scripts of analyses are made of.
+"""R functions from which the scripts of analyses are assembled.
 
-A script collects its estimates by ``add`` and prints them as one table, whose columns are named in
-``R_COLUMNS`` after those of the split.
+A script collects its estimates with ``add`` and prints them as one table with the columns of the
+split, followed by ``R_COLUMNS``.
 """
 
 from __future__ import annotations
 
-# What a row is about ("fixed", "variance", "correlation", "fit", "mean", "permutation"), which
-# term, and its numbers. Empty cells are unknown.
+# Kind of a row ("fixed", "variance", "correlation", "fit", "mean", "permutation"), its term, and
+# its numbers. Empty cells are missing values.
 R_COLUMNS = (
     *("kind", "term", "estimate", "standard_error", "statistic"),
     *("df", "p", "low", "high", "n"),
 )
 
-# The script's data lie beside it, from wherever it is run.
+# The data are in the folder of the script, whatever the working directory is.
 BESIDE = """\
 script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
 if (length(script) == 1) setwd(dirname(gsub("~+~", " ", script, fixed = TRUE)))
 """
 
 UNICODE = """\
-# The texts of this script are in UTF-8, also where that is not the default.
+# This script is encoded in UTF-8, which may not be the default of the locale.
 for (locale in c("C.UTF-8", "en_US.UTF-8"))
   if (!l10n_info()[["UTF-8"]]) suppressWarnings(Sys.setlocale("LC_CTYPE", locale))
 """
@@ -32,16 +32,16 @@ suppressPackageStartupMessages(library(lme4))
 """
 
 LMER_TEST = """\
-# lmerTest adds degrees of freedom (Satterthwaite), and with these p values, to linear models.
+# lmerTest adds Satterthwaite's degrees of freedom, and therefore p values, to linear models.
 if (requireNamespace("lmerTest", quietly = TRUE)) {
   suppressPackageStartupMessages(library(lmerTest))
 } else {
-  message("without p values: for these, install.packages(\\"lmerTest\\")")
+  message("no p values without the package lmerTest: install.packages(\\"lmerTest\\")")
 }
 """
 
 ADD = """\
-# The table of estimates, to which rows are added part by part.
+# Adds a row to the table of estimates.
 rows <- list()
 add <- function(labels, kind, term, estimate = NA, standard_error = NA, statistic = NA,
                 df = NA, p = NA, low = NA, high = NA, n = NA) {
@@ -54,7 +54,7 @@ add <- function(labels, kind, term, estimate = NA, standard_error = NA, statisti
 PRINT = 'write.csv(do.call(rbind, rows), stdout(), row.names = FALSE, na = "")\n'
 
 CODED = """\
-# A factor whose coefficients are named by levels: modifier[subject].
+# Returns a factor whose coefficients are named by levels: modifier[subject].
 coded <- function(values, levels, contrast) {
   values <- factor(values, levels = levels)
   codes <- contrast(length(levels))
@@ -66,10 +66,10 @@ coded <- function(values, levels, contrast) {
 """
 
 REPORT = """\
-# Fitted models, for a look at them after source("<this script>").
+# Fitted models, for inspection after source("<this script>").
 models <- list()
 
-# Adds the estimates of a model; a model that stops with an error does not stop those after it.
+# Adds the estimates of a model. If a model fails with an error, the script continues.
 report <- function(labels, model) {
   model <- try(model)
   if (inherits(model, "try-error")) return(add(labels, "fit", "converged", 0))
@@ -110,17 +110,17 @@ report_random <- function(labels, model, is_binomial) {
 }
 """
 
-# lme4's default searches stop too early for four digits of every estimate.
+# With lme4's default tolerances, not all estimates are accurate to four digits.
 _SEARCH = 'optimizer = "bobyqa", optCtrl = list(rhoend = 1e-9, maxfun = 1e5)'
 EXACT_LMER = f"""\
-# A search that goes on until estimates are exact to four digits or more.
+# Tolerances at which estimates are accurate to at least four digits.
 exact <- lmerControl({_SEARCH})
 """
 
 EXACT_GLMER = f"""\
-# glmer stops its inner iterations where the penalised deviance changes by less than 1e-7 of itself,
-# too early for exact estimates and standard errors. This takes the strictest tolerance at which
-# rounding does not stop it with an error.
+# By default, glmer stops its inner iterations if the relative change of the penalised deviance is
+# below 1e-7, which is too early for accurate estimates and standard errors. This function uses the
+# smallest tolerance at which glmer does not fail because of rounding.
 strictly <- function(fit) {{
   for (tolerance in c(1e-14, 1e-13, 1e-12, 1e-10)) {{
     exact <- glmerControl({_SEARCH}, tolPwrss = tolerance)
@@ -132,8 +132,8 @@ strictly <- function(fit) {{
 """
 
 TIES = """\
-# Binomial outcomes of which some are ties and count as parts of a success. R's own family would
-# round them.
+# Binomial family for outcomes with ties, which count as fractions of a success. R's binomial()
+# would round them.
 shares <- binomial()
 shares$family <- "binomial with shares"
 shares$aic <- function(y, n, mu, wt, dev) -2 * sum(wt * (y * log(mu) + (1 - y) * log1p(-mu)))
@@ -143,10 +143,10 @@ shares$initialize <- expression({
 })
 """
 
-# The test that stands in for a model that failed, in the same way as ours.
+# The permutation test that replaces a failed model, as in ``inference.permutation``.
 PERMUTATION = """\
-# For where no estimate of a mixed model can be relied on: y is exchanged within strata in all
-# ways, and p is twice the smaller tail of the sum of x times y.
+# Exact permutation test, for use if the estimates of a mixed model are invalid: y is permuted
+# within strata, and p is twice the smaller tail of the sum of x times y.
 permutation_test <- function(labels, term, x, y, strata) {
   sums <- data.frame(sum = 0, share = 1)
   observed <- 0
@@ -160,17 +160,17 @@ permutation_test <- function(labels, term, x, y, strata) {
   add(labels, "permutation", term, p = min(1, 2 * min(lower, upper)), n = length(y))
 }
 
-# All sums of two independent parts, and how probable each is.
+# The distribution of the sum of two independent variables.
 sums_of_two <- function(a, b) {
   shares <- tapply(as.vector(outer(a$share, b$share)),
                    as.vector(round(outer(a$sum, b$sum, "+"), 9)), sum)
   data.frame(sum = as.numeric(names(shares)), share = as.vector(shares))
 }
 
-# All sums of a stratum: outcomes are dealt out to one row after another.
+# The distribution of the sum in a stratum: outcomes are assigned to one row after another.
 sums_of_stratum <- function(x, y) {
   values <- sort(unique(y))
-  left <- matrix(tabulate(match(y, values)), nrow = 1)  # how many of each value, in each state
+  left <- matrix(tabulate(match(y, values)), nrow = 1)  # unassigned values of each kind, by state
   sums <- 0
   share <- 1
   for (one in x) {
@@ -202,7 +202,7 @@ report_mean <- function(labels, term, values) {
 """
 
 _WITHIN = """\
-# Means of conditions, with intervals that leave out the differences between items.
+# Condition means with intervals that exclude the variance between items.
 report_conditions <- function(labels, values, items, conditions) {{
   cells <- aggregate(list(value = values), list(item = items, condition = conditions), mean)
   complete <- table(cells$item) == length(unique(cells$condition))
@@ -217,7 +217,7 @@ report_conditions <- function(labels, values, items, conditions) {{
 }}
 """
 _MASSON_LOFTUS = """\
-  # Loftus and Masson (1994): the interaction of items and conditions is the error.
+  # Loftus and Masson (1994): the error term is the interaction of items and conditions.
   model <- lm(value ~ item + condition, data = cells)
   error <- sum(residuals(model)^2) / df.residual(model)
   reach <- qt(0.975, df.residual(model)) * sqrt(error / n)"""

@@ -1,6 +1,6 @@
-"""Every analysis again in R: its tidy data, and a script that anyone can run on it.
+"""Export of analyses to R: the tidy data, and a script that repeats the analysis.
 
-A script prints its estimates as one table (CSV), so that they can be compared with ours.
+A script prints its estimates as one table (CSV), for comparison with the estimates of this package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gardenpath.store.files import write_text
 from gardenpath.store.tables import write_table
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
-# Words that R keeps for itself and columns may be called.
+# Reserved words of R that need backticks as column names.
 _RESERVED = frozenset(
     [
         *("if", "else", "repeat", "while", "function", "for", "next", "break", "in"),
@@ -28,13 +28,13 @@ _RESERVED = frozenset(
 
 
 def r_script(result: AnalysisResult) -> str:
-    """The calls of lme4 (or of base R) that answer the same question about ``<name>.csv``."""
+    """Return a script that repeats the analysis of ``<name>.csv`` with lme4 or base R."""
     analysis = result.analysis
     about = f"{analysis.title}\n{analysis.description.strip()}".strip()
     heading = [
         *(f"# {line}" for line in about.splitlines()),
-        f"# Its data: {analysis.name}.csv. Run it by: Rscript {analysis.name}.R",
-        "# It prints its estimates as a table (CSV).\n",
+        f"# Data: {analysis.name}.csv. Usage: Rscript {analysis.name}.R",
+        "# The script prints its estimates as a table (CSV).\n",
     ]
     blocks = [*_functions(result), r.BESIDE, _reading(result)]
     if analysis.test == "mixed":
@@ -47,7 +47,7 @@ def r_script(result: AnalysisResult) -> str:
 
 
 def _functions(result: AnalysisResult) -> list[str]:
-    """The functions that a script needs."""
+    """Return the R functions that a script needs."""
     analysis, fits = result.analysis, result.fits
     if analysis.test == "t_test":
         return [r.ADD, r.T_TEST]
@@ -69,17 +69,17 @@ def _functions(result: AnalysisResult) -> list[str]:
 
 
 def _call(part: FittedPart) -> str:
-    """The function of R that fits the model of a part."""
+    """Return the R function that fits the model of a part."""
     return ("g" if part.fit.family == "binomial" else "") + ("lmer" if part.fit.groups else "lm")
 
 
 def _is_fitted(part: FittedPart) -> bool:
-    """Whether the script fits a model to a part, and does not test it otherwise."""
+    """Whether the script fits a model to a part, instead of a permutation test or nothing."""
     return part.strata is None and part.fit.failure != "separation"
 
 
 def _reading(result: AnalysisResult) -> str:
-    """Columns are read as texts, so that empty ones stay texts; what is measured is a number."""
+    """Return the code that reads the data: all columns as text, then numeric ones converted."""
     analysis = result.analysis
     factors = {name for part in result.fits for name in part.codings}
     numbers = dict.fromkeys([analysis.measured, *analysis.predictors, *analysis.slopes])
@@ -96,7 +96,7 @@ def _reading(result: AnalysisResult) -> str:
 
 
 def _part(part: Mapping[str, str]) -> str:
-    """The names of a part, and its rows."""
+    """Return the code that selects the rows of a part."""
     names = ", ".join(f"{_name(column)} = {_text(value)}" for column, value in part.items())
     tests = " & ".join(f"d${_name(column)} == {_text(value)}" for column, value in part.items())
     rows = f"d[{tests}, ]" if tests else "d"
@@ -104,14 +104,14 @@ def _part(part: Mapping[str, str]) -> str:
 
 
 def _fit(analysis: Analysis, part: FittedPart) -> str:
-    """The rows of a part, its factors, and its model or what stands in for it."""
+    """Return the code for a part: its rows, factors, and model or permutation test."""
     lines = [_coding(name, coding) for name, coding in part.codings.items()]
     if part.strata is not None:
         lines.append(_permutation(analysis, part, part.strata))
     elif _is_fitted(part):
         lines.append(_model(part))
     else:
-        lines.append("# No model: its estimates have no finite value here.\n")
+        lines.append("# No model, because it has no finite estimates for these rows.\n")
         lines.append('add(labels, "fit", "converged", 0)\n')
     return _part(part.part) + "".join(lines)
 
@@ -155,7 +155,7 @@ def _means(analysis: Analysis) -> str:
 
 
 def _name(column: str) -> str:
-    """A column as R has it: in backticks if R would misread it."""
+    """Return a column name in R syntax, in backticks if necessary."""
     if _PLAIN_NAME.fullmatch(column) and column not in _RESERVED:
         return column
     escaped = column.replace("\\", "\\\\").replace("`", "\\`")

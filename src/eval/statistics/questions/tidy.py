@@ -1,4 +1,4 @@
-"""From a table of results to the rows that an analysis is about."""
+"""Preparation of the rows of an analysis from a table of results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gardenpath.eval.statistics.questions.analysis import Analysis
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.text import key
 
-# A predictor with more values than this is a measurement, and has no means of its own.
+# Means are not computed for predictors with more distinct values, which are continuous.
 _FEW_VALUES = 12
 
 
 def tidy(analysis: Analysis, table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of an analysis, its derived columns added, its response averaged if it says so."""
+    """Select the rows of an analysis, add derived columns, and average if configured."""
     needed = _needed(analysis)
     if missing := [column for column in needed if column not in table.columns]:
         raise StatisticsError(f"the table has no column {', '.join(missing)}")
@@ -69,7 +69,7 @@ def _is_numeric(values: Any) -> bool:
 
 
 def _with_texts(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
-    """Names of groups and parts as texts: a run without a seed has the seed ''."""
+    """Convert groups and split columns to text; a missing value, such as no seed, becomes ''."""
     for column in {*analysis.groups, *analysis.split, *analysis.codings}:
         if column in rows.columns:
             texts = rows[column].astype(object).where(rows[column].notna(), "")
@@ -84,7 +84,7 @@ def _averaged(rows: pd.DataFrame, analysis: Analysis) -> pd.DataFrame:
 
 
 def parts(analysis: Analysis, rows: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """Each combination of the split with its rows."""
+    """Yield each combination of the split columns with its rows."""
     if not analysis.split:
         yield {}, rows
         return
@@ -95,7 +95,7 @@ def parts(analysis: Analysis, rows: pd.DataFrame) -> Iterator[tuple[dict[str, st
 
 
 def mean_table(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean responses by part and predictor, with bootstrap intervals over items."""
+    """Return mean responses by part and predictor, with bootstrap intervals over items."""
     predictors = [name for name in analysis.predictors if rows[name].nunique() <= _FEW_VALUES]
     by = list(dict.fromkeys([*analysis.split, *predictors]))
     groups = rows.groupby(by, sort=True, observed=True).indices if by else {(): slice(None)}
@@ -118,7 +118,7 @@ def mean_table(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _items(rows: pd.DataFrame) -> NDArray[np.intp] | None:
-    """The number of the item that each row is about; None where rows are not about single items."""
+    """Return the index of each row's item; None if rows are not about single items."""
     named = [name for name in ("class", "suite", "item") if name in rows.columns]
     if "item" not in named:
         return None

@@ -1,4 +1,4 @@
-"""Statistics in words: names, numbers and sentences as a paper would print them."""
+"""Formatting of names, numbers and sentences in the style of a paper."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ ALPHA = 0.05
 
 
 def prose_name(value: object) -> str:
-    """A value of a table as prose has it: ``rnng`` is RNNG, ``missing_object`` missing object."""
+    """Format a table value for prose: ``rnng`` as RNNG, ``missing_object`` as missing object."""
     text = str(value)
     return _NAMES.get(text.lower(), text.replace("_", " "))
 
 
 def rounded(value: float) -> str:
-    """Two decimals, or three significant digits where that would leave little."""
+    """Format a number with two decimals, or with three if its absolute value is below 0.1."""
     if not math.isfinite(value):
         return "undefined"
     text = f"{value:.2f}" if abs(value) >= 0.1 or value == 0.0 else f"{value:.3f}"
-    # A minus sign before nothing but zeros says less than no sign.
+    # No minus sign if the number is rounded to zero.
     return text.removeprefix("-") if float(text) == 0.0 else text.replace("-", "−")
 
 
 def p_value(value: float) -> str:
-    """``p = .010``, without the zero before the point; ``p < .001`` below that."""
+    """Format a p value without the leading zero, as ``p = .010`` or ``p < .001``."""
     if not math.isfinite(value):
         return "p undefined"
     if value < 0.001:
@@ -56,7 +56,7 @@ def p_value(value: float) -> str:
 
 
 def coefficient(estimate: float, error: float, statistic: float, df: float | None, p: float) -> str:
-    """``b = 0.51, SE 0.20, z = 2.57, p = .010``; with degrees of freedom a t instead of a z."""
+    """Format ``b = 0.51, SE 0.20, z = 2.57, p = .010``; t instead of z if ``df`` is given."""
     test = f"z = {rounded(statistic)}" if df is None else f"t({df:.1f}) = {rounded(statistic)}"
     return f"b = {rounded(estimate)}, SE {rounded(error)}, {test}, {p_value(p)}"
 
@@ -64,27 +64,27 @@ def coefficient(estimate: float, error: float, statistic: float, df: float | Non
 def stated(
     cases: Mapping[str, str], values: Mapping[str, str], *, estimate: float, p: float, numbers: str
 ) -> str:
-    """The case that fits an estimate, filled in, and the numbers behind it.
+    """Fill in the template that matches an estimate, and append the numbers.
 
-    Without a case for it, an effect that was not shown is said to be so.
+    Without a matching template, the sentence says that there is no evidence for ``more``.
     """
     is_shown = p < ALPHA and math.isfinite(estimate)
     direction = "more" if estimate > 0 else "less"
     case = direction if is_shown else "none"
-    template = cases.get(case) or f"Not shown: {cases.get('more', '')}"
+    template = cases.get(case) or f"No evidence that {cases.get('more', '')}"
     filled = Template(template).safe_substitute(values).strip()
     return f"{filled[:1].upper()}{filled[1:]}: {numbers}"
 
 
 def undecided(cases: Mapping[str, str], values: Mapping[str, str], *, numbers: str) -> str:
-    """What is said where there is no test: only the question, and the numbers that there are."""
+    """Return the sentence for an effect without a test: the question and the numbers."""
     claim = cases.get("more") or cases.get("less") or "there is an effect"
     filled = Template(claim).safe_substitute(values).strip()
-    return f"This model cannot say whether {filled}: {numbers}"
+    return f"The analysis cannot determine whether {filled}: {numbers}"
 
 
 def counts(groups: Sequence[tuple[str, float, int]]) -> str:
-    """``right in all 30 comparisons (LSTM), in 23 of 30 (RNNG)``, of names, sums and totals."""
+    """Format names, sums and totals: ``right in all 30 comparisons (LSTM), in 23 of 30 (RNNG)``."""
     said = []
     for place, (name, right, total) in enumerate(groups):
         share = "all" if right == total else f"{'none' if right == 0 else f'{right:.4g}'} of"
@@ -94,11 +94,11 @@ def counts(groups: Sequence[tuple[str, float, int]]) -> str:
 
 
 def stated_means(groups: Sequence[tuple[str, float]]) -> str:
-    """``mean 0.41 (CTB), 0.52 (xinhua)``, of names and means."""
+    """Format names and means: ``mean 0.41 (CTB), 0.52 (xinhua)``."""
     return "mean " + ", ".join(f"{rounded(mean)} ({name})" for name, mean in groups)
 
 
 def joined_names(names: Sequence[str]) -> str:
-    """``item``, ``item and seed``, ``item, modifier and seed``."""
+    """Join names: ``item``, ``item and seed``, ``item, modifier and seed``."""
     said = [prose_name(name) for name in names]
     return " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]]))

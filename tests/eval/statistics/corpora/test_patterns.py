@@ -175,11 +175,14 @@ def test_table_of_counts() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("constructions: {a: {annotated: '/^NP', plain: NP}}", "cannot be read"),
+        ("constructions: {a: {annotated: '/^NP', plain: NP}}", "is invalid"),
         ("constructions: {a: {annotated: NP}}", "plain"),
-        ("constructions: {a: {annotated: NP, plain: NP, patern: x}}", "a has patern"),
+        (
+            "constructions: {a: {annotated: NP, plain: NP, patern: x}}",
+            "a has unknown settings: patern",
+        ),
         ("a: 1", "constructions"),
-        ("[", "is not a file of patterns"),
+        ("[", "is not a valid pattern file"),
     ],
 )
 def test_mistakes_in_files_are_named(tmp_path: Path, text: str, problem: str) -> None:

@@ -107,7 +107,9 @@ def test_licensing_beside_frequency() -> None:
     found, sentences, skipped = frequency_correlations(table)
     expected = scipy.stats.pearsonr([10, 20, 30, 40], [1.0, 2.5, 2.9, 4.0])
     assert found["estimate"].tolist() == pytest.approx([expected.statistic])
-    assert sentences[0].startswith("The licensing interaction of LSTM trained on toy goes with")
+    assert sentences[0].startswith(
+        "The licensing interaction of LSTM trained on toy correlates with"
+    )
     assert skipped == []
     assert frequency_correlations(table[:2])[2] == [
         "LSTM trained on toy: a correlation needs at least three pairs, not 2"

@@ -78,7 +78,7 @@ def test_where_one_model_is_always_right_outcomes_are_counted_and_exchanged() ->
     assert said == (
         f"RNNG is more accurate than LSTM on verb-noun: right in {30 - wrong} of 30 comparisons "
         f"(LSTM), in all 30 (RNNG); permutation test within item and seed, {p_value(p)}; "
-        "the mixed model has no finite estimate where all is right or all is wrong"
+        "the mixed model has no finite estimate because the predictors separate outcomes"
     )
     row = result.tables["estimates"].iloc[0]
     assert row[["estimate", "standard_error", "statistic", "low", "high"]].isna().all()
@@ -104,9 +104,9 @@ def test_without_anything_to_exchange_nothing_is_claimed() -> None:
     result = run_analysis(ANALYSES["syntax_and_semantics"], table)
     right = int(table.loc[table["class"] == "verb_noun", "outcome"].sum())
     assert result.sentences == (
-        "This model cannot say whether LSTM does better on syntactic than on semantic classes: "
-        f"right in {right} of 80 comparisons (verb-noun), in all 80 (missing object); "
-        "the mixed model has no finite estimate where all is right or all is wrong",
+        "The analysis cannot determine whether LSTM is more accurate on syntactic than on "
+        f"semantic classes: right in {right} of 80 comparisons (verb-noun), in all 80 (missing "
+        "object); the mixed model has no finite estimate because the predictors separate outcomes",
     )
     assert result.tables["estimates"]["p"].isna().all() and result.fits[0].strata is None
 
@@ -140,7 +140,7 @@ def test_a_linear_model_that_failed_leaves_the_question_open(
     monkeypatch.setattr(mixed_answer, "fit_mixed", failing)
     for name in ("islandhood", "divisions", "licensing"):
         for said in run_analysis(ANALYSES[name], effects).sentences:
-            assert said.startswith("This model cannot say whether ")
+            assert said.startswith("The analysis cannot determine whether ")
             assert said.endswith("the mixed model did not converge")
     (said,) = run_analysis(ANALYSES["islandhood"], effects).sentences
     assert ": mean " in said and "(island no), " in said
@@ -160,15 +160,15 @@ def test_a_missing_model_is_said() -> None:
     result = run_analysis(ANALYSES["supervision"], item_table({"lstm": 0.6, "plm": 0.7}))
     assert result.is_empty and result.tables == {}
     assert result.skipped == (
-        "toy · verb-noun · attention: only one value of syntax, PLM",
-        "toy · verb-noun · recurrent: only one value of syntax, LSTM",
+        "toy · verb-noun · attention: syntax has only one value, PLM",
+        "toy · verb-noun · recurrent: syntax has only one value, LSTM",
     )
 
 
 def test_one_corpus_has_no_size_to_compare() -> None:
     table = item_table({"lstm": 0.6}).assign(corpus="ctb")
     assert run_analysis(ANALYSES["corpus_size"], table).skipped == (
-        "LSTM: only one value of larger, CTB",
+        "LSTM: larger has only one value, CTB",
     )
 
 
@@ -200,7 +200,7 @@ def test_complexity_of_modifiers() -> None:
     worse = table["modifier"].map({"none": 3, "subject_rc": 1, "coordinated_rc": 0}).fillna(-2)
     table["outcome"] = (table["difference_bits"] + worse > 0).astype(float)
     result = run_analysis(ANALYSES["modifier_complexity"], table)
-    assert result.sentences[0].startswith("LSTM gets worse as the modifier grows more complex")
+    assert result.sentences[0].startswith("LSTM is less accurate with more complex modifiers")
     assert set(result.data["class"]) == {"missing_object"}
 
 
@@ -271,7 +271,7 @@ def test_random_effects_that_cannot_be_told_go(formula: str, rows: int, expected
     ("settings", "problem"),
     [
         ({"title": "t"}, "a mixed model needs a formula"),
-        ({"title": "t", "formula": "y ~"}, "cannot be read"),
+        ({"title": "t", "formula": "y ~"}, "is invalid at its end"),
         ({"title": "t", "test": "t_tset"}, "did you mean 't_test'"),
         ({"title": "t", "test": "t_test"}, "needs a response"),
         ({"title": "t", "test": "within_item", "response": "y"}, "need a condition"),

@@ -50,13 +50,13 @@ def test_the_case_that_fits_is_said(estimate: float, p: float, said: str) -> Non
 
 def test_without_a_case_for_it_nothing_is_claimed() -> None:
     said = wording.stated({"more": "x"}, {}, estimate=-1.0, p=0.001, numbers="n")
-    assert said == "Not shown: x: n"
+    assert said == "No evidence that x: n"
 
 
 def test_without_a_test_only_the_question_is_said() -> None:
     values = {"a": "RNNG", "b": "LSTM"}
     said = wording.undecided(CASES, values, numbers="n")
-    assert said == "This model cannot say whether RNNG is better than LSTM: n"
+    assert said == "The analysis cannot determine whether RNNG is better than LSTM: n"
 
 
 @pytest.mark.parametrize(
