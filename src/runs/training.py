@@ -19,7 +19,7 @@ from gardenpath.settings.check import plain
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train_settings import TrainSettings
 from gardenpath.store.run_claim import ClaimedRun, claim
-from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.run_folder import RUN_FORMAT, RunFolder
 
 # Loss, perplexity and so on, by split.
 Metrics = dict[str, dict[str, float]]
@@ -49,7 +49,7 @@ def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
 
 def _train(settings: TrainSettings) -> Metrics:
     folder = RunFolder(Path(settings.run_dir))
-    config = plain(settings)
+    config = _config_of(settings)
     with claim(folder, config, resume=settings.resume, overwrite=settings.overwrite) as claimed:
         if claimed.is_done:
             text = f"{folder.path} is finished already"
@@ -71,10 +71,17 @@ def _train(settings: TrainSettings) -> Metrics:
     return metrics
 
 
+def _config_of(settings: TrainSettings) -> dict[str, Any]:
+    """Return what config.yaml keeps of the settings."""
+    return {"format": RUN_FORMAT, **plain(settings)}
+
+
 def _begin(
     claimed: ClaimedRun, settings: TrainSettings, corpus: PreparedCorpus, vocabulary: Vocabulary
 ) -> None:
-    claimed.begin(plain(settings), lambda folder: write_words(folder, vocabulary, corpus.subwords))
+    claimed.begin(
+        _config_of(settings), lambda folder: write_words(folder, vocabulary, corpus.subwords)
+    )
 
 
 def _estimate(

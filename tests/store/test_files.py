@@ -25,6 +25,7 @@ from gardenpath.store.files import (
     write_json,
     write_text,
 )
+from tests.no_skips import NEEDS_PROC
 
 
 class _FailureError(Exception):
@@ -149,7 +150,7 @@ def test_lines_of_a_text(tmp_path: Path) -> None:
         list(lines)
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="asks Linux what is flushed")
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason=NEEDS_PROC)
 def test_content_is_on_disk_before_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,7 +77,7 @@ def _construction(name: str, content: Mapping[str, Any], path: Path) -> Construc
         raise InputError(
             f"{name} has unknown settings: {', '.join(wrong)}",
             path=path,
-            remedy=f"valid: {', '.join(_SETTINGS)}",
+            remedy=f"valid: {', '.join(sorted(_SETTINGS))}",
         )
     made = Construction(
         name=name,
