@@ -33,7 +33,10 @@ _NOT_MENTIONED = ("kind", "stop", "fixed_shapes", "memory_gb", *_SAVINGS)
 def search_in_words(search: Mapping[str, Any]) -> str:
     """Describe a search: ``word-synchronous beam search, action beam 100, word beam 10, …``."""
     said = [_KINDS.get(search["kind"], str(search["kind"]).replace("_", " "))]
-    for name, value in search.items():
+    # In the order of _SETTINGS: beam widths come before limits.
+    known = [name for name in _SETTINGS if name in search]
+    for name in [*known, *(name for name in search if name not in _SETTINGS)]:
+        value = search[name]
         if name not in _NOT_MENTIONED and value is not None:
             words = _SETTINGS.get(name, name.replace("_", " ") + " {}")
             said.append(words.format(value))
