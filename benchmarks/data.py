@@ -22,7 +22,7 @@ from rich.table import Table
 from gardenpath.data.batches.batch_loader import BatchLoader
 from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.data.batches.token_batches import token_batch
-from gardenpath.data.preparation import Preparation
+from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.readers.base import Reader
 from gardenpath.data.readers.nltk_corpora import PennTreebankSample
 from gardenpath.data.readers.toy import ToyTreebank
@@ -57,9 +57,9 @@ def measure_reading(reader: Reader) -> list[tuple[str, str]]:
 
 def measure_batches(reader: Reader) -> list[tuple[str, str]]:
     """Measure batches and tokens per second, and the time to open a cached corpus."""
-    preparation = Preparation(
-        reader=reader, cleaning=Cleaning(pos_in_source="present"), language="en"
-    )
+    preparation = DataSettings(
+        name="benchmark", reader=reader, cleaning=Cleaning(pos_in_source="present"), language="en"
+    ).preparation()
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder)
         first = seconds(lambda: preparation.prepare(cache), repeats=1)

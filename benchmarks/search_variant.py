@@ -19,6 +19,7 @@ from benchmarks.memory import in_own_process, peak_gb
 from benchmarks.operators import ProductCounter
 from benchmarks.peer_search import PeerSearch
 from benchmarks.recomputing_plm import recomputed_prefixes
+from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.encoding.encoded import encode_sentences
 from gardenpath.data.preparation import Preparation
 from gardenpath.data.readers.base import Reader
@@ -90,7 +91,9 @@ def preparation(corpus: Corpus) -> Preparation:
     if corpus == "ptb_sample":
         root = os.environ["GARDENPATH_REFERENCE_DATA"]
         reader = PennTreebankSample(root=f"{root}/nltk_data")
-    return Preparation(reader=reader, cleaning=Cleaning(pos_in_source="present"), language="en")
+    return DataSettings(
+        name="benchmark", reader=reader, cleaning=Cleaning(pos_in_source="present"), language="en"
+    ).preparation()
 
 
 def load_model(variant: Variant) -> Model:

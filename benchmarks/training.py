@@ -33,8 +33,8 @@ from benchmarks.stepwise_rnng import StepwiseBatch, StepwiseRnng
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.stack_plan import plan_stacks
 from gardenpath.data.batches.tree_batches import tree_collate
+from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.preparation import Preparation
 from gardenpath.data.readers.base import Reader
 from gardenpath.data.readers.nltk_corpora import PennTreebankSample
 from gardenpath.data.readers.toy import ToyTreebank
@@ -90,7 +90,9 @@ def load(name: str) -> tuple[EncodedSplit, int, int]:
     else:
         reader = ToyTreebank(grammar="english")
     cleaning = Cleaning(pos_in_source="present")
-    preparation = Preparation(reader=reader, cleaning=cleaning, language="en")
+    preparation = DataSettings(
+        name="benchmark", reader=reader, cleaning=cleaning, language="en"
+    ).preparation()
     corpus = preparation.prepare(Path(tempfile.gettempdir()) / "gardenpath-benchmark")
     vocabulary = corpus.vocabulary
     return corpus.split("train"), len(vocabulary), len(vocabulary.labels)

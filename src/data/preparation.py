@@ -30,9 +30,6 @@ from gardenpath.store.corpora import corpus_key, stored_corpus, verify_corpus
 from gardenpath.store.files import write_json, write_text
 from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE
 
-# The default: units are whole words.
-WHOLE_WORDS = SubwordSettings(algorithm="none")
-
 Progress = Callable[[Iterable[Sentence], str], Iterable[Sentence]]
 
 
@@ -76,8 +73,8 @@ class Preparation:
         reader: Reader,
         cleaning: Cleaning,
         language: Language,
-        min_count: PositiveInt = 2,
-        subwords: SubwordSettings = WHOLE_WORDS,
+        min_count: PositiveInt,
+        subwords: SubwordSettings,
     ) -> None:
         self._reader = reader
         self._cleaning = cleaning

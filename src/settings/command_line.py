@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +35,10 @@ from gardenpath.settings.compose import (
     root_of,
     typed,
 )
+from gardenpath.settings.origins import file_of
+
+# Mistakes of a value or a name: ``seed=-2: …``, ``model.sizze is not a setting; …``.
+_NAME_OF_A_SETTING = re.compile(r"([\w.]+)(?:=| is not )")
 
 
 def check_command_line(script: Script, arguments: Sequence[str]) -> None:
@@ -85,7 +90,7 @@ class CommandLine:
             except (HydraException, OmegaConfBaseException):
                 pass  # explained below
             else:
-                return typed(self.source.script, content)
+                return self._typed(content, overrides)
         self._content(overrides)
         raise ConfigError(self._all_mistakes())
 
@@ -100,6 +105,25 @@ class CommandLine:
                 self._check_values(content)
         if self.mistakes:
             raise ConfigError(self._all_mistakes())
+
+    def _typed(self, content: Mapping[str, Any], overrides: Sequence[Override]) -> Root:
+        """Return typed settings; mistakes that come from a file name it."""
+        try:
+            return typed(self.source.script, content)
+        except ConfigError as error:
+            raise ConfigError([self._located(one, overrides) for one in error.mistakes]) from error
+
+    def _located(self, mistake: str, overrides: Sequence[Override]) -> str:
+        """Put the configuration file before a mistake that is not on the command line."""
+        found = _NAME_OF_A_SETTING.match(mistake)
+        if found is None:
+            return mistake
+        name = root_of(self.source.script).SHORT.get(found[1], found[1])
+        if any(one.key_or_group == name for one in overrides):
+            return mistake
+        groups = [one.input_line or "" for one in overrides if self._is_group(one)]
+        path = file_of(name, self.source, groups)
+        return mistake if path is None else f"{path}: {mistake}"
 
     def _all_mistakes(self) -> list[str]:
         return list(dict.fromkeys(self.mistakes))
@@ -173,7 +197,7 @@ class CommandLine:
                 self.mistakes.append(self._unknown(one.key_or_group, keys, overrides))
                 known.remove(one)
             content = plain_config(composed(self.source, [o.input_line or "" for o in known]))
-            typed(self.source.script, content)
+            self._typed(content, known)
         except ConfigError as error:
             # A group with a wrong choice was left out above; it is not missing.
             without = tuple(f"{group} is missing" for group in self._wrong_groups)

@@ -137,6 +137,18 @@ def groups_of(source: ConfigSource) -> frozenset[str]:
         return frozenset(name for name in found.overrides.known_choices if "/" not in name)
 
 
+def composed_files(source: ConfigSource, overrides: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the name and the package of each configuration that is composed, in order."""
+    with _started(source):
+        loader = GlobalHydra.instance().config_loader()
+        found = loader.compute_defaults_list(source.config_name, list(overrides), RunMode.RUN)
+    return [
+        (one.config_path, (one.package or "").replace("_global_", ""))
+        for one in found.defaults
+        if one.config_path is not None
+    ]
+
+
 def choices_of(group: str, source: ConfigSource) -> list[str]:
     """Return the choices of a group; names with a leading underscore are parts of other files."""
     folders = [CONFIG_DIR, *([Path(source.folder)] if source.folder else [])]

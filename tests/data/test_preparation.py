@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.preparation import Preparation, PreparedCorpus
 from gardenpath.data.readers.lines import BracketFiles, TextFiles
 from gardenpath.data.readers.toy import ToyTreebank
@@ -45,13 +46,15 @@ def write_corpus(folder: Path, train: str = TRAIN) -> None:
 def brackets(folder: Path, **settings: Any) -> Preparation:
     write_corpus(folder)
     chosen = {"cleaning": Cleaning(), "language": "en", **settings}
-    return Preparation(reader=BracketFiles(root=str(folder)), **chosen)
+    return DataSettings(
+        name="corpus", reader=BracketFiles(root=str(folder)), **chosen
+    ).preparation()
 
 
 def toy(**settings: Any) -> Preparation:
     reader = ToyTreebank(grammar="english", train=150, valid=30, test=20, seed=4)
     chosen = {"cleaning": Cleaning(), "language": "en", "min_count": 3, **settings}
-    return Preparation(reader=reader, **chosen)
+    return DataSettings(name="corpus", reader=reader, **chosen).preparation()
 
 
 def names(folder: Path) -> list[str]:
@@ -138,12 +141,13 @@ def test_treebank_is_encoded_as_sentence_by_sentence(tmp_path: Path) -> None:
 def test_text_is_encoded_as_sentence_by_sentence(tmp_path: Path, subwords: SubwordSettings) -> None:
     for split in SPLITS:
         (tmp_path / f"{split}.txt").write_text("the cat meows\n\nA cat sees the cats\n")
-    preparation = Preparation(
+    preparation = DataSettings(
+        name="corpus",
         reader=TextFiles(root=str(tmp_path)),
         cleaning=Cleaning(),
         language="en",
         subwords=subwords,
-    )
+    ).preparation()
     corpus = preparation.prepare(tmp_path / "cache")
     assert_content(preparation, corpus)
     assert len(corpus.split("train").actions) == 0
@@ -190,13 +194,15 @@ def test_key_follows_the_corpus(tmp_path: Path) -> None:
     assert brackets(tmp_path).key() == before
     write_corpus(tmp_path, train=TRAIN.replace("dog", "cow"))
     reader = BracketFiles(root=str(tmp_path))
-    assert Preparation(reader=reader, cleaning=Cleaning(), language="en").key() != before
+    assert DataSettings(name="corpus", reader=reader, language="en").preparation().key() != before
 
 
 def test_key_follows_the_kind_of_reader(tmp_path: Path) -> None:
     """The same file is a treebank to one reader and strange words to another."""
     before = brackets(tmp_path).key()
-    text = Preparation(reader=TextFiles(root=str(tmp_path)), cleaning=Cleaning(), language="en")
+    text = DataSettings(
+        name="corpus", reader=TextFiles(root=str(tmp_path)), language="en"
+    ).preparation()
     assert text.key() != before
 
 
@@ -219,9 +225,12 @@ def test_damage_is_named(tmp_path: Path) -> None:
 
 
 def test_missing_corpus(tmp_path: Path) -> None:
-    preparation = Preparation(
-        reader=BracketFiles(root=str(tmp_path / "none")), cleaning=Cleaning(), language="en"
-    )
+    preparation = DataSettings(
+        name="corpus",
+        reader=BracketFiles(root=str(tmp_path / "none")),
+        cleaning=Cleaning(),
+        language="en",
+    ).preparation()
     with pytest.raises(MissingCorpusError):
         preparation.prepare(tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
@@ -232,7 +241,7 @@ def test_empty_split(tmp_path: Path) -> None:
         brackets(tmp_path / "corpus", cleaning=Cleaning(max_tokens=1)).prepare(tmp_path / "cache")
     (tmp_path / "corpus" / "valid.txt").write_text("")
     reader = BracketFiles(root=str(tmp_path / "corpus"))
-    preparation = Preparation(reader=reader, cleaning=Cleaning(), language="en")
+    preparation = DataSettings(name="corpus", reader=reader, language="en").preparation()
     with pytest.raises(GardenpathError, match="the valid split has no sentences"):
         preparation.prepare(tmp_path / "cache")
     assert names(tmp_path / "cache") == []
@@ -245,7 +254,9 @@ def test_failing_build_leaves_nothing(tmp_path: Path) -> None:
     write_corpus(tmp_path / "corpus", train=TRAIN + "(S (NP broken)\n")
     reader = BracketFiles(root=str(tmp_path / "corpus"))
     with pytest.raises(GardenpathError, match=r"train.txt:6"):
-        Preparation(reader=reader, cleaning=Cleaning(), language="en").prepare(tmp_path / "cache")
+        DataSettings(name="corpus", reader=reader, language="en").preparation().prepare(
+            tmp_path / "cache"
+        )
     assert names(tmp_path / "cache") == []
     assert names(tmp_path) == ["cache", "corpus"]
 

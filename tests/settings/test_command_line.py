@@ -254,6 +254,24 @@ def test_mistakes_of_tasks(task: str, argument: str, mistake: str) -> None:
     assert mistake in found
 
 
+def test_a_mistake_in_a_file_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    own = tmp_path / "model" / "mine.yaml"
+    own.write_text("defaults: [_lstm, _self_]\n\nname: mine\nnetwork: {hiden: 3, layers: 0}\n")
+    line = CommandLine(ConfigSource("train", folder=str(tmp_path)), ["model=mine", "seed=-1"])
+    with pytest.raises(ConfigError) as caught:
+        line.settings()
+    assert caught.value.mistakes == [
+        f"{own}: model.network.hiden is not a setting; did you mean 'hidden'?",
+        f"{own}: model.network.layers=0: must be at least 1",
+        "seed=-1: must be in [0, 4294967295]",
+    ]
+    (tmp_path / "mine.yaml").write_text("defaults: [train, _self_]\n\nseed: -3\n")
+    line = CommandLine(ConfigSource("train", "mine", str(tmp_path)), [])
+    with pytest.raises(ConfigError, match=r"mine\.yaml: seed=-3: must be in"):
+        line.settings()
+
+
 def test_settings_of_another_search_are_unknown() -> None:
     (found,) = _mistakes("search=particle", "search.word_beam=3", script="evaluate")
     assert found.startswith("search.word_beam is not a setting")

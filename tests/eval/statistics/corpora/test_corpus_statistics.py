@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from gardenpath.data.preparation import Preparation
+from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.readers.nltk_corpora import PennTreebankSample
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.words.unknown_words import UNKNOWN
 from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary, build_vocabulary
 from gardenpath.eval.statistics.corpora.corpus_statistics import (
@@ -59,7 +58,7 @@ def test_pieces_of_words_are_never_unknown() -> None:
 
 def test_counts_agree_with_the_prepared_corpus(tmp_path: Path) -> None:
     reader = ToyTreebank(grammar="english", train=300, valid=50, test=50)
-    preparation = Preparation(reader=reader, cleaning=Cleaning(), language="en")
+    preparation = DataSettings(name="corpus", reader=reader, language="en").preparation()
     prepared = preparation.prepare(tmp_path)
     found = corpus_statistics(
         preparation.sentences("train"),
