@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gardenpath.data.trees.brackets import format_tree, parse_tree
-from gardenpath.data.trees.tree import Tree
+from gardenpath.data.trees.tree import Tree, Word, from_events
 from gardenpath.errors import RunError
 from gardenpath.eval.parsing.diagnostics import best_shares_of
 from gardenpath.eval.parsing.parses import k_best
@@ -62,7 +62,7 @@ def parsed(
         chunk=chunk,
         progress=first_call_of(on_words),
     )
-    return [_from_stored(found[tuple(words)]) for words in sentences]
+    return [_from_stored(found[tuple(words)], words) for words in sentences]
 
 
 class _Parsing:
@@ -100,8 +100,16 @@ def _as_stored(log_probs: Sequence[float], remedy: str | None, one: Parsed) -> S
     return Stored(log_probs, remedy=remedy, parses=(shares, trees))
 
 
-def _from_stored(stored: Stored) -> Parsed:
+def _from_stored(stored: Stored, words: Words) -> Parsed:
     assert stored.parses is not None
     shares, trees = stored.parses
-    ranked = [(share, parse_tree(text)) for share, text in trees]
+    ranked = [(share, _with_words(parse_tree(text), words)) for share, text in trees]
     return Parsed(ranked, tuple(share for share, _ in shares))
+
+
+def _with_words(tree: Tree, words: Words) -> Tree:
+    """Return a tree over the given words: brackets in text are ambiguous (``-LRB-``)."""
+    following = iter(words)
+    return from_events(
+        Word(next(following)) if isinstance(event, Word) else event for event in tree.events()
+    )
