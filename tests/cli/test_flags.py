@@ -204,9 +204,8 @@ def test_small_commands_load_nothing_heavy(arguments: tuple[str, ...], tmp_path:
     assert done.stdout.splitlines()[-1] == "heavy: []", done.stderr
 
 
-def test_importing_the_package_is_quick() -> None:
+def test_importing_the_package_loads_no_library() -> None:
     code = (
-        "import time; begin = time.process_time()\n"
         "import gardenpath as gp, sys\n"
         "assert {'numpy', 'torch', 'pandas', 'hydra', 'yaml'}.isdisjoint(sys.modules)\n"
         "assert 'load' in dir(gp)\n"
