@@ -169,9 +169,9 @@ SUMMARY = Schema(
     ),
     optional=(
         TableColumn("pronoun", "text", "label of the items, if any"),
-        TableColumn("flip_rate", "number", "fraction of items whose wh-effect changes its sign"),
-        TableColumn("flip", "optional flag", "whether the mean wh-effects have the right signs"),
-        TableColumn("division", "optional flag", "whether they are stronger outside islands"),
+        TableColumn("flip_rate", "number", "fraction of items with two positive wh-effects"),
+        TableColumn("flip", "optional flag", "whether both mean wh-effects are positive"),
+        TableColumn("island_contrast", "optional flag", "whether they are weaker inside islands"),
     ),
 )
 SENTENCES = Schema(
@@ -180,8 +180,8 @@ SENTENCES = Schema(
     columns=(
         *(*_RUN, _SUITE, _CLASS, _MODIFIER, _ITEM, _CONDITION, _VARIANT),
         TableColumn("words", "integer", "number of words"),
-        TableColumn("local_bits", "number", "surprisal of the critical regions, in bits"),
-        TableColumn("global_bits_per_word", "number", "mean surprisal, in bits per word"),
+        TableColumn("local_bits", "number", "surprisal of the critical region, in bits"),
+        TableColumn("global_bits_per_word", "number", "surprisal of the clause, in bits per word"),
         TableColumn("slor", "number", "syntactic log-odds ratio, in nats per word"),
     ),
 )

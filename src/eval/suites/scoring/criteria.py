@@ -1,4 +1,4 @@
-"""Flip and division, the criteria for filler-gap constructions, as columns of the summary.
+"""Flip and island contrast, criteria for filler-gap constructions, as columns of the summary.
 
 They are computed from the wh-effects of items (see ``effects``) and the items' label ``island``:
 ``no`` if the gap is accessible to a filler, ``yes`` if it is inside an island. Rows without such
@@ -17,12 +17,12 @@ from gardenpath.eval.suites.scoring.effects import (
     WH_NO_GAP,
     Criterion,
     WhEffects,
-    division,
     flip,
     flip_rate,
+    island_contrast,
 )
 
-CRITERIA = ("flip_rate", "flip", "division")
+CRITERIA = ("flip_rate", "flip", "island_contrast")
 
 _OUTSIDE, _INSIDE = "no", "yes"
 
@@ -47,7 +47,7 @@ def with_criteria(
     if not rows:
         return summary
     found = summary.merge(pd.DataFrame(rows), on=keys, how="left", validate="one_to_one")
-    return found.astype({"flip": "boolean", "division": "boolean"})
+    return found.astype({"flip": "boolean", "island_contrast": "boolean"})
 
 
 def _wh_items(effects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -73,7 +73,7 @@ def _criteria(items: pd.DataFrame) -> dict[str, object]:
     return {
         "flip_rate": pd.Series(rates, dtype="float64").mean(),
         "flip": _is_met(flip(_over_runs(outside))),
-        "division": _is_met(division(near, far)) if near and far else None,
+        "island_contrast": _is_met(island_contrast(near, far)) if near and far else None,
     }
 
 

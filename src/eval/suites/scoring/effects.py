@@ -1,15 +1,16 @@
 """Effect sizes: differences of surprisal in bits, in addition to true or false predictions.
 
-The *wh-effect* is the effect of a filler on surprisal, S(with filler) − S(without), in the critical
-region: after a gap (``+gap``), where a filler should lower surprisal, and at an object in the gap
-position (``−gap``), where a filler should raise it. The *licensing interaction* is the second minus
-the first and should be positive (Wilcox et al. 2018). The *ordering effect* of centre embedding is
-the additional surprisal of the wrong order of two verbs, summed over both verbs (Wilcox et al.
-2019).
+A *wh-effect* is the effect of a filler in the direction of grammar (Wilcox et al. 2019). With a gap
+(``+gap``), a filler should lower the surprisal of the words after the gap:
+S(without filler) − S(with filler). Without a gap (``−gap``), it should raise the surprisal of the
+object in the gap position: S(with filler) − S(without filler). The *licensing interaction* is the
+sum of both (Wilcox et al. 2018). The *ordering effect* of centre embedding is the additional
+surprisal of verbs that do not match their subjects, summed over both verb positions, in simple
+sentences, in embeddings and in long embeddings. All are positive in a model of the grammar.
 
-Two criteria test whether a model has learnt a construction (after Ozaki et al. 2022). *Flip*: the
-wh-effect changes its sign with the gap, negative with a gap and positive without one. *Division*:
-both effects are stronger outside islands than inside islands, where the gap is not accessible.
+Two criteria summarise wh-effects. *Flip* (after Ozaki et al. 2022): both mean wh-effects are
+reliably positive. *Island contrast*: both effects are stronger outside islands than inside islands,
+where the gap is not accessible.
 """
 
 from __future__ import annotations
@@ -39,16 +40,20 @@ ORDERING = "ordering_effect"
 _WH_CONDITIONS = frozenset({"what_gap", "that_gap", "what_nogap", "that_nogap"})
 _WH_REGIONS = frozenset({"object", "tail"})
 _WH_FORMULAS = {
-    WH_GAP: "(tail;%what_gap%) - (tail;%that_gap%)",
+    WH_GAP: "(tail;%that_gap%) - (tail;%what_gap%)",
     WH_NO_GAP: "(object;%what_nogap%) - (object;%that_nogap%)",
     LICENSING: (
-        "(object;%what_nogap%) - (object;%that_nogap%) - (tail;%what_gap%) + (tail;%that_gap%)"
+        "(object;%what_nogap%) - (object;%that_nogap%) + (tail;%that_gap%) - (tail;%what_gap%)"
     ),
 }
-_ORDERING_FORMULA = (
-    "(verb1;%implausible{0}%) + (verb2;%implausible{0}%)"
-    " - (verb1;%plausible{0}%) - (verb2;%plausible{0}%)"
-)
+# The conditions of a design of centre embedding: mismatch and match at the first and the second
+# verb position. In simple sentences each position has its own sentences.
+_ORDERING_DESIGNS = {
+    "sentence": (("n2_v2", "n2_v1"), ("n1_v1", "n1_v2")),
+    "embedding": (("mismatch", "match"), ("mismatch", "match")),
+    "long": (("mismatch_long", "match_long"), ("mismatch_long", "match_long")),
+}
+_VERBS = ("verb1", "verb2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +69,32 @@ class ItemEffect:
     value_bits: float
 
 
+def has_wh_conditions(suite: Suite) -> bool:
+    """Whether a suite crosses fillers and gaps, with the regions in which they are measured."""
+    return set(suite.conditions) >= _WH_CONDITIONS and set(suite.regions) >= _WH_REGIONS
+
+
 def suite_effects(suite: Suite) -> dict[str, Formula]:
     """Return the effects that a suite's conditions and regions support, by name."""
-    found = {}
-    if set(suite.conditions) >= _WH_CONDITIONS and set(suite.regions) >= _WH_REGIONS:
-        found.update(_WH_FORMULAS)
-    if {"verb1", "verb2"} <= set(suite.regions):
-        for condition in suite.conditions:
-            ending = condition.removeprefix("implausible")
-            if ending != condition and f"plausible{ending}" in suite.conditions:
-                found[f"{ORDERING}{ending}"] = _ORDERING_FORMULA.format(ending)
+    found = dict(_WH_FORMULAS) if has_wh_conditions(suite) else {}
+    if set(suite.regions) >= set(_VERBS):
+        found.update(_ordering_formulas(suite))
     return {name: Formula.parse(text) for name, text in found.items()}
+
+
+def _ordering_formulas(suite: Suite) -> dict[str, str]:
+    """Return the ordering effects of a suite: at each verb, and summed over both."""
+    found = {}
+    for design, pairs in _ORDERING_DESIGNS.items():
+        if not {name for pair in pairs for name in pair} <= set(suite.conditions):
+            continue
+        parts = [
+            f"({verb};%{mismatch}%) - ({verb};%{match}%)"
+            for verb, (mismatch, match) in zip(_VERBS, pairs, strict=True)
+        ]
+        found[f"{ORDERING}_{design}"] = " + ".join(parts)
+        found.update({f"{verb}_{design}": part for verb, part in zip(_VERBS, parts, strict=True)})
+    return found
 
 
 def item_effects(
@@ -118,12 +138,12 @@ class WhEffects:
     @property
     def licensing(self) -> float:
         """The licensing interaction: positive if a filler licenses a gap."""
-        return self.nogap - self.gap
+        return self.nogap + self.gap
 
     @property
     def is_flipped(self) -> bool:
         """Whether a filler lowers surprisal with a gap and raises it without one."""
-        return self.gap < 0 < self.nogap
+        return self.gap > 0 and self.nogap > 0
 
 
 def wh_effects(effects: Iterable[ItemEffect]) -> list[WhEffects]:
@@ -140,7 +160,7 @@ def wh_effects(effects: Iterable[ItemEffect]) -> list[WhEffects]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criterion:
-    """Values of a criterion, which is met if ``gap`` is below and ``nogap`` above 0.
+    """Values of a criterion, which is met if ``gap`` and ``nogap`` are above 0.
 
     Means and 95 % bootstrap intervals over items, in bits; ``left_out`` is the number of items with
     a value that is not finite.
@@ -154,12 +174,12 @@ class Criterion:
 
     @property
     def is_met(self) -> bool:
-        """Whether both intervals are on the predicted side of 0."""
-        return self.gap_interval[1] < 0 < self.nogap_interval[0]
+        """Whether both intervals are above 0."""
+        return self.gap_interval[0] > 0 and self.nogap_interval[0] > 0
 
 
 def flip_rate(effects: Sequence[WhEffects]) -> float:
-    """Return the proportion of items whose wh-effect changes its sign with the gap.
+    """Return the proportion of items with positive wh-effects both with and without a gap.
 
     NaN without items.
     """
@@ -174,14 +194,14 @@ def flip(
     return _criterion(effects, (), samples, seed)
 
 
-def division(
+def island_contrast(
     outside: Sequence[WhEffects],
     inside: Sequence[WhEffects],
     *,
     samples: int = BOOTSTRAP_SAMPLES,
     seed: int = 0,
 ) -> Criterion:
-    """Return the criterion *division*: mean wh-effects outside islands minus those inside."""
+    """Return the criterion *island contrast*: mean wh-effects outside minus inside islands."""
     return _criterion(outside, inside, samples, seed)
 
 

@@ -39,7 +39,7 @@ class RunName:
 class ScoredItems:
     """Outcomes of any number of runs on any number of suites, and notes for the reader.
 
-    With ``effects``, a table of effects, the summary file also contains flip and division.
+    With ``effects``, a table of effects, the summary file also contains flip and island contrast.
     """
 
     items: pd.DataFrame

@@ -1,22 +1,27 @@
 """Measures of whole sentences: local surprisal, global surprisal per word, and SLOR.
 
-Local surprisal is summed over the critical regions; it is NaN if the suite has none. Global
-surprisal is the surprisal of the sentence divided by its number of words. SLOR (Pauls and Klein
-2012, Lau et al. 2017) also controls for word frequency::
+Local surprisal is summed over the critical regions; it is NaN if the suite has none. In suites with
+fillers and gaps, it is summed over the object that fills the gap or, in sentences with a gap, over
+the words after the gap, never over both. Global surprisal is the surprisal of the clause that
+follows the filler, without the final punctuation, divided by its number of words; in suites without
+fillers, that of the sentence. SLOR (Pauls and Klein 2012, Lau et al. 2017) also controls for word
+frequency::
 
     SLOR(s) = (log p(s) − log p_unigram(s)) / |s|
 
-in nats per word; higher values mean more acceptable sentences.
+in nats per word; higher values mean more acceptable sentences. The definitions are those of Ozaki
+et al. (2022).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.design.suite import Suite, Variant
+from gardenpath.eval.suites.scoring.effects import has_wh_conditions
 from gardenpath.eval.suites.scoring.regions import exact_sum
 from gardenpath.text import Words
 from gardenpath.units import nats
@@ -58,24 +63,46 @@ def sentence_measures(
     ``unigram_log_prob`` returns the unigram log probability (nats) of a word in the model's
     training corpus; without it, SLOR is None.
     """
-    critical = {suite.region_index(name) for name in suite.critical}
     rows = []
     for item in suite.items:
         for number, variant in item.numbered_variants():
             words, values = variant.words, surprisals[variant.words]
-            region_of = [n for n, region in enumerate(variant.regions) for _ in region]
-            local = [value for n, value in zip(region_of, values, strict=True) if n in critical]
+            clause = _values_in(values, variant, _clause_regions(suite))
             rows.append(
                 SentenceMeasures(
                     item=item.number,
                     condition=variant.condition,
                     variant=number,
                     words=len(words),
-                    local_bits=exact_sum(local) if critical else math.nan,
-                    global_bits_per_word=exact_sum(values) / len(words) if words else math.nan,
+                    local_bits=_local(suite, variant, values),
+                    global_bits_per_word=exact_sum(clause) / len(clause) if clause else math.nan,
                     slor=None
                     if unigram_log_prob is None
                     else slor(values, words, unigram_log_prob),
                 )
             )
     return rows
+
+
+def _local(suite: Suite, variant: Variant, values: Sequence[float]) -> float:
+    """Return the surprisal of the regions in which a variant is measured, in bits."""
+    names = suite.critical
+    if has_wh_conditions(suite):
+        names = ("object",) if variant.condition.endswith("_nogap") else ("tail",)
+    if not names:
+        return math.nan
+    return exact_sum(_values_in(values, variant, {suite.region_index(name) for name in names}))
+
+
+def _clause_regions(suite: Suite) -> set[int]:
+    """Return the regions after the filler, without final punctuation; all without a filler."""
+    everything = range(len(suite.regions))
+    if not has_wh_conditions(suite) or "filler" not in suite.regions:
+        return set(everything)
+    return {n for n in everything if n > suite.region_index("filler") and suite.regions[n] != "end"}
+
+
+def _values_in(values: Sequence[float], variant: Variant, regions: Collection[int]) -> list[float]:
+    """Return the values of the words in some regions of a variant."""
+    region_of = [n for n, region in enumerate(variant.regions) for _ in region]
+    return [value for n, value in zip(region_of, values, strict=True) if n in regions]

@@ -1,4 +1,4 @@
-"""Flip and division in the summary, against the functions that define them."""
+"""Flip and island contrast in the summary, against the functions that define them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gardenpath.eval.suites.scoring.effects import (
     WH_NO_GAP,
     ItemEffect,
     WhEffects,
-    division,
     flip,
     flip_rate,
+    island_contrast,
 )
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
 from gardenpath.eval.suites.scoring.scored_items import (
@@ -42,7 +42,7 @@ def _effects(items: Items, modifier: str = "cleft") -> list[ItemEffect]:
     return [
         ItemEffect(f"filler_gap/{modifier}", "filler_gap", modifier, number, labels, name, value)
         for number, ((gap, nogap), labels) in enumerate(items, start=1)
-        for name, value in ((WH_GAP, gap), (WH_NO_GAP, nogap), (LICENSING, nogap - gap))
+        for name, value in ((WH_GAP, gap), (WH_NO_GAP, nogap), (LICENSING, nogap + gap))
     ]
 
 
@@ -67,8 +67,8 @@ def _inside(*values: tuple[float, float], depth: str = "1") -> Items:
 
 def test_each_row_has_the_criteria_of_its_items() -> None:
     dice = np.random.default_rng(0)
-    near = [(float(a), float(b)) for a, b in dice.normal((-3, 3), 1, (12, 2))]
-    far = [(float(a), float(b)) for a, b in dice.normal((-0.2, 0.2), 1, (12, 2))]
+    near = [(float(a), float(b)) for a, b in dice.normal((3, 3), 1, (12, 2))]
+    far = [(float(a), float(b)) for a, b in dice.normal((0.2, 0.2), 1, (12, 2))]
     learnt = _effects([*_outside(*near), *_inside(*far)])
     not_learnt = _effects([*_outside(*far), *_inside(*near)], "tough")
     found = _criteria((ONE, [*learnt, *not_learnt])).set_index("modifier")
@@ -77,46 +77,48 @@ def test_each_row_has_the_criteria_of_its_items() -> None:
         other = [WhEffects(*pair) for pair in inside]
         assert found.loc[name, "flip_rate"] == pytest.approx(flip_rate(one))
         assert found.loc[name, "flip"] == flip(one).is_met
-        assert found.loc[name, "division"] == division(one, other).is_met
+        assert found.loc[name, "island_contrast"] == island_contrast(one, other).is_met
     assert found["flip"].tolist() == [True, False]
-    assert found["division"].tolist() == [True, False]
+    assert found["island_contrast"].tolist() == [True, False]
 
 
 def test_items_are_averaged_over_runs_and_rates_are_means_of_runs() -> None:
-    first = _effects(_outside(*[(-5.0, 5.0)] * 6))
-    second = _effects(_outside(*[(1.0, 1.0)] * 3, *[(-1.0, 1.0)] * 3))
+    first = _effects(_outside(*[(5.0, 5.0)] * 6))
+    second = _effects(_outside(*[(-1.0, 1.0)] * 3, *[(1.0, 1.0)] * 3))
     found = _criteria((ONE, first), (TWO, second)).iloc[0]
     assert found["flip_rate"] == pytest.approx((1 + 0.5) / 2)
-    # (-5 + 1) / 2 and (-5 - 1) / 2 are below 0, whichever items are drawn.
+    # (5 - 1) / 2 and (5 + 1) / 2 are above 0, whichever items are drawn.
     assert bool(found["flip"])
-    assert pd.isna(found["division"])
+    assert pd.isna(found["island_contrast"])
 
 
-def test_division_compares_items_of_the_same_depth() -> None:
+def test_island_contrast_compares_items_of_the_same_depth() -> None:
     """Without an embedding effects are stronger, but that is not the islands' doing."""
-    deep = [*_outside((-1.0, 1.0), (-1.0, 1.0)), *_inside((-1.0, 1.0), (-1.0, 1.0))]
-    shallow = _outside(*[(-9.0, 9.0)] * 8, depth="0")
+    deep = [*_outside((1.0, 1.0), (1.0, 1.0)), *_inside((1.0, 1.0), (1.0, 1.0))]
+    shallow = _outside(*[(9.0, 9.0)] * 8, depth="0")
     found = _criteria((ONE, _effects([*deep, *shallow]))).iloc[0]
-    assert bool(found["flip"]) and not bool(found["division"])
-    assert not pd.isna(found["division"])
+    assert bool(found["flip"]) and not bool(found["island_contrast"])
+    assert not pd.isna(found["island_contrast"])
 
 
 def test_islands_alone_and_unlabelled_items_have_no_criteria() -> None:
-    inside = _effects(_inside((-1.0, 1.0), (-1.0, 1.0)), "adjunct")
-    outside = _effects(_outside((-1.0, 1.0), (-1.0, 1.0)), "object")
-    unlabelled = _effects([((-1.0, 1.0), {})], "discharge")
+    inside = _effects(_inside((1.0, 1.0), (1.0, 1.0)), "adjunct")
+    outside = _effects(_outside((1.0, 1.0), (1.0, 1.0)), "object")
+    unlabelled = _effects([((1.0, 1.0), {})], "discharge")
     found = _criteria((ONE, [*inside, *outside, *unlabelled])).set_index("modifier")
     assert found.loc[["adjunct", "discharge"], list(CRITERIA)].isna().all(axis=None)
-    assert found.loc["object", "flip_rate"] == 1.0 and pd.isna(found.loc["object", "division"])
+    assert found.loc["object", "flip_rate"] == 1.0 and pd.isna(
+        found.loc["object", "island_contrast"]
+    )
     for effects in (inside, unlabelled):
         assert not set(CRITERIA) & set(_criteria((ONE, effects)).columns)
 
 
 def test_infinite_effects_have_signs_but_no_interval() -> None:
-    certain = _effects([*_outside(*[(-math.inf, math.inf)] * 3), *_inside((0.0, 0.0))])
+    certain = _effects([*_outside(*[(math.inf, math.inf)] * 3), *_inside((0.0, 0.0))])
     found = _criteria((EXACT, certain)).iloc[0]
     assert found["flip_rate"] == 1.0
-    assert pd.isna(found["flip"]) and pd.isna(found["division"])
+    assert pd.isna(found["flip"]) and pd.isna(found["island_contrast"])
 
 
 def test_the_file_has_them_and_rows_without_stay(tmp_path: Path) -> None:
@@ -124,7 +126,7 @@ def test_the_file_has_them_and_rows_without_stay(tmp_path: Path) -> None:
         ItemOutcome("filler_gap/cleft", "filler_gap", "cleft", 1, {}, "gap", 1.0, False, 1.0),
         ItemOutcome("s", "reflexives", "rc", 1, {"pronoun": "herself"}, "p", 0.0, False, 1.0),
     ]
-    effects = effects_frame([(ONE, _effects(_outside(*[(-1.0, 2.0)] * 4)))])
+    effects = effects_frame([(ONE, _effects(_outside(*[(1.0, 2.0)] * 4)))])
     results = ScoredItems(items=items_frame([(ONE, outcomes)]), effects=effects)
     results.write(tmp_path)
     written = pd.read_csv(tmp_path / "summary.csv", keep_default_na=False, dtype=str)

@@ -10,9 +10,9 @@ from gardenpath.eval.suites.design.formula import Formula, FormulaError
 from gardenpath.eval.suites.design.suite import Item, Suite, Variant
 from gardenpath.eval.suites.scoring.effects import (
     WhEffects,
-    division,
     flip,
     flip_rate,
+    island_contrast,
     item_effects,
     suite_effects,
     wh_effects,
@@ -41,23 +41,27 @@ def test_wh_effects_and_licensing_interaction() -> None:
     table = _wh_table((2, 10, 9, 4), (5, 5, 1, 4))
     effects = item_effects(table)
     assert [(one.item, one.effect, one.value_bits) for one in effects] == [
-        (1, "wh_effect_gap", -8), (1, "wh_effect_nogap", 5), (1, "licensing_interaction", 13),
+        (1, "wh_effect_gap", 8), (1, "wh_effect_nogap", 5), (1, "licensing_interaction", 13),
         (2, "wh_effect_gap", 0), (2, "wh_effect_nogap", -3), (2, "licensing_interaction", -3),
     ]  # fmt: skip
     pairs = wh_effects(effects)
-    assert pairs == [WhEffects(-8, 5), WhEffects(0, -3)]
+    assert pairs == [WhEffects(8, 5), WhEffects(0, -3)]
     assert [pair.licensing for pair in pairs] == [13, -3]
     assert [pair.is_flipped for pair in pairs] == [True, False]
     assert flip_rate(pairs) == 0.5
 
 
 def test_the_ordering_effect_sums_both_verbs() -> None:
-    conditions = ("plausible", "implausible", "plausible_pp", "implausible_pp")
-    item = Item(1, tuple(Variant(name, (("v",), ("w",))) for name in conditions))
-    suite = Suite("order", "en", ("verb1", "verb2"), conditions, (), (item,))
-    table = RegionTable.from_rows(suite, [(1, 2), (5, 1), (2, 2), (1, 2)])
-    found = {one.effect: one.value_bits for one in item_effects(table)}
-    assert found == {"ordering_effect": 3, "ordering_effect_pp": -1}
+    conditions = ("n1_v2", "n2_v1", "n1_v1", "n2_v2", "match", "mismatch")
+    items = (Item(1, tuple(Variant(name, (("v",), ("w",))) for name in conditions)),)
+    suite = Suite("order", "en", ("verb1", "verb2"), conditions, (), items)
+    rows = [(90, 2), (3, 80), (70, 7), (9, 60), (1, 2), (5, 1)]
+    found = {one.effect: one.value_bits for one in item_effects(RegionTable.from_rows(suite, rows))}
+    assert found == {
+        # Simple sentences count at the one verb that they have.
+        "ordering_effect_sentence": (9 - 3) + (7 - 2), "verb1_sentence": 6, "verb2_sentence": 5,
+        "ordering_effect_embedding": (5 - 1) + (1 - 2), "verb1_embedding": 4, "verb2_embedding": -1,
+    }  # fmt: skip
 
 
 def test_suites_without_these_conditions_have_no_such_effects() -> None:
@@ -71,30 +75,30 @@ def test_suites_without_these_conditions_have_no_such_effects() -> None:
 
 
 def test_flip_asks_for_both_signs_beyond_chance() -> None:
-    learnt = [WhEffects(-2 - n / 10, 3 + n / 10) for n in range(10)]
+    learnt = [WhEffects(2 + n / 10, 3 + n / 10) for n in range(10)]
     met = flip(learnt)
-    assert met.is_met and met.gap == pytest.approx(-2.45) and met.nogap == pytest.approx(3.45)
+    assert met.is_met and met.gap == pytest.approx(2.45) and met.nogap == pytest.approx(3.45)
     assert met.gap_interval[0] < met.gap < met.gap_interval[1]
-    assert not flip([WhEffects(-2, -3)] * 10).is_met
-    uncertain = [WhEffects(-2, 3 * (-1) ** n) for n in range(10)]
+    assert not flip([WhEffects(2, -3)] * 10).is_met
+    uncertain = [WhEffects(2, 3 * (-1) ** n) for n in range(10)]
     assert not flip(uncertain).is_met
 
 
-def test_division_compares_islands_with_the_rest() -> None:
-    outside = [WhEffects(-4 - n / 10, 4 + n / 10) for n in range(10)]
-    inside = [WhEffects(-1 - n / 10, 1 + n / 10) for n in range(10)]
-    met = division(outside, inside)
-    assert met.is_met and met.gap == pytest.approx(-3) and met.nogap == pytest.approx(3)
-    assert met.gap_interval[0] < -3 < met.gap_interval[1] < -2
-    assert not division(inside, outside).is_met
-    assert not division(outside, outside).is_met
+def test_island_contrast_compares_islands_with_the_rest() -> None:
+    outside = [WhEffects(4 + n / 10, 4 + n / 10) for n in range(10)]
+    inside = [WhEffects(1 + n / 10, 1 + n / 10) for n in range(10)]
+    met = island_contrast(outside, inside)
+    assert met.is_met and met.gap == pytest.approx(3) and met.nogap == pytest.approx(3)
+    assert 2 < met.gap_interval[0] < 3 < met.gap_interval[1]
+    assert not island_contrast(inside, outside).is_met
+    assert not island_contrast(outside, outside).is_met
 
 
 def test_values_that_are_not_finite_are_left_out_and_counted() -> None:
-    effects = [WhEffects(-1, 1), WhEffects(math.inf, 1), WhEffects(math.nan, math.nan)]
+    effects = [WhEffects(1, 1), WhEffects(-math.inf, 1), WhEffects(math.nan, math.nan)]
     found = flip(effects)
-    assert (found.gap, found.nogap, found.left_out) == (-1, 1, 2)
+    assert (found.gap, found.nogap, found.left_out) == (1, 1, 2)
     assert flip_rate(effects) == 0.5  # infinite is a sign, NaN is none
     assert math.isnan(flip_rate([]))
-    empty = division(effects, [WhEffects(math.nan, math.nan)])
+    empty = island_contrast(effects, [WhEffects(math.nan, math.nan)])
     assert math.isnan(empty.gap) and not empty.is_met

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gardenpath.errors import GardenpathError
+from gardenpath.eval.suites.design.suite import Item, Suite, Variant
 from gardenpath.eval.suites.scoring.sentence_measures import sentence_measures, slor
 from tests.eval.suites.samples import cats_suite, surprisals_of
 
@@ -24,6 +25,28 @@ def test_local_and_global_surprisal() -> None:
     assert [row.slor for row in rows] == [None, None]
     bare = sentence_measures(replace(suite, critical=()), surprisals_of(suite, [(4, 7)]))
     assert math.isnan(bare[0].local_bits)
+
+
+def test_fillers_and_gaps_are_measured_in_one_region_and_in_the_clause() -> None:
+    """−gap: the object; +gap: the words after it; globally, what follows the filler."""
+    regions = ("matrix", "filler", "context", "object", "tail", "end")
+    conditions = ("what_gap", "that_gap", "what_nogap", "that_nogap")
+    items = tuple(
+        Variant(name, (("I",), ("what",), ("she", "saw"), _object(name), ("at", "noon"), (".",)))
+        for name in conditions
+    )
+    suite = Suite("wh", "en", regions, conditions, (), (Item(1, items),), critical=("tail",))
+    bits = {variant.words: [float(2**n) for n in range(len(variant.words))] for variant in items}
+    rows = {one.condition: one for one in sentence_measures(suite, bits)}
+    # Words: I what she saw | at noon | . and I what she saw | the cat | at noon | .
+    assert rows["what_gap"].local_bits == 16 + 32
+    assert rows["that_nogap"].local_bits == 16 + 32
+    assert rows["that_nogap"].global_bits_per_word == (4 + 8 + 16 + 32 + 64 + 128) / 6
+    assert rows["that_gap"].global_bits_per_word == (4 + 8 + 16 + 32) / 4
+
+
+def _object(condition: str) -> tuple[str, ...]:
+    return ("the", "cat") if condition.endswith("_nogap") else ()
 
 
 def test_slor_takes_frequency_away() -> None:

@@ -1,0 +1,1 @@
+"""The published studies: their tables, figures and claims, computed anew and compared."""

@@ -1,0 +1,149 @@
+"""Computed cells beside the published ones, for tables, figures and files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from gardenpath.eval.statistics.questions.wording import prose_name
+from gardenpath.eval.studies.published_values import (
+    PublishedPart,
+    PublishedValue,
+    published_part,
+)
+from gardenpath.eval.studies.study_parts import StudyCell, StudyPart, StudyResult
+
+# Columns of the files of tables and figures.
+COLUMNS = (
+    *("source", "panel", "row", "column", "value", "low", "high", "n", "text"),
+    *("printed", "released", "difference", "agrees", "note"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedCell:
+    """A computed cell and its published values: printed in the paper, or from released files."""
+
+    cell: StudyCell
+    printed: PublishedValue | None
+    released: PublishedValue | None
+
+    @property
+    def published(self) -> PublishedValue | None:
+        """The value to compare with: the printed one, if there is one."""
+        return self.printed or self.released
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the computed value is the published one; None if one of them is missing."""
+        return None if self.published is None else self.published.agrees(self.cell)
+
+    @property
+    def difference(self) -> float:
+        """Computed minus published value; NaN if one of them is missing."""
+        return math.nan if self.published is None else self.cell.value - self.published.value
+
+
+@dataclass(frozen=True)
+class ComparedPart:
+    """A table or figure with its published values."""
+
+    part: StudyPart
+    published: PublishedPart
+
+    @cached_property
+    def cells(self) -> list[ComparedCell]:
+        """All computed cells, in order."""
+        return [
+            ComparedCell(
+                cell=cell,
+                printed=self.published.find(cell, "printed"),
+                released=self.published.find(cell, "released"),
+            )
+            for cell in self.part.cells
+        ]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources of the cells."""
+        return self.part.sources
+
+    @cached_property
+    def panels(self) -> list[str]:
+        """The panels of a figure, in order; one empty key if it has no panels."""
+        return list(dict.fromkeys(cell.panel for cell in self.part.cells)) or [""]
+
+    def columns_of(self, panel: str) -> list[str]:
+        """Return the columns of a panel, in order."""
+        return list(dict.fromkeys(one.column for one in self.part.cells if one.panel == panel))
+
+    def rows_of(self, panel: str) -> list[str]:
+        """Return the rows of a panel, in order."""
+        return list(dict.fromkeys(one.row for one in self.part.cells if one.panel == panel))
+
+    def label(self, key: str) -> str:
+        """Return the label of a row, column or panel."""
+        return self.part.labels.get(key) or prose_name(key)
+
+    def shown(self, cell: StudyCell) -> str:
+        """Return a computed value as it is shown."""
+        if cell.text:
+            return cell.text
+        if math.isnan(cell.value):
+            return "–"
+        text = f"{cell.value:.{self.part.digits}f}".replace("-", "−")
+        if math.isfinite(cell.low):
+            reach = (cell.high - cell.low) / 2.0
+            text += f" ± {reach:.{self.part.digits}f}"
+        return text + (cell.stars or "")
+
+    def counts(self, source: str) -> tuple[int, int]:
+        """Return how many cells of a source agree with published values, of how many."""
+        found = [one.agrees for one in self.cells if one.cell.source == source]
+        known = [one for one in found if one is not None]
+        return sum(known), len(known)
+
+    def lacking(self) -> list[str]:
+        """Return the places with a published value but without a computed one."""
+        known = {(c.panel, c.row, c.column) for c in self.part.cells if not _is_empty(c)}
+        return [
+            " · ".join(self.label(key) for key in place if key)
+            for place in self.published.places
+            if place not in known
+        ]
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per cell, with published values and differences."""
+        return pd.DataFrame([self._row(one) for one in self.cells], columns=list(COLUMNS))
+
+    def _row(self, one: ComparedCell) -> dict[str, object]:
+        cell = one.cell
+        return {
+            "source": cell.source,
+            "panel": cell.panel,
+            "row": cell.row,
+            "column": cell.column,
+            "value": cell.value,
+            "low": cell.low,
+            "high": cell.high,
+            "n": cell.n,
+            "text": self.shown(cell),
+            "printed": one.printed.text if one.printed else "",
+            "released": one.released.text if one.released else "",
+            "difference": one.difference,
+            "agrees": one.agrees,
+            "note": cell.note,
+        }
+
+
+def _is_empty(cell: StudyCell) -> bool:
+    return math.isnan(cell.value) and not cell.text
+
+
+def compared_parts(result: StudyResult) -> Sequence[ComparedPart]:
+    """Return all tables and figures of a study with their published values."""
+    return [ComparedPart(part, published_part(result.name, part.number)) for part in result.parts]

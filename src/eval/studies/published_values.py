@@ -1,0 +1,158 @@
+"""The published values of a study, and their comparison with computed ones.
+
+A file ``values/<study>.yaml`` has an entry for each table and figure::
+
+    Table 6:
+      digits: 3
+      columns: [classifier_noun, verb_noun]
+      printed:
+        lstm ctb: [.598, .624]
+    Figure 4:
+      columns: [ctb, xinhua]
+      released:
+        object: {lstm: [0.333 ± 0.097, 0.394 ± 0.080]}
+
+``printed`` values stand in the paper; ``released`` values were computed from the files that its
+authors released, for figures and for cells that the paper does not print. Rows may be grouped by
+panels. A value is a number, a number with its half-width (``±``) or stars, or a text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from gardenpath.errors import InputError
+from gardenpath.eval.studies.study_parts import StudyCell
+
+VALUES = Path(__file__).with_name("values")
+
+Origin = Literal["printed", "released"]
+_ORIGINS: tuple[Origin, ...] = ("printed", "released")
+_NUMBER = re.compile(
+    r"(?P<number>[-−+]?\d*\.?\d+)\s*(?:±\s*(?P<reach>\d*\.?\d+))?\s*(?P<stars>\**)"
+)
+
+# Panel, row and column of a cell.
+Place = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedValue:
+    """A published value: its text, number, half-width of its interval and stars, as far as given.
+
+    ``digits`` is the number of decimals to which the number is known.
+    """
+
+    text: str
+    value: float = math.nan
+    reach: float = math.nan
+    stars: str | None = None
+    digits: int = 0
+
+    def agrees(self, cell: StudyCell) -> bool | None:
+        """Whether a computed cell has this value; None if it has none to compare.
+
+        Numbers agree if rounding or truncation to the published digits gives the same, as printed
+        tables do either.
+        """
+        if math.isnan(self.value):
+            return None if not cell.text else cell.text == self.text
+        if math.isnan(cell.value):
+            return None
+        if self.stars is not None and cell.stars is not None and self.stars != cell.stars:
+            return False
+        unit = 10.0**-self.digits
+        is_rounded = abs(cell.value - self.value) <= unit / 2.0 + 1e-9
+        is_cut = math.trunc(cell.value / unit + math.copysign(1e-9, cell.value)) == round(
+            self.value / unit
+        )
+        return is_rounded or is_cut
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPart:
+    """The published values of one table or figure, by origin and place."""
+
+    values: Mapping[Origin, Mapping[Place, PublishedValue]]
+
+    def find(self, cell: StudyCell, origin: Origin) -> PublishedValue | None:
+        """Return the published value of a cell, if there is one."""
+        return self.values[origin].get((cell.panel, cell.row, cell.column))
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All places with a value, printed ones first."""
+        return tuple(dict.fromkeys(one for values in self.values.values() for one in values))
+
+
+_NOTHING = PublishedPart({origin: {} for origin in _ORIGINS})
+
+
+@cache
+def published_values(study: str) -> Mapping[str, PublishedPart]:
+    """Return the published values of a study by table and figure."""
+    path = VALUES / f"{study}.yaml"
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return {number: _part(entry, f"{number}", path) for number, entry in content.items()}
+
+
+def published_part(study: str, number: str) -> PublishedPart:
+    """Return the published values of a table or figure; none if it has no entry."""
+    return published_values(study).get(number, _NOTHING)
+
+
+def _part(entry: Mapping[str, Any], number: str, path: Path) -> PublishedPart:
+    columns, digits = [str(name) for name in entry["columns"]], int(entry.get("digits", 3))
+    found = {}
+    for origin in _ORIGINS:
+        rows = _rows(entry.get(origin, {}))
+        found[origin] = {
+            (panel, row, column): _value(value, digits)
+            for panel, row, values in rows
+            for column, value in _pairs(columns, values, f"{number}, {row}", path)
+            if value is not None
+        }
+    return PublishedPart(found)
+
+
+def _rows(content: Mapping[str, Any]) -> Iterator[tuple[str, str, Sequence[Any]]]:
+    """Yield panel, row and values; the panel is empty if rows are not grouped."""
+    for name, entry in content.items():
+        if isinstance(entry, Mapping):
+            yield from ((str(name), str(row), values) for row, values in entry.items())
+        else:
+            yield "", str(name), entry
+
+
+def _pairs(
+    columns: Sequence[str], values: Sequence[Any], place: str, path: Path
+) -> Iterator[tuple[str, Any]]:
+    if len(values) != len(columns):
+        raise InputError(f"{place}: {len(values)} values for {len(columns)} columns", path=path)
+    return zip(columns, values, strict=True)
+
+
+def _value(given: object, digits: int) -> PublishedValue:
+    if isinstance(given, int | float):
+        text = f"{given:.{digits}f}"
+        return PublishedValue(text=text, value=float(given), digits=digits)
+    text = str(given).strip()
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return PublishedValue(text=text)
+    number = found["number"].replace("−", "-")
+    return PublishedValue(
+        text=text,
+        value=float(number),
+        reach=float(found["reach"]) if found["reach"] else math.nan,
+        stars=found["stars"] if found["reach"] is None else None,
+        digits=len(number.partition(".")[2]),
+    )

@@ -1,0 +1,138 @@
+"""Drawing of the figures of a study: computed values with intervals, and published ones beside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from gardenpath.eval.display import family_of, family_style
+from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.figures.panels import CHANCE_LINE, place_legend, widest_label
+from gardenpath.eval.studies.compared import ComparedCell, ComparedPart
+
+# Width of a group of points, as a share of the distance between two positions.
+_GROUP = 0.7
+_PUBLISHED: dict[str, Any] = {
+    "marker": "_",
+    "color": style.INK,
+    "markersize": 9.0,
+    "linestyle": "none",
+    "zorder": 4,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """A row of one source; ``hollow`` tells corpora or sources of one model apart."""
+
+    source: str
+    row: str
+    label: str
+    colour: str
+    marker: str
+    hollow: bool
+
+
+def draw_part(part: ComparedPart) -> Figure:
+    """Draw one panel per panel key: columns along the axis, rows as series side by side."""
+    series = _all_series(part)
+    labels = [[part.label(column) for column in part.columns_of(panel)] for panel in part.panels]
+    # Series stand side by side, so the axis needs room for each.
+    most = max(len(one) for one in labels)
+    width = max(2.4, widest_label(labels), 0.35 + most * (0.2 + 0.1 * len(series)))
+    width = min(width, 10.0)
+    columns = max(1, int(10.0 // width))
+    figure, axes = style.panels(
+        len(part.panels), columns=columns, width=width, height=2.5, foot=0.6
+    )
+    for axis, panel in zip(axes, part.panels, strict=True):
+        _draw_panel(axis, part, panel, series)
+    place_legend(figure, _handles(part, series))
+    return figure
+
+
+def _all_series(part: ComparedPart) -> list[_Series]:
+    found: list[_Series] = []
+    taken: dict[str, tuple[str, str]] = {}
+    seen: set[str] = set()
+    for source, row in dict.fromkeys((cell.cell.source, cell.cell.row) for cell in part.cells):
+        # Rows such as "lstm ctb" and "lstm xinhua" are one model trained on two corpora.
+        family = family_of(row.split(" ")[0])
+        look = taken.setdefault(family, family_style(family, list(taken.values())))
+        label = part.label(row) + (f" ({source})" if len(part.sources) > 1 else "")
+        found.append(_Series(source, row, label, *look, hollow=family in seen))
+        seen.add(family)
+    return found
+
+
+def _draw_panel(axis: Axes, part: ComparedPart, panel: str, series: Sequence[_Series]) -> None:
+    columns = part.columns_of(panel)
+    step = _GROUP / len(series)
+    if part.part.style.reference is not None:
+        axis.axhline(part.part.style.reference, **CHANCE_LINE, zorder=1)
+    for place, one in enumerate(series):
+        offset = (place - (len(series) - 1) / 2.0) * step
+        cells = {
+            cell.cell.column: cell
+            for cell in part.cells
+            if (cell.cell.panel, cell.cell.source, cell.cell.row) == (panel, one.source, one.row)
+        }
+        chosen = [(number + offset, cells[c]) for number, c in enumerate(columns) if c in cells]
+        _draw_series(axis, chosen, one, connected=part.part.style.connected)
+    axis.set_xticks(range(len(columns)), [_wrapped(part.label(column)) for column in columns])
+    axis.set_xlim(-0.55, len(columns) - 0.45)
+    axis.grid(False, axis="x")
+    if panel:
+        axis.set_title(part.label(panel))
+    if part.part.style.limits is not None:
+        axis.set_ylim(*part.part.style.limits)
+    if style.is_first(axis):
+        axis.set_ylabel(part.part.style.y_label)
+
+
+def _draw_series(
+    axis: Axes, cells: Sequence[tuple[float, ComparedCell]], one: _Series, *, connected: bool
+) -> None:
+    for x, cell in cells:
+        if math.isfinite(cell.cell.low) and math.isfinite(cell.cell.high):
+            axis.vlines([x], [cell.cell.low], [cell.cell.high], color=one.colour, linewidth=1.4)
+        if cell.published is not None and math.isfinite(cell.published.value):
+            axis.plot([x], [cell.published.value], **_PUBLISHED)
+    axis.plot(
+        [x for x, _ in cells],
+        [cell.cell.value for _, cell in cells],
+        one.marker,
+        color=one.colour,
+        markerfacecolor=style.PAPER if one.hollow else one.colour,
+        linestyle="-" if connected else "none",
+        linewidth=0.7,
+    )
+
+
+def _handles(part: ComparedPart, series: Sequence[_Series]) -> list[Line2D]:
+    found = [
+        Line2D(
+            [], [], color=one.colour, marker=one.marker, linestyle="none", label=one.label,
+            markerfacecolor=style.PAPER if one.hollow else one.colour,
+        )
+        for one in series
+    ]  # fmt: skip
+    if any(cell.published is not None for cell in part.cells):
+        found.append(Line2D([], [], **{**_PUBLISHED, "label": "published"}))
+    return found
+
+
+def _wrapped(label: str) -> str:
+    """Break a label into lines of about ten characters."""
+    lines = [""]
+    for word in style.figure_label(label).split():
+        if lines[-1] and len(lines[-1]) + len(word) > 10:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(lines)
