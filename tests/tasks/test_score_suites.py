@@ -67,7 +67,7 @@ def test_filler_gap_constructions_have_their_criteria(results: Path) -> None:
     assert (judged.loc[EXACT, "flip_rate"] == 1.0).all()
     assert summary.loc["lstm", "flip"].notna().sum() == 2
     # The toy grammar has no islands.
-    assert summary["division"].isna().all()
+    assert summary["island_contrast"].isna().all()
 
 
 def test_surprisals_are_those_of_the_models(results: Path, folder: Path) -> None:
