@@ -46,6 +46,7 @@ EVAL: dict[str, tuple[str, ...]] = {
     "published": ("suites",),
     "surprisal": ("published",),
     "report": ("display", "perplexity", "suites", "statistics"),
+    "studies": ("display", "report", "statistics"),
 }
 
 # Where a library may be imported.

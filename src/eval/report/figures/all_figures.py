@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -58,18 +58,23 @@ def pictures(study: Study) -> list[Picture]:
 
 
 def write_pictures(study: Study, folder: Path) -> dict[str, str]:
-    """Write every figure as ``<name>.svg`` and ``<name>.png``; return the SVG texts by name."""
+    """Write every figure of a study; return the SVG texts by name."""
+    return write_figures({one.name: one.draw for one in pictures(study)}, folder)
+
+
+def write_figures(drawings: Mapping[str, Callable[[], Figure]], folder: Path) -> dict[str, str]:
+    """Write each figure as ``<name>.svg`` and ``<name>.png``; return the SVG texts by name."""
     texts = {}
     # Compress each figure while the next one is drawn.
     with style.look(), ThreadPoolExecutor(max_workers=1) as compressing:
         written = []
-        for picture in pictures(study):
-            figure = picture.draw()
+        for name, draw in drawings.items():
+            figure = draw()
             style.settle(figure)
-            path = folder / f"{picture.name}.png"
+            path = folder / f"{name}.png"
             written.append(compressing.submit(_write_png, path, style.pixels(figure)))
-            texts[picture.name] = style.as_svg(figure)
-            write_text(folder / f"{picture.name}.svg", texts[picture.name])
+            texts[name] = style.as_svg(figure)
+            write_text(folder / f"{name}.svg", texts[name])
         for one in written:
             one.result()
     return texts

@@ -52,11 +52,34 @@ def page(study: Study, svgs: Mapping[str, str], limits: ExplorerLimits) -> str:
     content = _content(study, figures, limits)
     drawn = {name: render(f"{name}.html", **content).strip() for name in CHAPTERS}
     data = data_block("explorer-data", explorer_data(study, limits))
-    texts = "".join([study.title, study.description, *drawn.values(), data])
+    chapters = [(name, CHAPTERS[name], html) for name, html in drawn.items() if html]
+    return finished_page(
+        title=study.title,
+        description=study.description,
+        chapters=chapters,
+        inline=inline,
+        data=data,
+    )
+
+
+def finished_page(
+    *,
+    title: str,
+    description: str,
+    chapters: Sequence[tuple[str, str, Markup]],
+    inline: InlineFigures,
+    data: Markup,
+) -> str:
+    """Return a whole page; chapters have a name, a title and their content.
+
+    ``inline`` has the figures of the chapters, ``data`` is the data block of the explorer.
+    """
+    texts = "".join([title, description, *(html for _, _, html in chapters), data])
     return render(
         "page.html",
-        study=study,
-        chapters=[(name, CHAPTERS[name], html) for name, html in drawn.items() if html],
+        title=title,
+        description=description,
+        chapters=chapters,
         outlines=inline.outlines(),
         data=data,
         style=Markup(_font_face(texts) + _asset("report.css") + inline.css()),

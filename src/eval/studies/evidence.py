@@ -1,0 +1,70 @@
+"""What a source says: its tables and its analyses, asked by claims and tables of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from gardenpath.eval.statistics.questions.analysis import AnalysisResult
+from gardenpath.eval.studies.study_means import suite_accuracies
+from gardenpath.eval.studies.study_parts import StudyData
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The data of one source and the results of its analyses, by name."""
+
+    data: StudyData
+    results: Mapping[str, AnalysisResult] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """The name of the source."""
+        return self.data.source
+
+    @cached_property
+    def accuracies(self) -> pd.DataFrame:
+        """The accuracy of every run on every suite."""
+        return suite_accuracies(self.data.items)
+
+    def mean_accuracies(self, *keys: str) -> pd.Series:
+        """Return mean accuracies over suites and runs, by these columns."""
+        return self.accuracies.groupby(list(keys), sort=False)["accuracy"].mean()
+
+    def estimates(self, analysis: str, **wanted: Any) -> list[Mapping[str, Any]]:
+        """Return the estimates of an analysis whose columns have the wanted values."""
+        found = self.results.get(analysis)
+        if found is None or "estimates" not in found.tables:
+            return []
+        table = found.tables["estimates"]
+        for column, value in wanted.items():
+            table = table[table[column].astype(str) == str(value)]
+        return list(table.to_dict("records"))
+
+    def estimate(self, analysis: str, **wanted: Any) -> Mapping[str, Any] | None:
+        """Return the only such estimate; None if there is none."""
+        found = self.estimates(analysis, **wanted)
+        return found[0] if len(found) == 1 else None
+
+    def why_not(self, analysis: str) -> str:
+        """Return why an analysis has no estimates."""
+        found = self.results.get(analysis)
+        if found is None:
+            return "the analysis was not run"
+        return "; ".join(found.skipped) or "the analysis has no estimates"
+
+
+def significant(estimate: Mapping[str, Any], direction: int) -> bool:
+    """Whether an estimate is significant (p < .05) in a direction, 1 or −1."""
+    return bool(estimate["p"] < ALPHA and estimate["estimate"] * direction > 0)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names for a sentence; ``none`` if there are none."""
+    return ", ".join(names) or "none"

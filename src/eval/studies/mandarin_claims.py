@@ -1,0 +1,271 @@
+"""The claims of Wang et al. 2021, each judged by the data of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from gardenpath.eval.statistics.questions.wording import p_value, prose_name, rounded
+from gardenpath.eval.studies.evidence import ALPHA, Evidence, listed, significant
+from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, holds, untested
+
+NEURAL = ("lstm", "rnng", "transformer", "plm")
+SMALL, LARGE = "ctb", "xinhua"
+
+Row = Mapping[str, Any]
+
+
+def _ngram_is_worst(one: Evidence) -> Judgement:
+    means = one.mean_accuracies("corpus", "model")
+    corpora = means.index.get_level_values(0).unique()
+    tested = {c: means[c] for c in corpora if {"ngram"} < set(means[c].index)}
+    if not tested:
+        return untested("needs n-gram and neural models of one corpus")
+    worst = {c: (m.idxmin(), m.min()) for c, m in tested.items()}
+    said = (f"{prose_name(c)}: {prose_name(name)} ({low:.3f})" for c, (name, low) in worst.items())
+    is_worst = all(name == "ngram" for name, _ in worst.values())
+    return holds(is_worst, f"least accurate on {'; '.join(said)}")
+
+
+def _data_size(one: Evidence) -> Judgement:
+    found = {str(row["model"]): row for row in one.estimates("data_size")}
+    if "transformer" not in found:
+        return untested(one.why_not("data_size"))
+    said = "; ".join(f"{prose_name(model)} {_numbers(row)}" for model, row in found.items())
+    others = [model for model in found if model != "transformer" and found[model]["p"] < ALPHA]
+    effect = found["transformer"]
+    if effect["estimate"] > 0 and ALPHA <= effect["p"] < 0.055 and not others:
+        return depends(f"the optimiser, as the Transformer's p is at the limit: {said}")
+    return holds(significant(effect, 1) and not others, said)
+
+
+def _rnng_reaches_lstm(one: Evidence) -> Judgement:
+    found = one.estimate("subordination_data")
+    if found is None:
+        return untested(one.why_not("subordination_data"))
+    return holds(found["p"] >= ALPHA, _numbers(found))
+
+
+def _rnng_small_data(one: Evidence) -> Judgement:
+    means = one.mean_accuracies("corpus", "class", "model")
+    said, is_best = [], True
+    for kind in ("verb_noun", "subordination"):
+        keys = [(SMALL, kind, model) for model in ("rnng", "lstm", "transformer")]
+        if not all(key in means.index for key in keys):
+            return untested("needs RNNGs, LSTMs and Transformers trained on CTB")
+        rnng, lstm, transformer = (float(means[key]) for key in keys)
+        is_best &= rnng > max(lstm, transformer)
+        said.append(f"{prose_name(kind)}: {rnng:.3f} against {lstm:.3f} and {transformer:.3f}")
+    return holds(is_best, "; ".join(said))
+
+
+def _supervision(one: Evidence, *, corpus: str, has_losses: bool) -> Judgement:
+    found = one.estimates("supervision", corpus=corpus)
+    if not found:
+        return untested(one.why_not("supervision"))
+    better = [_comparison(row) for row in found if significant(row, 1)]
+    worse = [_comparison(row) for row in found if significant(row, -1)]
+    said = f"{len(found)} comparisons: better in {listed(better)}; worse in {listed(worse)}"
+    return holds(bool(better) and bool(worse) == has_losses, said)
+
+
+def _syntax_is_easier(one: Evidence) -> Judgement:
+    found = one.estimate("syntax_and_semantics")
+    plain = one.estimate("syntax_and_semantics_unmodified")
+    if found is None:
+        return untested(one.why_not("syntax_and_semantics"))
+    said = f"all modifiers: {_numbers(found)}"
+    said += f"; without modifiers: {_numbers(plain)}" if plain else ""
+    return holds(found["estimate"] > 0 and found["p"] < 0.001, said)
+
+
+def _clauses(one: Evidence, *, models: Sequence[str], degrades: bool) -> Judgement:
+    """Judge whether single and coordinated clauses all lower accuracy, or none of them does."""
+    kinds = ("subject_rc", "coordinated_rc")
+    rows = _modifier_rows(one, models, kinds)
+    if len(rows) != len(models) * len(kinds):
+        return untested(one.why_not("modifier_effects"))
+    said = "; ".join(
+        f"{prose_name(row['model'])}, {prose_name(row['modifier'])}: {_numbers(row)}"
+        for row in rows
+    )
+    falls = [significant(row, -1) for row in rows]
+    if degrades and not all(falls) and all(row["estimate"] < 0 for row in rows):
+        return depends(f"the optimum of the fit and the test, as some p are above .05: {said}")
+    return holds(all(falls) if degrades else not any(falls), said)
+
+
+def _embedding(one: Evidence) -> Judgement:
+    rows = {str(row["model"]): row for row in _modifier_rows(one, NEURAL, ("embedded_rc",))}
+    if set(rows) != set(NEURAL):
+        return untested(one.why_not("modifier_effects"))
+    said = "; ".join(f"{prose_name(model)} {_numbers(row)}" for model, row in rows.items())
+    sequential = max(rows[model]["estimate"] for model in ("lstm", "transformer"))
+    syntactic = min(rows[model]["estimate"] for model in ("rnng", "plm"))
+    falls = all(significant(row, -1) for row in rows.values())
+    return holds(falls and sequential < syntactic, said)
+
+
+def _modifier_rows(one: Evidence, models: Sequence[str], kinds: Sequence[str]) -> list[Row]:
+    return [
+        row
+        for row in one.estimates("modifier_effects")
+        if row["model"] in models and row["modifier"] in kinds
+    ]
+
+
+def _objects_are_easier(one: Evidence) -> Judgement:
+    classes = ["garden_path_object", "garden_path_subject"]
+    means = one.mean_accuracies("corpus", "model", "class").unstack("class")
+    if not set(classes) <= set(means.columns):
+        return untested("needs both garden-path classes")
+    both = means[classes].dropna()
+    both = both[both.index.get_level_values("model").isin(NEURAL)]
+    easier = both[classes[0]] > both[classes[1]]
+    said = f"object above subject for {int(easier.sum())} of {len(easier)} models"
+    return holds(bool(len(easier)) and bool(easier.all()), said)
+
+
+def _object_effect(one: Evidence) -> Judgement:
+    rows = one.estimates("garden_path", **{"class": "garden_path_object"})
+    if not rows:
+        return untested(one.why_not("garden_path"))
+    return holds(all(row["estimate"] > 0 for row in rows), _bits(rows))
+
+
+def _object_effect_grows(one: Evidence) -> Judgement:
+    rows = one.estimates("garden_path", **{"class": "garden_path_object"})
+    means = {(row["model"], row["corpus"]): row["estimate"] for row in rows}
+    models = [m for m in NEURAL if (m, SMALL) in means and (m, LARGE) in means]
+    if not models:
+        return untested("needs models trained on both corpora")
+    said = "; ".join(
+        f"{prose_name(m)} {rounded(means[m, SMALL])} → {rounded(means[m, LARGE])}" for m in models
+    )
+    return holds(all(means[m, LARGE] > means[m, SMALL] for m in models), said)
+
+
+def _only_rnng_has_subject_effect(one: Evidence) -> Judgement:
+    rows = one.estimates("garden_path", **{"class": "garden_path_subject"})
+    if not any(row["model"] == "rnng" and row["corpus"] == LARGE for row in rows):
+        return untested("needs RNNGs trained on the larger corpus")
+    positive = [row for row in rows if significant(row, 1)]
+    is_alone = [(row["model"], row["corpus"]) for row in positive] == [("rnng", LARGE)]
+    said = f"significantly above 0: {_bits(positive) if positive else 'none'}"
+    if is_alone and positive[0]["p"] >= 0.001:
+        return depends(f"the level of significance, as p is not below .001; {said}")
+    return holds(is_alone, said)
+
+
+def _plm_is_positive(one: Evidence) -> Judgement:
+    wanted = {"class": "garden_path_subject", "model": "plm", "corpus": LARGE}
+    found = one.estimate("garden_path", **wanted)
+    if found is None:
+        return untested("needs PLMs trained on the larger corpus")
+    return holds(found["estimate"] > 0 and found["p"] >= ALPHA, _bits([found]))
+
+
+def _numbers(row: Row) -> str:
+    numbers = (rounded(row["estimate"]), rounded(row["standard_error"]), p_value(row["p"]))
+    text = "b = {}, SE {}, {}".format(*numbers)
+    return f"{text} (singular fit)" if row.get("singular") else text
+
+
+def _bits(rows: Sequence[Row]) -> str:
+    return "; ".join(
+        f"{prose_name(row['model'])} ({prose_name(row['corpus'])}) {rounded(row['estimate'])} "
+        f"bits, {p_value(row['p'])}"
+        for row in rows
+    )
+
+
+def _comparison(row: Row) -> str:
+    model = "RNNG" if row["architecture"] == "recurrent" else "PLM"
+    return f"{prose_name(row['class'])} ({model}, {p_value(row['p'])})"
+
+
+CLAIMS = (
+    ClaimSpec(
+        "section 4, Figure 1", "The n-gram baseline is the least accurate model.", _ngram_is_worst
+    ),
+    ClaimSpec(
+        "section 4, Figure 2",
+        "Transformers trained on the larger corpus are more accurate than those trained on CTB "
+        "(p < .05); for the other architectures the effect of data size is less clear.",
+        _data_size,
+    ),
+    ClaimSpec(
+        "section 4",
+        "On subordination, RNNGs trained on CTB are about as accurate as LSTMs trained on the "
+        "larger corpus (p = .938).",
+        _rnng_reaches_lstm,
+    ),
+    ClaimSpec(
+        "section 4, Figure 1",
+        "Trained on CTB, RNNGs are more accurate than LSTMs and Transformers on verb-noun and "
+        "subordination.",
+        _rnng_small_data,
+    ),
+    ClaimSpec(
+        "section 4, Table 1",
+        "Trained on CTB, syntactic models are significantly better than their counterparts, or "
+        "comparable, in all classes.",
+        partial(_supervision, corpus=SMALL, has_losses=False),
+    ),
+    ClaimSpec(
+        "section 4, Table 1",
+        "Trained on the larger corpus, syntactic models are better in some classes and worse in "
+        "others.",
+        partial(_supervision, corpus=LARGE, has_losses=True),
+    ),
+    ClaimSpec(
+        "section 4, Figure 6",
+        "Accuracy is higher on syntactic than on semantic classes (p < .001).",
+        _syntax_is_easier,
+    ),
+    ClaimSpec(
+        "section 4.1, Table 5",
+        "LSTMs and Transformers lose accuracy on missing object with single and coordinated "
+        "relative clauses.",
+        partial(_clauses, models=("lstm", "transformer"), degrades=True),
+    ),
+    ClaimSpec(
+        "section 4.1, Table 5",
+        "RNNGs and PLMs do not lose accuracy significantly with these clauses.",
+        partial(_clauses, models=("rnng", "plm"), degrades=False),
+    ),
+    ClaimSpec(
+        "section 4.1, Table 5",
+        "Embedded relative clauses lower the accuracy of all architectures, that of RNNGs and "
+        "PLMs least.",
+        _embedding,
+    ),
+    ClaimSpec(
+        "section 4.2, Figure 1",
+        "Neural models are more accurate on garden-path objects than on garden-path subjects.",
+        _objects_are_easier,
+    ),
+    ClaimSpec(
+        "section 4.2, Figure 4a",
+        "All neural models have a positive mean effect on garden-path objects.",
+        _object_effect,
+    ),
+    ClaimSpec(
+        "section 4.2, Figure 4a",
+        "The effect on garden-path objects is larger with the larger corpus.",
+        _object_effect_grows,
+    ),
+    ClaimSpec(
+        "section 4.2, Figure 4b",
+        "Only RNNGs trained on the larger corpus have a significantly positive effect on "
+        "garden-path subjects (p < .001).",
+        _only_rnng_has_subject_effect,
+    ),
+    ClaimSpec(
+        "section 4.2, Figure 4b",
+        "The effect of PLMs trained on the larger corpus on garden-path subjects is positive but "
+        "not significant.",
+        _plm_is_positive,
+    ),
+)

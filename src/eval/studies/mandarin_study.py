@@ -1,0 +1,267 @@
+"""Wang et al. 2021: six classes of Mandarin grammar, five architectures, two training corpora."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from gardenpath.eval.display import family_rank
+from gardenpath.eval.statistics.questions.wording import prose_name
+from gardenpath.eval.studies.evidence import Evidence
+from gardenpath.eval.studies.mandarin_claims import CLAIMS, LARGE, NEURAL, SMALL
+from gardenpath.eval.studies.study_means import mean_cell, stars
+from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
+from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
+
+CLASSES = (
+    "classifier_noun",
+    "garden_path_object",
+    "garden_path_subject",
+    "verb_noun",
+    "missing_object",
+    "subordination",
+)
+GARDEN_PATHS = ("garden_path_object", "garden_path_subject")
+CATEGORIES = {
+    "semantic": ("classifier_noun", "verb_noun"),
+    "syntactic": ("missing_object", "subordination"),
+}
+COMPLEXITY = ("none", "subject_rc", "coordinated_rc", "embedded_rc")
+MODIFIERS = ("none", "adjective", "object_rc", *COMPLEXITY[1:])
+
+_LABELS = {
+    **{name: prose_name(name).capitalize() for name in CLASSES},
+    "object_rc": "object RC",
+    "subject_rc": "subject RC",
+    "coordinated_rc": "coordinated RCs",
+    "embedded_rc": "embedded RCs",
+    "all": "all modifiers",
+}
+
+
+def _row_labels(one: Evidence) -> dict[str, str]:
+    """Return labels as in the paper: ``LSTM``, and ``LSTM-Xinhua`` for the larger corpus."""
+    return {
+        _key(model, corpus): prose_name(model)
+        + ("" if corpus in (SMALL, "") else f"-{prose_name(corpus).capitalize()}")
+        for model, corpus in _runs(one.accuracies)
+    }
+
+
+def _key(model: str, corpus: str) -> str:
+    return f"{model} {corpus}".strip()
+
+
+def _runs(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return the models and corpora of a table: by corpus, models from simple to syntactic."""
+    found = table[["model", "corpus"]].drop_duplicates().itertuples(index=False, name=None)
+    order = {SMALL: 0, LARGE: 1}
+    return sorted(found, key=lambda run: (order.get(run[1], 2), run[1], family_rank(run[0])))
+
+
+def _grouped(
+    one: Evidence, table: pd.DataFrame, column: str, order: Sequence[str], panel: str = ""
+) -> Iterator[StudyCell]:
+    """Yield mean accuracies with intervals: models as rows, values of a column as columns."""
+    for model, corpus in _runs(table):
+        rows = table[(table["model"] == model) & (table["corpus"] == corpus)]
+        for value in order:
+            chosen = rows[rows[column] == value]["accuracy"]
+            if len(chosen):
+                row = _key(model, corpus)
+                yield mean_cell(chosen, source=one.source, row=row, column=value, panel=panel)
+
+
+def _by_class(one: Evidence) -> Iterator[StudyCell]:
+    return _grouped(one, one.accuracies, "class", CLASSES)
+
+
+def _overall(one: Evidence) -> Iterator[StudyCell]:
+    return _grouped(one, one.accuracies.assign(column="accuracy"), "column", ["accuracy"])
+
+
+def _by_complexity(one: Evidence) -> Iterator[StudyCell]:
+    table = one.accuracies
+    table = table[(table["class"] == "missing_object") & table["model"].isin(NEURAL)]
+    return _grouped(one, table, "modifier", COMPLEXITY)
+
+
+def _suites(one: Evidence) -> Iterator[StudyCell]:
+    for kind in CLASSES:
+        table = one.accuracies[one.accuracies["class"] == kind]
+        yield from _grouped(one, table, "modifier", MODIFIERS, panel=kind)
+
+
+def _supervision(one: Evidence) -> Iterator[StudyCell]:
+    for found in one.estimates("supervision"):
+        model = "rnng" if found["architecture"] == "recurrent" else "plm"
+        mark = stars(found["p"])
+        sign = "✓" if found["estimate"] > 0 else "✗"
+        yield StudyCell(
+            source=one.source,
+            row=str(found["class"]),
+            column=_key(model, str(found["corpus"])),
+            value=float(found["estimate"]),
+            text=sign + mark if mark else "–",
+            note=f"b = {found['estimate']:.3f}, SE {found['standard_error']:.3f}, "
+            f"p = {found['p']:.4f}",
+        )
+
+
+def _garden_paths(one: Evidence) -> Iterator[StudyCell]:
+    items = one.data.items
+    for kind in GARDEN_PATHS:
+        table = items[(items["class"] == kind) & items["model"].isin(NEURAL)]
+        for model, corpus in _runs(table):
+            rows = table[(table["model"] == model) & (table["corpus"] == corpus)]
+            yield mean_cell(
+                rows["difference_bits"], source=one.source, panel=kind, row=model, column=corpus
+            )
+
+
+def _items(one: Evidence) -> Iterator[StudyCell]:
+    counts = one.data.items.groupby(["class", "modifier"])["item"].nunique()
+    for kind in CLASSES:
+        for modifier in MODIFIERS:
+            if (kind, modifier) in counts.index:
+                count = int(counts.loc[kind, modifier])
+                yield StudyCell(source=one.source, row=kind, column=modifier, value=count)
+
+
+def _perplexity(one: Evidence) -> Iterator[StudyCell]:
+    table = one.data.perplexity
+    if table is None:
+        return
+    means = table.groupby(["model", "training_corpus"], sort=False)["perplexity"].mean()
+    for (model, corpus), value in means.items():
+        yield StudyCell(source=one.source, row=str(model), column=str(corpus), value=float(value))
+
+
+def _corpora(one: Evidence) -> Iterator[StudyCell]:
+    table = one.data.corpora
+    if table is None:
+        return
+    for row in table[table["split"] == "train"].to_dict("records"):
+        for column, name in (("tokens", "words"), ("vocabulary", "vocabulary")):
+            value = int(row[name])
+            yield StudyCell(
+                source=one.source, row=row["corpus"], column=column, value=value,
+                text=_rounded(value),
+            )  # fmt: skip
+
+
+def _rounded(count: int) -> str:
+    """Return a count as the paper prints it: 974K, 7M."""
+    if count >= 1_000_000:
+        return f"{count / 1_000_000:.0f}M"
+    return f"{count / 1_000:.0f}K" if count >= 1_000 else str(count)
+
+
+def _longest(one: Evidence) -> Iterator[StudyCell]:
+    table = one.data.lengths
+    if table is None:
+        return
+    for corpus, rows in table.groupby("corpus", sort=False):
+        longest = float(rows[rows["sentences"] > 0]["words"].max())
+        yield StudyCell(source=one.source, row=str(corpus), column="longest", value=longest)
+
+
+def _categories(one: Evidence) -> Iterator[StudyCell]:
+    table = one.accuracies[one.accuracies["model"].isin(NEURAL)]
+    for category, classes in CATEGORIES.items():
+        rows = table[table["class"].isin(classes)]
+        for column, chosen in (("none", rows[rows["modifier"] == "none"]), ("all", rows)):
+            if len(chosen):
+                yield mean_cell(chosen["accuracy"], source=one.source, row=category, column=column)
+
+
+def _modifiers(one: Evidence) -> Iterator[StudyCell]:
+    for found in one.estimates("modifier_effects"):
+        mark = stars(found["p"])
+        yield StudyCell(
+            source=one.source,
+            row=str(found["model"]),
+            column=str(found["modifier"]),
+            value=float(found["estimate"]),
+            stars=mark,
+            note=f"SE {found['standard_error']:.3f}, p = {found['p']:.4f}",
+        )
+
+
+_ACCURACY = FigureStyle(y_label="accuracy", limits=(0.0, 1.03))
+_NO_RUNS = "there are no runs on these suites"
+_NO_NEURAL = "there are no neural models on these suites"
+_OF_CORPORA = "files of surprisals do not contain it; it is computed for the corpora of own runs"
+
+MANDARIN = StudySpec(
+    name="mandarin",
+    title="Mandarin: controlled evaluation of grammatical knowledge",
+    reference="Wang, Hu, Levy and Qian 2021",
+    labels=_LABELS,
+    row_labels=_row_labels,
+    claims=CLAIMS,
+    parts=(
+        PartSpec(
+            number="Figure 1", title="Accuracy by class and model", cells=_by_class,
+            lacking=_NO_RUNS, style=_ACCURACY,
+        ),
+        PartSpec(
+            number="Table 1", title="Syntactic models compared with their sequential counterparts",
+            cells=_supervision,
+            lacking="it needs RNNGs with LSTMs, or PLMs with Transformers, of one corpus",
+            note="Logistic mixed models of the outcome of each comparison. ✓: the syntactic model "
+            "is more accurate, ✗: less accurate; * p ≤ .05, ** p ≤ .01, *** p ≤ .001.",
+        ),
+        PartSpec(
+            number="Figure 2", title="Mean accuracy by model", cells=_overall, lacking=_NO_RUNS,
+            style=_ACCURACY,
+        ),
+        PartSpec(
+            number="Figure 3", title="Missing object: accuracy by complexity of the modifier",
+            cells=_by_complexity, lacking=_NO_NEURAL,
+            style=FigureStyle(y_label="accuracy", limits=(0.0, 1.03), connected=True),
+        ),
+        PartSpec(
+            number="Figure 4", title="Garden paths: S(general) − S(specific classifier), in bits",
+            cells=_garden_paths, lacking=_NO_NEURAL,
+            style=FigureStyle(y_label="bits", reference=0.0),
+        ),
+        PartSpec(
+            number="Table 2", title="Items of each suite", cells=_items, lacking=_NO_RUNS, digits=0
+        ),
+        PartSpec(
+            number="Table 3b", title="Perplexity on the test set of the treebank",
+            cells=_perplexity, lacking=_OF_CORPORA, digits=0,
+            note="Perplexities with different vocabularies are not comparable one to one.",
+        ),
+        PartSpec(
+            number="Table 4", title="Training corpora", cells=_corpora, lacking=_OF_CORPORA,
+            digits=0,
+        ),
+        PartSpec(
+            number="Figure 5", title="Longest sentence, in words", cells=_longest,
+            lacking=_OF_CORPORA, style=FigureStyle(y_label="words"), digits=0,
+        ),
+        PartSpec(
+            number="Figure 6", title="Accuracy on semantic and syntactic classes",
+            cells=_categories, lacking=_NO_NEURAL, style=_ACCURACY,
+        ),
+        PartSpec(
+            number="Table 5", title="Missing object: effect of modifiers on accuracy",
+            cells=_modifiers, lacking="it needs runs on missing object with all four modifiers",
+            note="Coefficients of linear mixed models, compared with no modifier; p values from "
+            "the normal approximation. The statistics below also have Satterthwaite's.",
+        ),
+        PartSpec(
+            number="Table 6", title="Accuracy by model and class", cells=_by_class,
+            lacking=_NO_RUNS, intervals=False,
+            note="Ties count one half; the paper decided those of its n-gram models by a coin.",
+        ),
+        PartSpec(
+            number="Figure 7", title="Accuracy on individual suites", cells=_suites,
+            lacking=_NO_RUNS, style=_ACCURACY,
+            note="The paper prints no numbers for this figure.",
+        ),
+    ),
+)  # fmt: skip
