@@ -57,33 +57,48 @@ class ComparedPart:
 
     @cached_property
     def cells(self) -> list[ComparedCell]:
-        """All computed cells, in order."""
+        """All computed cells, in order; in tables, also the published ones that are not computed."""
         return [
             ComparedCell(
                 cell=cell,
                 printed=self.published.find(cell, "printed"),
                 released=self.published.find(cell, "released"),
             )
-            for cell in self.part.cells
+            for cell in (*self.part.cells, *self._published_only())
+        ]
+
+    def _published_only(self) -> list[StudyCell]:
+        if self.part.kind == "figure":
+            return []
+        known = {(cell.source, cell.panel, cell.row, cell.column) for cell in self.part.cells}
+        return [
+            StudyCell(source=source, panel=panel, row=row, column=column)
+            for source in self.sources
+            for panel, row, column in self.published.places
+            if (source, panel, row, column) not in known
         ]
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The sources of the cells."""
-        return self.part.sources
+        """The sources of the cells; one without a name if nothing was computed."""
+        return self.part.sources or ("",)
 
     @cached_property
     def panels(self) -> list[str]:
         """The panels of a figure, in order; one empty key if it has no panels."""
-        return list(dict.fromkeys(cell.panel for cell in self.part.cells)) or [""]
+        return list(dict.fromkeys(one.cell.panel for one in self.cells)) or [""]
 
     def columns_of(self, panel: str) -> list[str]:
         """Return the columns of a panel, in order."""
-        return list(dict.fromkeys(one.column for one in self.part.cells if one.panel == panel))
+        return self._keys(panel, "column")
 
     def rows_of(self, panel: str) -> list[str]:
         """Return the rows of a panel, in order."""
-        return list(dict.fromkeys(one.row for one in self.part.cells if one.panel == panel))
+        return self._keys(panel, "row")
+
+    def _keys(self, panel: str, name: str) -> list[str]:
+        cells = (one.cell for one in self.cells if one.cell.panel == panel)
+        return list(dict.fromkeys(getattr(cell, name) for cell in cells))
 
     def label(self, key: str) -> str:
         """Return the label of a row, column or panel."""
@@ -107,15 +122,6 @@ class ComparedPart:
         known = [one for one in found if one is not None]
         return sum(known), len(known)
 
-    def lacking(self) -> list[str]:
-        """Return the places with a published value but without a computed one."""
-        known = {(c.panel, c.row, c.column) for c in self.part.cells if not _is_empty(c)}
-        return [
-            " · ".join(self.label(key) for key in place if key)
-            for place in self.published.places
-            if place not in known
-        ]
-
     def frame(self) -> pd.DataFrame:
         """Return one row per cell, with published values and differences."""
         return pd.DataFrame([self._row(one) for one in self.cells], columns=list(COLUMNS))
@@ -138,10 +144,6 @@ class ComparedPart:
             "agrees": one.agrees,
             "note": cell.note,
         }
-
-
-def _is_empty(cell: StudyCell) -> bool:
-    return math.isnan(cell.value) and not cell.text
 
 
 def compared_parts(result: StudyResult) -> Sequence[ComparedPart]:

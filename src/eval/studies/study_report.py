@@ -27,7 +27,7 @@ def write_study(result: StudyResult, folder: Path) -> Path:
     """Write all files of a study to a folder; return the path of the report."""
     compared = compared_parts(result)
     for one in compared:
-        if one.part.cells:
+        if one.cells:
             write_table(folder / TABLES_FOLDER / f"{one.part.name}.csv", one.frame())
     write_table(folder / CLAIMS_FILE, pd.DataFrame([asdict(claim) for claim in result.claims]))
     for source, analyses in result.analyses.items():
