@@ -57,7 +57,7 @@ class ComparedPart:
 
     @cached_property
     def cells(self) -> list[ComparedCell]:
-        """All computed cells, in order; in tables, also the published ones that are not computed."""
+        """All computed cells, in order; in tables, also the places with a published value only."""
         return [
             ComparedCell(
                 cell=cell,
