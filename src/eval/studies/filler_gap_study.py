@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -75,6 +75,10 @@ def _estimated(
             column=str(found["modifier"]), value=found["estimate"], low=found["low"],
             high=found["high"], note=f"p = {found['p']:.4f}", stars=stars(found["p"]),
         )  # fmt: skip
+
+
+def _of(analysis: str, kind: str, metric: str | None = None) -> Callable[..., Iterator[StudyCell]]:
+    return partial(_estimated, analysis=analysis, kind=kind, metric=metric)
 
 
 def _means(one: Evidence) -> Iterator[StudyCell]:
@@ -160,49 +164,47 @@ FILLER_GAP = StudySpec(
         ),
         PartSpec(
             number="Section 3 flips", title="Study 1: effect of the licensor with and without gap",
-            cells=partial(_estimated, analysis="flip", kind=STUDY_1), lacking=_NO_RUNS,
+            cells=_of("flip", STUDY_1), lacking=_NO_RUNS,
             note="A flip: reliably positive without a gap and negative with one (SLOR: the other "
             "way round).",
         ),
         PartSpec(
             number="Section 3 divisions", title="Study 1: effect of grammaticality",
-            cells=partial(_estimated, analysis="division", kind=STUDY_1), lacking=_NO_RUNS,
+            cells=_of("division", STUDY_1), lacking=_NO_RUNS,
         ),
         PartSpec(
             number="Figure 2", title="Interaction of licensor and gap, no embedding",
-            cells=partial(_estimated, analysis="interaction", kind=STUDY_2),
+            cells=_of("interaction", STUDY_2),
             lacking=_NO_RUNS, style=_BITS,
         ),
         PartSpec(
             number="Figure 3", title="Effect of the licensor with and without a gap, no embedding",
-            cells=partial(_estimated, analysis="flip", kind=STUDY_2), lacking=_NO_RUNS,
+            cells=_of("flip", STUDY_2), lacking=_NO_RUNS,
             style=_BITS,
         ),
         PartSpec(
             number="Figure 4", title="Effect of islands on the licensor, one embedding",
-            cells=partial(_estimated, analysis="islandhood", kind=STUDY_2), lacking=_NO_RUNS, style=_BITS,
+            cells=_of("islandhood", STUDY_2), lacking=_NO_RUNS, style=_BITS,
             note="Interaction of licensor and island, with and without a gap.",
         ),
         PartSpec(
             number="Figure 5a", title="Effect of grammaticality on global surprisal, no embedding",
-            cells=partial(
-                _estimated, analysis="division", metric="global_bits_per_word", kind=STUDY_2
-            ),
+            cells=_of("division", STUDY_2, "global_bits_per_word"),
             lacking=_NO_RUNS, style=_BITS,
         ),
         PartSpec(
             number="Figure 5b", title="Effect of grammaticality on SLOR, no embedding",
-            cells=partial(_estimated, analysis="division", metric="slor", kind=STUDY_2),
+            cells=_of("division", STUDY_2, "slor"),
             lacking=_NO_RUNS, style=_BITS,
         ),
         PartSpec(
             number="Figure 5c", title="Grammaticality and depth: global surprisal, no islands",
-            cells=partial(_estimated, analysis="depth", kind=STUDY_2, metric="global_bits_per_word"),
+            cells=_of("depth", STUDY_2, "global_bits_per_word"),
             lacking=_NO_RUNS, style=_BITS,
         ),
         PartSpec(
             number="Figure 5d", title="Grammaticality and depth: SLOR, no islands",
-            cells=partial(_estimated, analysis="depth", kind=STUDY_2, metric="slor"), lacking=_NO_RUNS,
+            cells=_of("depth", STUDY_2, "slor"), lacking=_NO_RUNS,
             style=_BITS,
         ),
         PartSpec(
