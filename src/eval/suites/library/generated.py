@@ -3,8 +3,8 @@
 A template file contains designs; settings above ``designs`` apply to all of them. A design may
 define several suites that differ in a few words: ``for`` lists the values of its ``$variables``,
 one entry per suite. A design with ``cells`` generates several kinds of items: every cell has its
-own values (``with``), labels and number of items. Designs of a file with the same ``share`` have the
-same words in items of the same number.
+own values (``with``), labels and number of items. Designs of a file with the same ``share`` have
+the same words in items of the same number.
 
 Files are read only when a suite is requested.
 """

@@ -34,9 +34,10 @@ _PATIENCE = 1000
 def choose_words(templates: Sequence[Template]) -> Choice:
     """Return the words of all items of one template, or of several that share their words."""
     first = templates[0]
-    for template in templates:
+    scenes = first.checked_scenes()
+    for template in templates[1:]:
         _check_alike(first, template)
-    scenes = [template.checked_scenes() for template in templates][0]
+        template.checked_scenes()
     if first.cross:
         return _crossed(first, scenes)
     generator = random.Random(f"{first.seed} {first.share or first.name}")
