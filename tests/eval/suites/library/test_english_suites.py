@@ -156,6 +156,11 @@ def test_experiments_are_told_apart() -> None:
     assert found == {(experiment, "reflexives") for experiment in experiments}
 
 
+def test_only_complete_ties_count() -> None:
+    """As in the study; suites without a rule for ties have nothing to compare."""
+    assert {getattr(suite(name), "ties", "complete") for name in REFLEXIVES} == {"complete"}
+
+
 # ---- Centre embedding ---------------------------------------------------------------------------
 
 
