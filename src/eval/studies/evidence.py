@@ -10,10 +10,9 @@ from typing import Any
 import pandas as pd
 
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult
+from gardenpath.eval.statistics.questions.wording import ALPHA
 from gardenpath.eval.studies.study_means import suite_accuracies
 from gardenpath.eval.studies.study_parts import StudyData
-
-ALPHA = 0.05
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""One specification per paper: its tables and figures, and its claims."""
