@@ -39,6 +39,8 @@ class MissingCorpusError(GardenpathError):
     """A corpus is not where the configuration says."""
 
     def __init__(self, *, corpus: str, looked_for: str | Path, licence: str, setting: str) -> None:
+        self._about = {"corpus": corpus, "looked_for": looked_for, "licence": licence}
+        self._setting = setting
         super().__init__(
             f"{corpus} was not found: {looked_for} does not exist or contains no such files.\n"
             f"  Where to get it: {licence}\n"
@@ -46,6 +48,11 @@ class MissingCorpusError(GardenpathError):
             "  Or, to try Gardenpath without a download: data=toy_english or "
             "data=toy_mandarin"
         )
+
+    def in_part(self, name: str) -> MissingCorpusError:
+        """Return the error for a part of a combined corpus, whose settings have other names."""
+        setting = self._setting.replace("data.", f"data.parts.{name}.")
+        return MissingCorpusError(setting=setting, **self._about)
 
 
 class ConfigError(GardenpathError):

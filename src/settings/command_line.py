@@ -57,23 +57,28 @@ class CommandLine:
     is_sweep: bool = False
     mistakes: list[str] = field(default_factory=list)
     _wrong_groups: set[str] = field(default_factory=set)
+    # Choices of corpora by name, and the settings that hold them.
+    _named_corpora: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Without task=, suite= selects task=suite."""
+        """Without task=, suite= selects task=suite; lists are written in Hydra's form."""
         names = [one.partition("=")[0] for one in self.arguments]
         if self.source.script == "evaluate" and "suite" in names and "task" not in names:
             self.arguments = [*self.arguments, "task=suite"]
+        self.arguments = [
+            one for argument in self.arguments for one in self._as_listed(self.written_out(argument))
+        ]
 
     @functools.cached_property
     def overrides(self) -> list[Override]:
         """The overrides that can be checked further; mistakes are recorded."""
         parsed = [one for argument in self.arguments for one in self._parsed(argument)]
-        self._wrong_groups |= {one.key_or_group for one in parsed if self._has_wrong_choice(one)}
+        self._wrong_groups |= {_place(one) for one in parsed if self._has_wrong_choice(one)}
         # Settings that depend on a wrong choice cannot be checked; all others can.
         return [
             one
             for one in parsed
-            if one.key_or_group.split(".")[0] not in self._wrong_groups and self._is_possible(one)
+            if _place(one) not in self._wrong_groups and self._is_possible(one)
         ]
 
     @functools.cached_property
@@ -130,7 +135,7 @@ class CommandLine:
 
     def _parsed(self, argument: str) -> list[Override]:
         try:
-            return OverridesParser.create().parse_overrides([self.written_out(argument)])
+            return OverridesParser.create().parse_overrides([argument])
         except HydraException:
             self.mistakes.append(f"{argument!r} is not a setting; write name=value")
             return []
@@ -138,8 +143,29 @@ class CommandLine:
     def written_out(self, argument: str) -> str:
         """Expand short names: ``model.size=tiny`` → ``model.network.size=tiny``."""
         name, sign, value = argument.partition("=")
-        long = root_of(self.source.script).SHORT.get(name, name)
-        return f"{long}{sign}{value}"
+        for short, long in root_of(self.source.script).SHORT.items():
+            if name == short or name.startswith(f"{short}."):
+                name = long + name[len(short) :]
+                break
+        return f"{name}{sign}{value}"
+
+    def _as_listed(self, argument: str) -> list[str]:
+        """Write a list in Hydra's form: of values, or of corpora that are composed by name.
+
+        ``run=a,b`` becomes ``run=[a,b]``, and ``corpora=[ctb,ptb]`` becomes the choices
+        ``+data@corpora.ctb=ctb`` and ``+data@corpora.ptb=ptb``, so that ``corpora.ctb.root`` is a
+        setting like any other.
+        """
+        name, sign, value = argument.partition("=")
+        root = root_of(self.source.script)
+        if sign and name in root.CORPORA:
+            chosen = [one.strip() for one in value.strip("[] ").split(",") if one.strip()]
+            made = [f"+data@{name}.{one}={one}" for one in chosen]
+            self._named_corpora |= dict.fromkeys(made, name)
+            return made
+        if name in root.LISTS and "," in value and not self.is_sweep and value[:1] not in "['\"":
+            return [f"{name}=[{value}]"]
+        return [argument]
 
     def _is_group(self, override: Override) -> bool:
         return override.key_or_group in groups_of(self.source)
@@ -161,7 +187,7 @@ class CommandLine:
         problem = ""
         if override.is_delete():
             problem = f"{line}: settings cannot be deleted; set {name}=null instead"
-        elif override.package is not None:
+        elif override.package is not None and line not in self._named_corpora:
             problem = f"{line}: write {name}={override.value()}"
         elif not self._is_group(override) and (CONFIG_DIR / name).is_dir():
             problem = self._of_the_other_script(name)
@@ -234,6 +260,11 @@ class CommandLine:
                     typed(self.source.script, changed)
                 except ConfigError as error:
                     self.mistakes += error.mistakes
+
+
+def _place(override: Override) -> str:
+    """Return the setting, the group, or the part of the settings that holds a named corpus."""
+    return (override.package or override.key_or_group).split(".")[0]
 
 
 def _values(override: Override, valid: Iterable[str]) -> list[Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
+from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.sentence import Split
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
@@ -22,11 +23,11 @@ _A_FOLDER_OF_SURPRISALS = "the folder with one folder per model"
 
 @dataclass(frozen=True, kw_only=True)
 class PerplexityTask:
-    """Perplexity on a split of each run's own corpus, with the exact grammar for toy corpora."""
+    """Perplexity on a split of each run's own corpus, or of the corpora in data= and corpora=."""
 
     name: Literal["perplexity"] = "perplexity"
     split: Split = "test"
-    """Split of each run's corpus."""
+    """Split of the corpora."""
     marginal_sentences: NonNegativeInt | None = None
     """Number of sentences, from the first, on which syntactic models are also scored by search;
     null uses all, 0 none."""
@@ -188,7 +189,12 @@ class EvaluateSettings:
         "input": "task.input",
         "surprisals": "task.surprisals",
         "materials": "task.materials",
+        "data.parts": "data.reader.parts",
     }
+    # Settings that hold corpora by name and are set by a list of choices of data=.
+    CORPORA: ClassVar[frozenset[str]] = frozenset({"corpora", "data.reader.parts"})
+    # Settings whose lists may be written without brackets.
+    LISTS: ClassVar[frozenset[str]] = frozenset({"run"})
 
     task: Annotated[Task, Tagged("name", TASKS)]
     """Task to perform."""
@@ -200,8 +206,13 @@ class EvaluateSettings:
     """Where to send results, in addition to the output folder."""
     paths: Paths = Paths()
     """Folders of runs and caches."""
-    run: str
-    """A run folder, or a folder that contains several: all finished runs in it are evaluated."""
+    data: DataSettings | None = None
+    """Corpus of task=corpus and task=perplexity; null uses the corpora of the runs."""
+    corpora: Mapping[str, DataSettings] = field(default_factory=dict)
+    """Several corpora by name, as in corpora=[ctb,xinhua] corpora.ctb.root=FOLDER."""
+    run: str | Sequence[str]
+    """A run folder, or a folder that contains several: all finished runs in it are evaluated. Several
+    folders are separated by commas."""
     output: str = "results"
     """Folder of tables, figures and reports."""
     device: str = "auto"
@@ -214,6 +225,17 @@ class EvaluateSettings:
             raise ConfigError(_suite_is_missing())
         return self.suite
 
+    @property
+    def run_folders(self) -> tuple[str, ...]:
+        """The folders in which to look for runs."""
+        return (self.run,) if isinstance(self.run, str) else tuple(self.run)
+
+    @property
+    def named_corpora(self) -> list[DataSettings]:
+        """The corpora that the settings name, each once."""
+        named = [*([] if self.data is None else [self.data]), *self.corpora.values()]
+        return [one for place, one in enumerate(named) if one not in named[:place]]
+
     @classmethod
     def absent(cls, content: Mapping[str, Any]) -> list[str]:
         """What the task requires."""
@@ -221,6 +243,16 @@ class EvaluateSettings:
         name = task.get("name") if isinstance(task, Mapping) else None
         is_needed = name in ("suite", "rescore") and content.get("suite") is None
         return _suite_is_missing() if is_needed else []
+
+    def mistakes(self) -> list[str]:
+        """Return the mistakes in the combination of a task and corpora."""
+        found = []
+        if self.named_corpora and not isinstance(self.task, CorpusTask | PerplexityTask):
+            found.append(f"data= and corpora= have no effect on task={self.task.name}")
+        names = [one.name for one in self.named_corpora]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            found.append(f"two corpora are called {twice[0]}; set the name of one of them")
+        return found
 
     def unavailable(self) -> list[str]:
         """What this machine lacks for these settings."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.data.readers.base import hash_files, parse_ids
-from gardenpath.data.readers.registry import READERS
+from gardenpath.data.readers.combined import READERS
 from gardenpath.errors import ConfigError
 
 
