@@ -88,7 +88,9 @@ def main(script: Script, job: Job) -> None:
             return
         if _is_checked(flags):
             line.check()
-    _start_hydra(script, job, arguments, line)
+        sweeps = line.sweeps() if flags.multirun else [line]
+    for sweep in sweeps:
+        _start_hydra(script, job, arguments, sweep)
 
 
 def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> None:

@@ -127,13 +127,19 @@ class Preparation:
         settings = self._settings
         if settings.subwords.algorithm == "none":
             vocabulary = build_vocabulary(
-                counts, labels=labels.items, language=settings.language, min_count=settings.min_count
+                counts,
+                labels=labels.items,
+                language=settings.language,
+                min_count=settings.min_count,
             )
             return _encode_words(raw, words, labels, vocabulary), vocabulary
         subwords = train_subwords(_as_text(raw["train"], words), settings.subwords)
         subwords.save(folder / SUBWORDS_FILE)
         vocabulary = subword_vocabulary(
-            subwords, _piece_counts(counts, subwords), labels=labels.items, language=settings.language
+            subwords,
+            _piece_counts(counts, subwords),
+            labels=labels.items,
+            language=settings.language,
         )
         return _encode_pieces(raw, words, labels, vocabulary, subwords), vocabulary
 

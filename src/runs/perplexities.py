@@ -62,9 +62,7 @@ def perplexities_of_runs(
 
     With ``corpora``, every run is scored on each of these instead of its own corpus.
     """
-    found = perplexities(
-        runs, split=split, marginal_sentences=marginal_sentences, corpora=corpora
-    )
+    found = perplexities(runs, split=split, marginal_sentences=marginal_sentences, corpora=corpora)
     return perplexity_frame([row for corpus in found for row in corpus.rows])
 
 
@@ -145,9 +143,7 @@ def _of_another_corpus(
     return _compared(data, measured, texts, notes)
 
 
-def _joint_elsewhere(
-    run: Run, sentences: Sequence[Sentence]
-) -> tuple[list[Measured], list[str]]:
+def _joint_elsewhere(run: Run, sentences: Sequence[Sentence]) -> tuple[list[Measured], list[str]]:
     """Return the joint perplexity of another corpus's trees, or a note why there is none."""
     missing = f"{run.path}: no joint perplexity:"
     if any(one.tree is None for one in sentences):
@@ -214,8 +210,8 @@ def _vocabulary_notes(
     if len(different) < 2:
         return []
     notes = [
-        "The models have different vocabularies: perplexities are not comparable one to one, because "
-        "an unknown word is predicted as one of a few classes."
+        "The models have different vocabularies: perplexities are not comparable one to one, "
+        "because an unknown word is predicted as one of a few classes."
     ]
     if has_shared:
         notes.append("shared words: perplexity of the words that all models know")

@@ -153,7 +153,9 @@ class _Reading:
             return self.record(annotation, value, place)
         elif _maps_to_records(annotation) and isinstance(value, Mapping):
             inner = get_args(annotation)[1]
-            return {str(key): self.value(one, inner, _join(place, key)) for key, one in value.items()}
+            return {
+                str(key): self.value(one, inner, _join(place, key)) for key, one in value.items()
+            }
         if problem := type_problem(value, annotation):
             return self._wrong(place, value, problem)
         return _converted(value, annotation)

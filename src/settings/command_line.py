@@ -18,7 +18,7 @@ from typing import Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, IntervalSweep, Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from gardenpath.errors import ConfigError
@@ -35,6 +35,7 @@ from gardenpath.settings.compose import (
     root_of,
     typed,
 )
+from gardenpath.settings.grid import Block, narrowed, read_grid
 from gardenpath.settings.origins import file_of
 
 # Mistakes of a value or a name: ``seed=-2: …``, ``model.sizze is not a setting; …``.
@@ -59,14 +60,19 @@ class CommandLine:
     _wrong_groups: set[str] = field(default_factory=set)
     # Choices of corpora by name, and the settings that hold them.
     _named_corpora: dict[str, str] = field(default_factory=dict)
+    # The arguments as they were given.
+    _given: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Without task=, suite= selects task=suite; lists are written in Hydra's form."""
+        self._given = list(self.arguments)
         names = [one.partition("=")[0] for one in self.arguments]
         if self.source.script == "evaluate" and "suite" in names and "task" not in names:
             self.arguments = [*self.arguments, "task=suite"]
         self.arguments = [
-            one for argument in self.arguments for one in self._as_listed(self.written_out(argument))
+            one
+            for argument in self.arguments
+            for one in self._as_listed(self.written_out(argument))
         ]
 
     @functools.cached_property
@@ -104,12 +110,68 @@ class CommandLine:
         if not self.is_sweep:
             self.settings()
             return
+        for sweep in self.sweeps():
+            sweep._check_combinations()
+            self.mistakes += sweep.mistakes
+        if self.mistakes:
+            raise ConfigError(self._all_mistakes())
+
+    def _check_combinations(self) -> None:
         for combination in self._combinations():
             content = self._content(combination)
             if content is not None:
                 self._check_values(content)
-        if self.mistakes:
-            raise ConfigError(self._all_mistakes())
+
+    def sweeps(self) -> list[CommandLine]:
+        """Return the sweeps to run: one, or one for each block of the grid of an experiment."""
+        chosen = [one for one in self.overrides if one.key_or_group == "experiment"]
+        if not self.is_sweep or not chosen or chosen[-1].is_sweep_override() or self.mistakes:
+            return [self]
+        config = composed(self.source, [chosen[-1].input_line or ""])
+        found = config.get("_grid")
+        grid = read_grid(OmegaConf.to_container(found) if OmegaConf.is_config(found) else found)
+        if not grid:
+            return [self]
+        grid = [{_name_of(self.written_out(f"{k}=")): v for k, v in b.items()} for b in grid]
+        return [self._with_block(block) for block in self._applicable(grid)]
+
+    def _applicable(self, grid: Sequence[Block]) -> list[tuple[Block, set[str]]]:
+        """Return the blocks that remain, each with the settings on the command line it lacks.
+
+        A setting that only some of the models have, such as a size, is for their blocks alone.
+        """
+        given = {
+            one.key_or_group: [
+                str(v) for v in _values(one, choices_of(one.key_or_group, self.source))
+            ]
+            for one in self.overrides
+            if one.package is None
+        }
+        blocks = narrowed(grid, given)
+        unknown = []
+        for block in blocks:
+            first = [f"{name}={values[0]}" for name, values in block.items()]
+            groups = [one for one in first if _name_of(one) in groups_of(self.source)]
+            others = [
+                one.input_line or ""
+                for one in self.overrides
+                if self._is_group(one) and one.key_or_group not in block
+            ]
+            keys = list(_flatten(composed(self.source, [*others, *groups])))
+            missing = {o.key_or_group for o in self.overrides if self._is_unknown(o, keys)}
+            unknown.append(missing)
+        everywhere = set.intersection(*unknown) if unknown else set()
+        return [
+            (block, missing - everywhere) for block, missing in zip(blocks, unknown, strict=True)
+        ]
+
+    def _with_block(self, applied: tuple[Block, set[str]]) -> CommandLine:
+        block, without = applied
+        kept = [
+            one for one in self._given if _name_of(self.written_out(one)) not in (*block, *without)
+        ]
+        added = [f"{name}={','.join(values)}" for name, values in block.items()]
+        return CommandLine(self.source, [*kept, *added], is_sweep=True)
 
     def _typed(self, content: Mapping[str, Any], overrides: Sequence[Override]) -> Root:
         """Return typed settings; mistakes that come from a file name it."""
@@ -260,6 +322,10 @@ class CommandLine:
                     typed(self.source.script, changed)
                 except ConfigError as error:
                     self.mistakes += error.mistakes
+
+
+def _name_of(argument: str) -> str:
+    return argument.partition("=")[0]
 
 
 def _place(override: Override) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
+from gardenpath.data.corpus_files import CorpusForm
 from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.sentence import Split
+from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
 from gardenpath.eval.suites.library.catalogue import ExportFormat
@@ -130,17 +131,35 @@ class CorpusTask:
     name: Literal["corpus"] = "corpus"
     words: Sequence[str] = ("himself", "herself", "themselves")
     """Words to count in every split, ignoring case."""
-    effects: str | None = None
-    """effects.csv of 'evaluate.py suite=filler_gap', to correlate licensing with frequency."""
+    constructions: bool = True
+    """Whether to count constructions in the unmodified trees of all splits (English treebanks)."""
     split: Split = "test"
-    """Split of the perplexities."""
+    """Split of the perplexities of runs."""
     marginal_sentences: NonNegativeInt | None = 0
     """Number of sentences, from the first, on which syntactic models are also scored by search;
     null uses all, 0 none."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExportTask:
+    """Write the cleaned splits of corpora to files, as bracketed trees or plain text."""
+
+    name: Literal["export"] = "export"
+    form: CorpusForm = "trees"
+    """Bracketed trees, as data=brackets reads them, or plain text, as data=text reads it."""
+    splits: Sequence[Split] = SPLITS
+    """Splits to write."""
+
+
 Task = (
-    PerplexityTask | SurprisalTask | ParseTask | SuiteTask | SuitesTask | RescoreTask | CorpusTask
+    PerplexityTask
+    | SurprisalTask
+    | ParseTask
+    | SuiteTask
+    | SuitesTask
+    | RescoreTask
+    | CorpusTask
+    | ExportTask
 )
 
 TASKS: Mapping[str, type[Task]] = {
@@ -151,7 +170,10 @@ TASKS: Mapping[str, type[Task]] = {
     "suites": SuitesTask,
     "rescore": RescoreTask,
     "corpus": CorpusTask,
+    "export": ExportTask,
 }
+# Tasks to which data= and corpora= belong.
+_TASKS_OF_CORPORA = (PerplexityTask, CorpusTask, ExportTask)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,12 +229,12 @@ class EvaluateSettings:
     paths: Paths = Paths()
     """Folders of runs and caches."""
     data: DataSettings | None = None
-    """Corpus of task=corpus and task=perplexity; null uses the corpora of the runs."""
+    """Corpus of task=corpus, perplexity and export; null uses the corpora of the runs."""
     corpora: Mapping[str, DataSettings] = field(default_factory=dict)
     """Several corpora by name, as in corpora=[ctb,xinhua] corpora.ctb.root=FOLDER."""
     run: str | Sequence[str]
-    """A run folder, or a folder that contains several: all finished runs in it are evaluated. Several
-    folders are separated by commas."""
+    """A run folder, or a folder that contains several: all finished runs in it are evaluated.
+    Several folders are separated by commas."""
     output: str = "results"
     """Folder of tables, figures and reports."""
     device: str = "auto"
@@ -242,12 +264,16 @@ class EvaluateSettings:
         task = content.get("task")
         name = task.get("name") if isinstance(task, Mapping) else None
         is_needed = name in ("suite", "rescore") and content.get("suite") is None
-        return _suite_is_missing() if is_needed else []
+        has_corpus = content.get("data") is not None or content.get("corpora")
+        missing = _suite_is_missing() if is_needed else []
+        if name == "export" and not has_corpus:
+            missing.append("data is missing: name the corpus to write, as in data=ptb_sample")
+        return missing
 
     def mistakes(self) -> list[str]:
         """Return the mistakes in the combination of a task and corpora."""
         found = []
-        if self.named_corpora and not isinstance(self.task, CorpusTask | PerplexityTask):
+        if self.named_corpora and not isinstance(self.task, _TASKS_OF_CORPORA):
             found.append(f"data= and corpora= have no effect on task={self.task.name}")
         names = [one.name for one in self.named_corpora]
         if twice := sorted({name for name in names if names.count(name) > 1}):

@@ -17,7 +17,7 @@ from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.errors import MissingCorpusError
 from gardenpath.settings.check import Tagged, nearest
-from gardenpath.store.keys import fingerprint
+from gardenpath.store.keys import Json, fingerprint
 
 # Settings of a part that only the whole corpus has: it has one vocabulary.
 _OF_THE_WHOLE = ("min_count", "subwords")
@@ -72,7 +72,7 @@ class CombinedCorpus:
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         """Return a hash of the sentences of all parts, in order, and of how they are cleaned."""
-        parts = [
+        parts: list[Json] = [
             [name, chosen, _key(name, part, chosen), part.cleaning_key()]
             for name, part in self.parts.items()
             if (chosen := [split for split in splits if name in self._names(split)])

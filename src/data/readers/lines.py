@@ -34,10 +34,12 @@ class _ThreeFiles:
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         # The same file gives different sentences as trees and as text.
         kind = type(self).__name__
+        files = [self._paths(split) for split in splits]
         return hash_files(
-            [path for split in splits for path in self._paths(split)],
+            [path for paths in files for path in paths],
             kind=kind,
             encoding=self.encoding,
+            sizes=[len(paths) for paths in files],
         )
 
     def _paths(self, split: str) -> list[Path]:
@@ -88,10 +90,15 @@ class TextFiles(_ThreeFiles):
     _title: ClassVar[str] = "a corpus of plain text"
 
     kind: Literal["text"] = "text"
+    end: str | None = None
+    """Symbol at the ends of sentences that is not a word, such as <eos>; null has none."""
 
     def read(self, split: str) -> Iterator[Sentence]:
         for path in self._paths(split):
             with open_text(path, encoding=self.encoding) as lines:
                 for number, line in enumerate(lines, start=1):
-                    if words := tuple(line.split()):
+                    words = tuple(line.split())
+                    if self.end is not None and words[-1:] == (self.end,):
+                        words = words[:-1]
+                    if words:
                         yield Sentence(words, self._source(path, number))

@@ -22,7 +22,6 @@ JOINT, MARGINAL = " (joint)", " (marginal)"
 _TRAINED_ON = "trained\non"
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """The perplexity of a model, and what it depends on beside the sentences.

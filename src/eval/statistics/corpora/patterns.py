@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
+from rich.table import Table
 
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.preparation import Progress, no_progress
@@ -211,3 +212,17 @@ def counts_table(counts: Iterable[ConstructionCount]) -> pd.DataFrame:
     return CONSTRUCTIONS.frame(
         [tuple(getattr(one, column) for column in CONSTRUCTIONS.names) for one in counts]
     )
+
+
+def construction_table(counts: Sequence[ConstructionCount]) -> Table:
+    """Format counts for the terminal: one row per construction, one column per corpus."""
+    corpora = list(dict.fromkeys(one.corpus for one in counts))
+    found = {(one.construction, one.corpus): one.count for one in counts}
+    table = Table(title="Constructions (matching nodes)")
+    table.add_column("construction", no_wrap=True)
+    for corpus in corpora:
+        table.add_column(corpus, justify="right")
+    for name in dict.fromkeys(one.construction for one in counts):
+        cells = (found.get((name, corpus)) for corpus in corpora)
+        table.add_row(name, *("" if count is None else f"{count:,}" for count in cells))
+    return table
