@@ -269,9 +269,9 @@ MANDARIN = StudySpec(
         PartSpec(
             number="Table 5", title="Missing object: effect of modifiers on accuracy",
             cells=_modifiers, lacking="it needs runs on missing object with all four modifiers",
-            note="Coefficients of linear mixed models, compared with no modifier. Stars are those of "
-            "lme4's defaults and the normal approximation, as in the paper; point at a cell for p at "
-            "the better optimum. The statistics below also have Satterthwaite's.",
+            note="Coefficients of linear mixed models, compared with no modifier. Stars are those "
+            "of lme4's defaults and the normal approximation, as in the paper; point at a cell for "
+            "p at the better optimum. The statistics below also have Satterthwaite's.",
         ),
         PartSpec(
             number="Table 6", title="Accuracy by model and class", cells=_by_class,
