@@ -46,7 +46,7 @@ EVAL: dict[str, tuple[str, ...]] = {
     "published": ("suites",),
     "surprisal": ("published",),
     "report": ("display", "perplexity", "suites", "statistics"),
-    "studies": ("display", "report", "statistics"),
+    "studies": ("display", "perplexity", "report", "statistics"),
 }
 
 # Where a library may be imported.
