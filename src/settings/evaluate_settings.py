@@ -11,6 +11,7 @@ from gardenpath.data.corpus_files import CorpusForm
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.errors import ConfigError
+from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.outcome import TieRule
@@ -18,8 +19,9 @@ from gardenpath.models.training.training_settings import LOGGERS, LoggerSettings
 from gardenpath.settings.bounds import NonNegativeInt, PositiveInt, Seed
 from gardenpath.settings.check import Tagged
 from gardenpath.settings.paths import Paths
+from gardenpath.settings.surprisal_sources import MaterialPaths, SurprisalPaths
 
-_A_FOLDER_OF_SURPRISALS = "the folder with one folder per model"
+_A_FOLDER_OF_SURPRISALS = "the folder with one folder per model, or a table"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,10 +114,17 @@ class RescoreTask:
     REMEDIES: ClassVar[Mapping[str, str]] = {"surprisals": _A_FOLDER_OF_SURPRISALS}
 
     name: Literal["rescore"] = "rescore"
-    surprisals: str
-    """Folder of surprisals, with one folder per model."""
-    materials: str | None = None
-    """Folder of the published materials; null scores Gardenpath's own suites."""
+    surprisals: SurprisalPaths
+    """Folder with one folder per model, or a table; several as [A,B], or as {corpus: A, …}."""
+    materials: MaterialPaths | None = None
+    """Folder of the published materials, or several; null scores the suites of suite=."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Names of columns of tables of surprisals, as {word: token, surprisal: surp}."""
+    conditions: ConditionSource = "sentences"
+    """Conditions of the published reflexives: from the sentences, or from the labels as published.
+    """
+    pairing: PairingRules = PairingRules()
+    """How strictly sentences must equal those of the materials, and the unit of surprisals."""
     ties: TieRule = "expectation"
     """Outcome of a tie: its expected value (1/2, or 1/3 for three values) or a seeded coin toss."""
     tie_seed: Seed = 0
@@ -212,6 +221,13 @@ class EvaluateSettings:
         "surprisals": "task.surprisals",
         "materials": "task.materials",
         "data.parts": "data.reader.parts",
+        "columns": "task.columns",
+        "conditions": "task.conditions",
+        "unit": "task.pairing.unit",
+        "reworded": "task.pairing.reworded",
+        "misplaced": "task.pairing.misplaced",
+        "prefixes": "task.pairing.prefixes",
+        "words": "task.pairing.words",
     }
     # Settings that hold corpora by name and are set by a list of choices of data=.
     CORPORA: ClassVar[frozenset[str]] = frozenset({"corpora", "data.reader.parts"})

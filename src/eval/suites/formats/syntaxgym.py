@@ -45,7 +45,7 @@ _CONDITION = re.compile(r"[A-Za-z0-9_-]+")
 # Entries of ``meta`` that are fields of a suite; all other entries are kept unchanged.
 OWN_META = (
     *("name", "language", "version", "kind", "modifier", "metric", "normalised", "spaced"),
-    *("conditions", "critical", "differing", "chance", "comment", "reference"),
+    *("conditions", "critical", "differing", "chance", "ties", "comment", "reference"),
 )
 _NOT_IN_TERMS = re.compile(r"[;()\[\]%]")
 
@@ -100,6 +100,7 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
         critical=tuple(meta.get("critical", critical_regions(predictions, regions))),
         differing=tuple(meta.get("differing", differing_regions(items, regions))),
         chance=None if meta.get("chance") is None else chance_of(meta["chance"]),
+        ties="complete" if meta.get("ties") == "complete" else "any",
         description=_text(meta, "comment"),
         reference=_text(meta, "reference"),
         meta={key: value for key, value in meta.items() if _is_further(key, value)},
@@ -217,6 +218,7 @@ def _meta(suite: Suite) -> dict[str, Any]:
         "critical": list(suite.critical),
         "differing": list(suite.differing),
         **({} if suite.chance is None else {"chance": suite.chance}),
+        **({} if suite.ties == "any" else {"ties": suite.ties}),
         **{key: value for key, value in suite.meta.items() if key not in OWN_META},
     }
 
