@@ -11,5 +11,10 @@ from typing import Literal
 Distribution = Literal["gaussian", "binomial"]
 # Contrasts that code the levels of a factor.
 ContrastKind = Literal["treatment", "sum"]
-# Within-item intervals: Loftus and Masson (1994), or Cousineau (2005) with Morey's correction.
-WithinMethod = Literal["masson_loftus", "cousineau_morey"]
+# Within-item intervals: Loftus and Masson (1994); Cousineau (2005) with Morey's correction; or 1.96
+# standard errors of values centred by item, which is Cousineau's interval without the correction.
+WithinMethod = Literal["masson_loftus", "cousineau_morey", "item_centred"]
+# The distribution to which t statistics of linear models are compared.
+Reference = Literal["satterthwaite", "normal"]
+# Adjustment of p values for the number of tests of an analysis.
+Correction = Literal["none", "bonferroni", "holm", "benjamini_hochberg"]

@@ -20,6 +20,8 @@ from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 RESAMPLES = 2000
 LEVEL = 0.95
+# The factor of a standard error that papers use for 95 %.
+NORMAL = 1.96
 
 # Maximum number of resampled values in memory.
 _BLOCK = 2_000_000
@@ -47,6 +49,25 @@ class TTest:
     p: float
     low: float
     high: float
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean."""
+        return self.deviation / math.sqrt(self.n)
+
+
+def normal_interval(values: ArrayLike) -> Interval:
+    """Return the mean with an interval of 1.96 standard errors; missing values are dropped.
+
+    A single value, which has no standard error, has no interval either (NaN).
+    """
+    flat = np.asarray(values, dtype=np.float64)
+    flat = flat[np.isfinite(flat)]
+    if not len(flat):
+        raise StatisticsError("there are no values")
+    mean = float(flat.mean())
+    error = float(flat.std(ddof=1)) / math.sqrt(len(flat)) if len(flat) > 1 else math.nan
+    return Interval(mean=mean, low=mean - NORMAL * error, high=mean + NORMAL * error, n=len(flat))
 
 
 def bootstrap_mean(
@@ -126,8 +147,10 @@ def within_item_intervals(
     *Loftus and Masson (1994)*: the half-width ``t · sqrt(MS / n)``, with (n − 1)(J − 1) degrees of
     freedom, is the same for all conditions; MS is the mean square of the interaction of items and
     conditions. *Cousineau (2005) with the correction of Morey (2008)*: each condition has its own
-    width, from values centred by item, with their variance multiplied by J / (J − 1). Items that
-    lack a condition are dropped.
+    width, from values centred by item, with their variance multiplied by J / (J − 1).
+    *Item-centred*: 1.96 standard errors of values centred by item, without the correction, as some
+    papers report; it is too narrow, by a factor of sqrt(1/2) with two conditions. Items that lack a
+    condition are dropped.
     """
     wide = table.pivot_table(index=item, columns=condition, values=value, aggfunc="mean").dropna()
     count, conditions = wide.shape
@@ -157,6 +180,8 @@ def _within_reaches(cells: Floats, method: WithinMethod, level: float) -> Floats
     if method == "masson_loftus":
         df = (count - 1) * (conditions - 1)
         variances = np.full(conditions, squares.sum() / df)
+    elif method == "item_centred":
+        return np.asarray(NORMAL * np.sqrt(squares.sum(axis=0) / (count - 1) / count))
     else:
         df = count - 1
         variances = squares.sum(axis=0) / df * conditions / (conditions - 1)

@@ -9,9 +9,8 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.mixed.design_matrix import Design
-from gardenpath.eval.statistics.mixed.mixed_fit import FixedEffect, RandomEffect
+from gardenpath.eval.statistics.mixed.mixed_fit import CONFIDENCE, FixedEffect, RandomEffect
 
-CONFIDENCE = 0.95
 _FEW_LEVELS = 5
 
 
@@ -60,6 +59,17 @@ def random_effects(design: Design, theta: Floats, scale: float) -> tuple[RandomE
                 )
             )
     return tuple(effects)
+
+
+def named_theta(design: Design, theta: Floats) -> dict[str, float]:
+    """Return θ by the names of lme4's ``getME(model, "theta")``."""
+    places = [
+        (term.group, term.names[row], term.names[column])
+        for term in design.terms
+        for row, column in term.places
+    ]
+    names = [f"{g}.{row}" if row == column else f"{g}.{row}.{column}" for g, row, column in places]
+    return dict(zip(names, map(float, theta), strict=True))
 
 
 def group_levels(design: Design) -> dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,22 +16,26 @@ import pandas as pd
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.choices import Distribution
 from gardenpath.eval.statistics.formulas.coding import Coding
+from gardenpath.eval.statistics.mixed.bounded_search import bounded_theta
 from gardenpath.eval.statistics.mixed.design_matrix import Design, build_design
 from gardenpath.eval.statistics.mixed.estimates import (
     fixed_effects,
     group_levels,
+    named_theta,
     random_effects,
     remarks,
 )
 from gardenpath.eval.statistics.mixed.laplace import LaplaceLikelihood
+from gardenpath.eval.statistics.mixed.lme4_deviance import Lme4Deviance
 from gardenpath.eval.statistics.mixed.mixed_fit import (
     RESIDUAL,
     FitFailure,
+    FixedEffect,
     MixedFit,
     RandomEffect,
 )
 from gardenpath.eval.statistics.mixed.optimum import Optimum, hessian, is_settled, search
-from gardenpath.eval.statistics.mixed.predictor_units import in_usual_units
+from gardenpath.eval.statistics.mixed.predictor_units import Units, in_usual_units
 from gardenpath.eval.statistics.mixed.profiled import ProfiledLikelihood
 from gardenpath.eval.statistics.mixed.separation import separated_effects
 from gardenpath.eval.statistics.statistics_error import StatisticsError
@@ -54,15 +59,20 @@ def fit_mixed(
     family: Distribution,
     codings: Mapping[str, Coding] | None = None,
     weights: str | None = None,
+    lme4_default: bool = False,
 ) -> MixedFit:
     """Fit a model; ``weights`` names the column with the numbers of trials of a binomial model.
 
     A search that does not converge is repeated from other standard deviations of the random
-    effects.
+    effects. With ``lme4_default``, what lme4 would report with its default settings is computed
+    too (``MixedFit.lme4``).
     """
     design = build_design(formula, table, codings=codings, weights=weights)
     _check(design, family)
-    fit = _binomial_fit if family == "binomial" else _linear_fit
+    fit = partial(
+        _binomial_fit if family == "binomial" else _linear_fit,
+        lme4_default=lme4_default and bool(design.terms),
+    )
     tried: list[MixedFit] = []
     problem: Exception | None = None
     for start in _STARTS if design.terms else _STARTS[:1]:
@@ -92,7 +102,7 @@ def _check(design: Design, family: Distribution) -> None:
         raise StatisticsError("numbers of trials must be positive")
 
 
-def _binomial_fit(design: Design, start: float) -> MixedFit:
+def _binomial_fit(design: Design, start: float, *, lme4_default: bool) -> MixedFit:
     """Maximise the Laplace approximation; all random effects start with one deviation."""
     if separated := separated_effects(design):
         return _separated_fit(design, separated)
@@ -112,6 +122,10 @@ def _binomial_fit(design: Design, start: float) -> MixedFit:
         failure = "divergence"
     elif not is_minimum or not is_settled(gradient, np.diag(second)):
         failure = "no convergence"
+    theirs: tuple[FixedEffect, ...] = ()
+    if lme4_default and failure is None:
+        estimates, spreads = Lme4Deviance(scaled, theta).fixed(np.append(theta, beta))
+        theirs = fixed_effects(design, estimates / units.fixed, spreads / units.fixed, None)
     return MixedFit(
         formula=design.formula,
         family="binomial",
@@ -124,6 +138,8 @@ def _binomial_fit(design: Design, start: float) -> MixedFit:
         singular=scaled.is_singular(theta),
         engine="laplace",
         warnings=(*remarks(design), *_binomial_remarks(design, is_minimum)),
+        theta=named_theta(design, theta / units.theta),
+        lme4=theirs,
     )
 
 
@@ -185,7 +201,7 @@ def _binomial_covariance(
     return np.asarray(2.0 * spread), True
 
 
-def _linear_fit(design: Design, start: float) -> MixedFit:
+def _linear_fit(design: Design, start: float, *, lme4_default: bool) -> MixedFit:
     """Maximise the restricted likelihood; all random effects start with one deviation."""
     scaled, units = in_usual_units(design)
     likelihood = ProfiledLikelihood(scaled, restricted=True)
@@ -201,6 +217,11 @@ def _linear_fit(design: Design, start: float) -> MixedFit:
     errors = np.sqrt(np.diag(likelihood.covariance(theta, solution.sigma)))
     residual = RandomEffect(group=RESIDUAL, name="", variance=solution.sigma**2)
     freedom = likelihood.degrees_of_freedom(theta)
+    is_singular = scaled.is_singular(theta)
+    # lme4 finds the same optimum unless a random effect has no variance of its own.
+    theirs = fixed_effects(design, solution.beta / units.fixed, errors / units.fixed, freedom)
+    if lme4_default and is_singular:
+        theirs = _bounded_effects(scaled, likelihood, units)
     return MixedFit(
         formula=design.formula,
         family="gaussian",
@@ -211,7 +232,21 @@ def _linear_fit(design: Design, start: float) -> MixedFit:
         log_likelihood=-deviance / 2.0 - float(np.log(units.fixed).sum()),
         n=design.rows,
         failure=None if settled else "no convergence",
-        singular=scaled.is_singular(theta),
+        singular=is_singular,
         engine="profiled",
         warnings=tuple(remarks(design)),
+        theta=named_theta(design, theta / units.theta),
+        total_deviation=likelihood.total_deviation(theta),
+        lme4=theirs if lme4_default else (),
     )
+
+
+def _bounded_effects(
+    design: Design, likelihood: ProfiledLikelihood, units: Units
+) -> tuple[FixedEffect, ...]:
+    """Return the fixed effects where lme4's search would stop; ``design`` is in usual units."""
+    theta = bounded_theta(design, likelihood)
+    solution = likelihood.solve(theta)
+    errors = np.sqrt(np.diag(likelihood.covariance(theta, solution.sigma)))
+    freedom = likelihood.degrees_of_freedom(theta)
+    return fixed_effects(design, solution.beta / units.fixed, errors / units.fixed, freedom)

@@ -89,6 +89,14 @@ class ProfiledLikelihood:
         """Return the covariance matrix of the fixed effects."""
         return np.asarray(sigma**2 * np.linalg.inv(self.solve(theta).information))
 
+    def total_deviation(self, theta: Floats) -> float:
+        """Return the standard deviation of single responses around the fixed effects.
+
+        It is the root of the residual variance plus the mean variance of the rows' random effects.
+        """
+        solution = self.solve(theta)
+        return solution.sigma * math.sqrt(1.0 + float(np.mean((solution.entries**2).sum(axis=1))))
+
     def degrees_of_freedom(self, theta: Floats) -> Floats:
         """Return Satterthwaite's degrees of freedom of each fixed effect, as in lmerTest.
 

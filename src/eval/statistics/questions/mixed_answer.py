@@ -1,25 +1,18 @@
-"""Results of mixed models, and of permutation tests if a model fails.
-
-Estimates of a failed model are never reported in sentences, tables or figures. Counts and a
-permutation test within the grouping factors of the model are reported instead.
-"""
+"""Results of mixed models, and of permutation tests if a model fails."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.formulas.coding import Coding, coding_of
-from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.formulas.model_matrix import INTERCEPT
-from gardenpath.eval.statistics.inference.permutation import PermutationTest, permutation_test
-from gardenpath.eval.statistics.mixed.mixed_fit import FitFailure, FixedEffect, MixedFit
+from gardenpath.eval.statistics.inference.effect_sizes import EffectSize, cohens_d, odds_ratio
+from gardenpath.eval.statistics.mixed.mixed_fit import FixedEffect, MixedFit
 from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
 from gardenpath.eval.statistics.mixed.random_terms import identifiable
 from gardenpath.eval.statistics.questions import wording
@@ -27,56 +20,38 @@ from gardenpath.eval.statistics.questions.analysis import Analysis, FittedPart
 from gardenpath.eval.statistics.questions.answers import (
     Answers,
     Part,
+    Row,
+    adjustment,
+    estimate_row,
     label,
     meaning,
     template_values,
 )
+from gardenpath.eval.statistics.questions.robustness import (
+    Check,
+    add_checks,
+    check,
+    robustness_fits,
+    tested,
+)
+from gardenpath.eval.statistics.questions.substitutes import Substitute, substitute
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.text import key
-
-_REASONS: dict[FitFailure, str] = {
-    "separation": "the mixed model has no finite estimate because the predictors separate outcomes",
-    "divergence": "the estimates of the mixed model diverge",
-    "no convergence": "the mixed model did not converge",
-}
-# Maximum number of groups that a sentence lists.
-_FEW_GROUPS = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Substitute:
-    """Replacement of a failed model: the reason, raw results, and a test if available."""
-
-    reason: str
-    raw: str
-    strata: tuple[str, ...]
-    test: PermutationTest | None
-
-    @property
-    def name(self) -> str:
-        """The name of the test; empty if there is no test."""
-        if self.test is None:
-            return ""
-        within = f" within {wording.joined_names(self.strata)}" if self.strata else ""
-        return f"permutation test{within}"
-
-    @property
-    def numbers(self) -> str:
-        """Raw results, test and reason, formatted for the end of a sentence."""
-        tested = f"{self.name}, {wording.p_value(self.test.p)}" if self.test else ""
-        return "; ".join(filter(None, [self.raw, tested, self.reason]))
 
 
 def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers) -> None:
     """Fit the model of an analysis to a part of its rows."""
-    for name in (*analysis.predictors, *analysis.slopes):
+    for name in dict.fromkeys([*analysis.predictors, *analysis.slopes]):
         if rows[name].nunique() < 2:
             raise StatisticsError(f"{name} has only one value, {meaning(analysis, rows, name)}")
     codings = _codings(analysis, rows)
     formula, notes = identifiable(analysis.formula, rows, family=analysis.family)
-    fit = fit_mixed(formula, rows, family=analysis.family, codings=codings)
+    fit = fit_mixed(
+        formula, rows, family=analysis.family, codings=codings, lme4_default=analysis.lme4_default
+    )
+    others = robustness_fits(analysis, rows, codings)
     substitutes = {
-        effect.name: _substitute(analysis, fit, effect.name, rows, codings)
+        effect.name: substitute(analysis, fit, effect.name, rows, codings)
         for effect in (fit.fixed if fit.failure else ())
     }
     strata = next((s.strata for s in substitutes.values() if s.test), None)
@@ -88,17 +63,27 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
             fit=fit,
             strata=strata,
             has_ties=analysis.family == "binomial" and not _is_right_or_wrong(analysis, rows),
+            robustness={name: one for name, one in others.items() if isinstance(one, MixedFit)},
         )
     )
-    for effect in fit.fixed:
-        row = _effect_row(effect, substitutes.get(effect.name))
-        answers.add("coefficients", part, {"term": effect.name, **row})
+    for place, found in enumerate(fit.fixed):
+        effect = tested(found, analysis.reference)
+        replaced = substitutes.get(effect.name)
+        checks = (
+            []
+            if replaced
+            else [check(name, one, effect, analysis.reference) for name, one in others.items()]
+        )
+        theirs = tested(fit.lme4[place], analysis.reference) if fit.lme4 else None
+        row = _effect_row(fit, found, effect, replaced, checks, theirs, analysis)
+        answers.add("coefficients", part, {**row, "term": effect.name})
         if _is_asked(analysis, effect.name):
-            answers.add("estimates", part, {"term": label(part, effect.name), **row})
+            asked = answers.add("estimates", part, {**row, "term": label(part, effect.name)})
+            add_checks(answers, part, label(part, effect.name), checks, others)
             if cases := analysis.sentences.get(effect.name):
                 values = template_values(analysis, part, rows)
-                said = _sentence(cases, values, effect, substitutes.get(effect.name))
-                answers.sentences.append(said)
+                say = partial(_sentence, cases, values, found, replaced, checks, analysis)
+                answers.state(asked, say)
     for random in fit.random_rows():
         answers.add("random effects", part, random)
     answers.add("fits", part, _fit_row(fit, notes))
@@ -135,101 +120,100 @@ def _is_asked(analysis: Analysis, effect: str) -> bool:
     return effect != INTERCEPT or not analysis.predictors
 
 
-def _substitute(
-    analysis: Analysis,
+def _effect_row(
     fit: MixedFit,
-    effect: str,
-    rows: pd.DataFrame,
-    codings: Mapping[str, Coding],
-) -> _Substitute:
-    """Return results for an effect that do not depend on the failed model."""
-    assert fit.failure is not None
-    predictor = next((name for name in analysis.predictors if effect.split("[")[0] == name), None)
-    strata = parse_model_formula(fit.formula).grouping_factors
-    reason = _REASONS[fit.failure]
-    if predictor is None:
-        return _Substitute(reason=reason, raw="", strata=strata, test=None)
-    test = _permuted(analysis, rows, codings, strata)
-    return _Substitute(reason=reason, raw=_raw(analysis, rows, predictor), strata=strata, test=test)
-
-
-def _permuted(
+    found: FixedEffect,
+    effect: FixedEffect,
+    replaced: Substitute | None,
+    checks: list[Check],
+    theirs: FixedEffect | None,
     analysis: Analysis,
-    rows: pd.DataFrame,
-    codings: Mapping[str, Coding],
-    strata: tuple[str, ...],
-) -> PermutationTest | None:
-    """Test the only predictor of a binomial model by permutations within strata."""
-    if len(analysis.predictors) != 1 or analysis.family != "binomial":
-        return None
-    values = _values(rows, analysis.predictors[0], codings)
-    if values is None:
-        return None
-    columns = [rows[name].astype(str) for name in strata]
-    names = ["\t".join(row) for row in zip(*columns, strict=True)] or [""] * len(rows)
-    return permutation_test(values, rows[analysis.measured].to_numpy(), names)
+) -> Row:
+    """Return the numbers of an effect; ``found`` has the t test, ``effect`` the chosen one."""
+    if replaced is not None:
+        return estimate_row(
+            p=replaced.test.p if replaced.test else math.nan,
+            n=fit.n,
+            test=replaced.name,
+            remark=replaced.reason,
+        )
+    is_linear = effect.df is not None
+    return estimate_row(
+        estimate=effect.estimate,
+        standard_error=effect.standard_error,
+        statistic=effect.statistic,
+        df=effect.df if is_linear else math.nan,
+        p=effect.p,
+        p_normal=effect.p_normal,
+        p_satterthwaite=found.p if is_linear else math.nan,
+        low=effect.low,
+        high=effect.high,
+        n=fit.n,
+        size=_size(fit, effect),
+        singular=fit.singular,
+        robustness="; ".join(one.said for one in checks if not one.agrees),
+        estimate_lme4=theirs.estimate if theirs else math.nan,
+        standard_error_lme4=theirs.standard_error if theirs else math.nan,
+        p_lme4=theirs.p if theirs else math.nan,
+        test="t test" if is_linear and analysis.reference == "satterthwaite" else "z test",
+    )
 
 
-def _values(rows: pd.DataFrame, predictor: str, codings: Mapping[str, Coding]) -> Floats | None:
-    """Return the predictor as one number per row; None if a factor has more than two levels."""
-    if predictor not in codings:
-        return np.asarray(rows[predictor], dtype=np.float64)
-    columns = codings[predictor].columns(rows[predictor].tolist())
-    return columns[:, 0] if columns.shape[1] == 1 else None
-
-
-def _raw(analysis: Analysis, rows: pd.DataFrame, predictor: str) -> str:
-    """Format the counts of right outcomes, or the means, for each value of a predictor."""
-    found = rows.groupby(predictor, sort=True)[analysis.measured].agg(["sum", "count"])
-    if len(found) > _FEW_GROUPS:
-        return ""
-    before = "" if predictor in analysis.derive else f"{wording.prose_name(predictor)} "
-    groups = [
-        (before + meaning(analysis, rows, predictor, value), float(total), int(count))
-        for value, total, count in found.itertuples()
-    ]
-    if analysis.family == "binomial":
-        return wording.counts(groups)
-    return wording.stated_means([(name, total / count) for name, total, count in groups])
+def _size(fit: MixedFit, effect: FixedEffect) -> EffectSize:
+    if fit.family == "binomial":
+        return odds_ratio(effect.estimate, effect.low, effect.high)
+    return cohens_d(effect.estimate, effect.low, effect.high, fit.total_deviation)
 
 
 def _sentence(
     cases: Mapping[str, str],
     values: Mapping[str, str],
-    effect: FixedEffect,
-    substitute: _Substitute | None,
+    found: FixedEffect,
+    replaced: Substitute | None,
+    checks: list[Check],
+    analysis: Analysis,
+    row: Row,
 ) -> str:
-    if substitute is None:
-        numbers = wording.coefficient(
-            effect.estimate, effect.standard_error, effect.statistic, effect.df, effect.p
+    """Return the sentence about an effect, whose row is complete by now."""
+    p = row["p_adjusted"]
+    if replaced is None:
+        numbers = [_numbers(row), *_remarks(row, found, analysis)]
+        numbers += [one.said for one in checks if not one.agrees]
+        return wording.stated(cases, values, estimate=found.estimate, p=p, numbers=numbers)
+    numbers = [*replaced.numbers, *adjustment(row)]
+    if replaced.test is None:
+        return wording.undecided(cases, values, numbers=numbers)
+    return wording.stated(cases, values, estimate=replaced.test.excess, p=p, numbers=numbers)
+
+
+def _numbers(row: Row) -> str:
+    df = row["df"] if row["test"] == "t test" else None
+    return wording.coefficient(
+        row["estimate"], row["standard_error"], row["statistic"], df, row["p"]
+    )
+
+
+def _remarks(row: Row, found: FixedEffect, analysis: Analysis) -> list[str]:
+    """Return what a reader must know about a p value."""
+    remarks = adjustment(row)
+    is_found = wording.is_significant(row["p"])
+    if row["singular"]:
+        remarks.append("singular fit")
+    if found.df is not None and wording.is_significant(found.p) != wording.is_significant(
+        found.p_normal
+    ):
+        other = (
+            f"with Satterthwaite's degrees of freedom ({found.df:.1f}), {wording.p_value(found.p)}"
+            if analysis.reference == "normal"
+            else f"by the normal approximation, {wording.p_value(found.p_normal)}"
         )
-        return wording.stated(cases, values, estimate=effect.estimate, p=effect.p, numbers=numbers)
-    if substitute.test is None:
-        return wording.undecided(cases, values, numbers=substitute.numbers)
-    test = substitute.test
-    return wording.stated(cases, values, estimate=test.excess, p=test.p, numbers=substitute.numbers)
-
-
-def _effect_row(effect: FixedEffect, substitute: _Substitute | None) -> dict[str, Any]:
-    row = {
-        "estimate": effect.estimate,
-        "standard_error": effect.standard_error,
-        "statistic": effect.statistic,
-        "df": effect.df,
-        "p": effect.p,
-        "low": effect.low,
-        "high": effect.high,
-        "test": "z test" if effect.df is None else "t test",
-        "remark": "",
-    }
-    if substitute is None:
-        return row
-    return {
-        **dict.fromkeys(row, math.nan),
-        "p": substitute.test.p if substitute.test else math.nan,
-        "test": substitute.name,
-        "remark": substitute.reason,
-    }
+        remarks.append(other)
+    if math.isfinite(row["p_lme4"]) and wording.is_significant(row["p_lme4"]) != is_found:
+        numbers = (
+            f"SE {wording.rounded(row['standard_error_lme4'])}, {wording.p_value(row['p_lme4'])}"
+        )
+        remarks.append(f"with lme4's default settings, {numbers}")
+    return remarks
 
 
 def _fit_row(fit: MixedFit, notes: list[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -11,93 +11,176 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
-from gardenpath.eval.statistics.questions.analysis import Analysis
+from gardenpath.eval.statistics.questions.analysis import CONTRAST, METRIC, VALUE, Analysis
+from gardenpath.eval.statistics.questions.reshaping import (
+    contrasted,
+    melted,
+    with_comparisons,
+    with_run_ranks,
+)
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.text import key
 
 # Means are not computed for predictors with more distinct values, which are continuous.
 _FEW_VALUES = 12
+# Most values of a column that a message lists.
+_MOST_LISTED = 8
+# Between the values of several columns in ``derive``.
+_BETWEEN = "/"
+_MADE = (METRIC, VALUE, CONTRAST)
 
 
-def tidy(analysis: Analysis, table: pd.DataFrame) -> pd.DataFrame:
-    """Select the rows of an analysis, add derived columns, and average if configured."""
-    needed = _needed(analysis)
-    if missing := [column for column in needed if column not in table.columns]:
+def tidy(analysis: Analysis, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of an analysis, and notes on rows that were left out.
+
+    Seeds become ranks, rows are selected, columns derived, responses averaged if configured, and
+    contrasts formed. A StatisticsError says which condition no row meets.
+    """
+    rows = with_comparisons(with_run_ranks(table))
+    if missing := [name for name in _needed(analysis) if name not in rows.columns]:
         raise StatisticsError(f"the table has no column {', '.join(missing)}")
-    rows = table[_mask(analysis.where, table)].copy()
-    for column, rule in analysis.derive.items():
-        rows[column] = _looked_up(rows[str(rule["from"])], rule["values"])
-        rows = rows[rows[column].notna()]
-        if column in rows and _is_numeric(rule["values"].values()):
-            rows[column] = rows[column].astype(np.float64)
-    rows[analysis.measured] = pd.to_numeric(rows[analysis.measured], errors="coerce").astype(
-        np.float64
-    )
-    rows = rows[np.isfinite(rows[analysis.measured])]
-    rows = _with_texts(analysis, rows)
-    return _averaged(rows, analysis) if analysis.average else rows.reset_index(drop=True)
+    notes: list[str] = []
+    rows = _selected(analysis, rows)
+    for column in analysis.derive:
+        rows = _derived(analysis, column, rows, notes)
+    rows = melted(analysis, rows)
+    numbers = pd.to_numeric(rows[analysis.measured], errors="coerce").astype(np.float64)
+    rows = rows.assign(**{analysis.measured: numbers})
+    finite = np.isfinite(numbers.to_numpy())
+    if not finite.any():
+        raise StatisticsError(f"no row has a finite {analysis.measured}")
+    if lost := int((~finite).sum()):
+        notes.append(f"{lost} rows without a finite {analysis.measured} were left out")
+    rows = _with_texts(analysis, rows[finite])
+    rows = _averaged(rows, analysis) if analysis.average else rows.reset_index(drop=True)
+    return contrasted(analysis, rows), notes
 
 
 def _needed(analysis: Analysis) -> list[str]:
-    derived = set(analysis.derive)
-    sources = [str(rule["from"]) for rule in analysis.derive.values()]
+    """Return the columns that a table must have; labels in ``where`` may be missing."""
+    made = {*analysis.derive, *analysis.contrasts, *_MADE}
+    rules = analysis.derive.values()
     used = (
-        *(*analysis.where, *sources, *analysis.split, *analysis.average),
-        *(*analysis.predictors, *analysis.slopes, *analysis.groups, analysis.measured),
+        *(name for rule in rules for name in _sources(rule)),
+        *(str(rule["otherwise"]) for rule in rules if "otherwise" in rule),
+        *(str(rule["from"]) for rule in analysis.contrasts.values()),
+        *(*analysis.split, *analysis.average, *analysis.responses),
+        *(name for model in analysis.models for name in model.variables),
+        *(*analysis.predictors, analysis.measured),
+        *(("item",) if analysis.test == "within_item" else ()),
     )
-    return [column for column in dict.fromkeys(used) if column not in derived]
+    return [column for column in dict.fromkeys(used) if column not in made]
 
 
-def _mask(where: Mapping[str, Sequence[str]], table: pd.DataFrame) -> np.ndarray[Any, Any]:
-    mask = np.ones(len(table), dtype=bool)
-    for column, wanted in where.items():
-        values = [wanted] if isinstance(wanted, str) else wanted
+def _sources(rule: Mapping[str, Any]) -> list[str]:
+    source = rule["from"]
+    return [source] if isinstance(source, str) else [str(name) for name in source]
+
+
+def _selected(analysis: Analysis, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that meet all conditions of ``where``, one after the other."""
+    rows = table
+    for column, wanted in analysis.where.items():
+        values = [wanted] if isinstance(wanted, str) else list(wanted)
         patterns = [key(pattern) for pattern in values]
-        mask &= np.array(
-            [any(fnmatchcase(key(v), p) for p in patterns) for v in table[column]], dtype=bool
+        # A label that no suite of the table has is empty in all rows.
+        given = rows[column] if column in rows.columns else pd.Series("", index=rows.index)
+        keys = given.astype(object).where(given.notna(), "").map(key)
+        fitting = {one for one in keys.unique() if any(fnmatchcase(one, p) for p in patterns)}
+        chosen = rows[keys.isin(fitting).to_numpy()]
+        if chosen.empty:
+            raise StatisticsError(_no_rows(column, values, rows))
+        rows = chosen
+    return rows.copy()
+
+
+def _no_rows(column: str, wanted: list[str], rows: pd.DataFrame) -> str:
+    if column not in rows.columns:
+        return f"the table has no column {column}"
+    asked = " or ".join(str(value) or "(empty)" for value in wanted)
+    return f"no row has {column} {asked} (it has {_listed(rows[column])})"
+
+
+def _listed(column: pd.Series) -> str:
+    names = [str(value) or "(empty)" for value in column.unique()]
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return f"{', '.join(names[:_MOST_LISTED])}{more}" if names else "nothing"
+
+
+def _derived(analysis: Analysis, column: str, rows: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Add a derived column; rows that have no value in it are dropped, with a note."""
+    rule = analysis.derive[column]
+    sources = _sources(rule)
+    texts = [rows[name].astype(object).where(rows[name].notna(), "").map(key) for name in sources]
+    joined = texts[0]
+    for more in texts[1:]:
+        joined = joined + _BETWEEN + more
+    patterns = {key(name): value for name, value in rule["values"].items()}
+    found = {one: _first_match(one, patterns) for one in joined.unique()}
+    values = joined.map(found)
+    if "otherwise" in rule:
+        values = values.where(values.notna(), rows[str(rule["otherwise"])])
+    known = values.notna().to_numpy()
+    if not known.any():
+        raise StatisticsError(
+            f"no row has {' and '.join(sources)} {' or '.join(map(str, rule['values']))} "
+            f"(it has {_listed(joined)})"
         )
-    return mask
+    if not known.all():
+        names = _listed(joined[~known])
+        notes.append(f"rows with {' and '.join(sources)} {names} were left out: no {column}")
+    result = rows.assign(**{column: values})[known]
+    if _is_numeric(rule["values"].values()) and "otherwise" not in rule:
+        result[column] = result[column].astype(np.float64)
+    return result
 
 
-def _looked_up(column: pd.Series, values: Mapping[Any, Any]) -> pd.Series:
-    by_key = {key(name): value for name, value in values.items()}
-    return column.map(lambda value: by_key.get(key(value)))
+def _first_match(value: str, patterns: Mapping[str, Any]) -> Any:
+    """Return the value of the first pattern that matches; the name itself goes first."""
+    if value in patterns:
+        return patterns[value]
+    return next((given for name, given in patterns.items() if fnmatchcase(value, name)), None)
 
 
 def _is_numeric(values: Any) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    """Whether all values are numbers; None marks rows that are left out."""
+    given = [value for value in values if value is not None]
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in given)
 
 
 def _with_texts(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
     """Convert groups and split columns to text; a missing value, such as no seed, becomes ''."""
+    texts = {}
     for column in {*analysis.groups, *analysis.split, *analysis.codings}:
         if column in rows.columns:
-            texts = rows[column].astype(object).where(rows[column].notna(), "")
-            rows[column] = texts.astype(str)
-    return rows
+            values = rows[column].astype(object).where(rows[column].notna(), "")
+            texts[column] = values.astype(str)
+    return rows.assign(**texts)
 
 
 def _averaged(rows: pd.DataFrame, analysis: Analysis) -> pd.DataFrame:
-    kept = list(dict.fromkeys([*analysis.average, *analysis.split, *analysis.derive]))
+    made = [METRIC] if analysis.responses else []
+    kept = list(dict.fromkeys([*analysis.average, *analysis.split, *made, *analysis.derive]))
     means = rows.groupby(kept, sort=False, dropna=False, observed=True)[analysis.measured].mean()
     return means.reset_index()
 
 
 def parts(analysis: Analysis, rows: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
     """Yield each combination of the split columns with its rows."""
-    if not analysis.split:
+    by = list(analysis.parts_by)
+    if not by:
         yield {}, rows
         return
-    for values, part in rows.groupby(list(analysis.split), sort=True, observed=True):
+    for values, part in rows.groupby(by, sort=True, observed=True):
         named = values if isinstance(values, tuple) else (values,)
-        names = dict(zip(analysis.split, map(str, named), strict=True))
+        names = dict(zip(by, map(str, named), strict=True))
         yield names, part.reset_index(drop=True)
 
 
 def mean_table(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
     """Return mean responses by part and predictor, with bootstrap intervals over items."""
     predictors = [name for name in analysis.predictors if rows[name].nunique() <= _FEW_VALUES]
-    by = list(dict.fromkeys([*analysis.split, *predictors]))
+    by = list(dict.fromkeys([*analysis.parts_by, *predictors]))
     groups = rows.groupby(by, sort=True, observed=True).indices if by else {(): slice(None)}
     responses, items = rows[analysis.measured].to_numpy(), _items(rows)
     found = []

@@ -14,6 +14,7 @@ _NAMES = {
     "verb_noun": "verb-noun",
     "ctb": "CTB",
     "ptb": "PTB",
+    "xinhua": "Xinhua",
     "wh_effect_gap": "wh-effect with a gap",
     "wh_effect_nogap": "wh-effect without a gap",
     "comp_quant": "comparison of quantities",
@@ -23,10 +24,23 @@ _NAMES = {
     "over_complex_np": "past a complex NP",
     "over_adjunct": "past an adjunct",
     "cnp_discharge": "complex NP discharge",
+    "local_bits": "local surprisal",
+    "global_bits_per_word": "global surprisal",
+    "slor": "SLOR",
     "": "none",
 }
 
 ALPHA = 0.05
+
+
+def is_significant(p: float) -> bool:
+    """Whether a p value is below ``ALPHA``; a missing one is not."""
+    return p < ALPHA
+
+
+def corpus_name(value: object) -> str:
+    """Format the name of a training corpus, which surprisals from files may lack."""
+    return prose_name(value) if str(value) else "an unnamed corpus"
 
 
 def prose_name(value: object) -> str:
@@ -52,7 +66,9 @@ def p_value(value: float) -> str:
         return "p < .001"
     if value > 0.9995:
         return "p > .999"
-    return f"p = {value:.3f}".replace("0.", ".", 1)
+    # One more digit where three do not tell on which side of ALPHA the value is.
+    digits = 4 if f"{value:.3f}" == f"{ALPHA:.3f}" else 3
+    return f"p = {value:.{digits}f}".replace("0.", ".", 1)
 
 
 def coefficient(estimate: float, error: float, statistic: float, df: float | None, p: float) -> str:
@@ -62,25 +78,32 @@ def coefficient(estimate: float, error: float, statistic: float, df: float | Non
 
 
 def stated(
-    cases: Mapping[str, str], values: Mapping[str, str], *, estimate: float, p: float, numbers: str
+    cases: Mapping[str, str],
+    values: Mapping[str, str],
+    *,
+    estimate: float,
+    p: float,
+    numbers: Sequence[str],
 ) -> str:
     """Fill in the template that matches an estimate, and append the numbers.
 
     Without a matching template, the sentence says that there is no evidence for ``more``.
     """
-    is_shown = p < ALPHA and math.isfinite(estimate)
+    is_shown = is_significant(p) and math.isfinite(estimate)
     direction = "more" if estimate > 0 else "less"
     case = direction if is_shown else "none"
     template = cases.get(case) or f"No evidence that {cases.get('more', '')}"
     filled = Template(template).safe_substitute(values).strip()
-    return f"{filled[:1].upper()}{filled[1:]}: {numbers}"
+    return f"{filled[:1].upper()}{filled[1:]}: {'; '.join(numbers)}"
 
 
-def undecided(cases: Mapping[str, str], values: Mapping[str, str], *, numbers: str) -> str:
+def undecided(
+    cases: Mapping[str, str], values: Mapping[str, str], *, numbers: Sequence[str]
+) -> str:
     """Return the sentence for an effect without a test: the question and the numbers."""
     claim = cases.get("more") or cases.get("less") or "there is an effect"
     filled = Template(claim).safe_substitute(values).strip()
-    return f"The analysis cannot determine whether {filled}: {numbers}"
+    return f"The analysis cannot determine whether {filled}: {'; '.join(numbers)}"
 
 
 def counts(groups: Sequence[tuple[str, float, int]]) -> str:
