@@ -10,7 +10,7 @@ from gardenpath.eval.display import family_rank
 from gardenpath.eval.statistics.questions.wording import prose_name
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.mandarin_claims import CLAIMS, LARGE, NEURAL, SMALL
-from gardenpath.eval.studies.study_means import mean_cell, stars
+from gardenpath.eval.studies.study_means import mean_cell, short_count, stars
 from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
 
@@ -147,15 +147,8 @@ def _corpora(one: Evidence) -> Iterator[StudyCell]:
             value = int(row[name])
             yield StudyCell(
                 source=one.source, row=row["corpus"], column=column, value=value,
-                text=_rounded(value),
+                text=short_count(value),
             )  # fmt: skip
-
-
-def _rounded(count: int) -> str:
-    """Return a count as the paper prints it: 974K, 7M."""
-    if count >= 1_000_000:
-        return f"{count / 1_000_000:.0f}M"
-    return f"{count / 1_000:.0f}K" if count >= 1_000 else str(count)
 
 
 def _longest(one: Evidence) -> Iterator[StudyCell]:
