@@ -39,18 +39,27 @@ class Evidence:
 
     def estimates(self, analysis: str, **wanted: Any) -> list[Mapping[str, Any]]:
         """Return the estimates of an analysis whose columns have the wanted values."""
-        found = self.results.get(analysis)
-        if found is None or "estimates" not in found.tables:
-            return []
-        table = found.tables["estimates"]
-        for column, value in wanted.items():
-            table = table[table[column].astype(str) == str(value)]
-        return list(table.to_dict("records"))
+        return self._rows(analysis, "estimates", wanted)
+
+    def coefficients(self, analysis: str, **wanted: Any) -> list[Mapping[str, Any]]:
+        """Return such coefficients of mixed models; ``term`` is the name of the effect."""
+        return self._rows(analysis, "coefficients", wanted)
 
     def estimate(self, analysis: str, **wanted: Any) -> Mapping[str, Any] | None:
         """Return the only such estimate; None if there is none."""
         found = self.estimates(analysis, **wanted)
         return found[0] if len(found) == 1 else None
+
+    def _rows(
+        self, analysis: str, table: str, wanted: Mapping[str, Any]
+    ) -> list[Mapping[str, Any]]:
+        found = self.results.get(analysis)
+        if found is None or table not in found.tables:
+            return []
+        rows = found.tables[table]
+        for column, value in wanted.items():
+            rows = rows[rows[column].astype(str) == str(value)]
+        return list(rows.to_dict("records"))
 
     def why_not(self, analysis: str) -> str:
         """Return why an analysis has no estimates."""

@@ -41,9 +41,9 @@ def _data_size(one: Evidence) -> Judgement:
 
 
 def _rnng_reaches_lstm(one: Evidence) -> Judgement:
-    found = one.estimate("subordination_data")
+    found = one.estimate("syntax_or_data")
     if found is None:
-        return untested(one.why_not("subordination_data"))
+        return untested(one.why_not("syntax_or_data"))
     return holds(found["p"] >= ALPHA, _numbers(found))
 
 
@@ -71,10 +71,10 @@ def _supervision(one: Evidence, *, corpus: str, has_losses: bool) -> Judgement:
 
 
 def _syntax_is_easier(one: Evidence) -> Judgement:
-    found = one.estimate("syntax_and_semantics")
-    plain = one.estimate("syntax_and_semantics_unmodified")
+    found = one.estimate("syntactic_semantic")
+    plain = one.estimate("syntactic_semantic_bare")
     if found is None:
-        return untested(one.why_not("syntax_and_semantics"))
+        return untested(one.why_not("syntactic_semantic"))
     said = f"all modifiers: {_numbers(found)}"
     said += f"; without modifiers: {_numbers(plain)}" if plain else ""
     return holds(found["estimate"] > 0 and found["p"] < 0.001, said)
@@ -83,21 +83,26 @@ def _syntax_is_easier(one: Evidence) -> Judgement:
 def _clauses(one: Evidence, *, models: Sequence[str], degrades: bool) -> Judgement:
     """Judge whether single and coordinated clauses all lower accuracy, or none of them does."""
     kinds = ("subject_rc", "coordinated_rc")
-    rows = _modifier_rows(one, models, kinds)
+    found = modifier_effects(one)
+    rows = {key: found[key] for key in found if key[0] in models and key[1] in kinds}
     if len(rows) != len(models) * len(kinds):
         return untested(one.why_not("modifier_effects"))
     said = "; ".join(
-        f"{prose_name(row['model'])}, {prose_name(row['modifier'])}: {_numbers(row)}"
-        for row in rows
+        f"{prose_name(model)}, {prose_name(modifier)}: {_numbers(row)}"
+        for (model, modifier), row in rows.items()
     )
-    falls = [significant(row, -1) for row in rows]
-    if degrades and not all(falls) and all(row["estimate"] < 0 for row in rows):
+    falls = [significant(row, -1) for row in rows.values()]
+    if degrades and not all(falls) and all(row["estimate"] < 0 for row in rows.values()):
         return depends(f"the optimum of the fit and the test, as some p are above .05: {said}")
     return holds(all(falls) if degrades else not any(falls), said)
 
 
 def _embedding(one: Evidence) -> Judgement:
-    rows = {str(row["model"]): row for row in _modifier_rows(one, NEURAL, ("embedded_rc",))}
+    rows = {
+        model: row
+        for (model, modifier), row in modifier_effects(one).items()
+        if modifier == "embedded_rc"
+    }
     if set(rows) != set(NEURAL):
         return untested(one.why_not("modifier_effects"))
     said = "; ".join(f"{prose_name(model)} {_numbers(row)}" for model, row in rows.items())
@@ -107,12 +112,13 @@ def _embedding(one: Evidence) -> Judgement:
     return holds(falls and sequential < syntactic, said)
 
 
-def _modifier_rows(one: Evidence, models: Sequence[str], kinds: Sequence[str]) -> list[Row]:
-    return [
-        row
-        for row in one.estimates("modifier_effects")
-        if row["model"] in models and row["modifier"] in kinds
-    ]
+def modifier_effects(one: Evidence) -> dict[tuple[str, str], Row]:
+    """Return the effects of modifiers on missing object, by model and modifier."""
+    return {
+        (str(row["model"]), str(row["term"]).removeprefix("modifier[").removesuffix("]")): row
+        for row in one.coefficients("modifier_effects")
+        if str(row["term"]).startswith("modifier[")
+    }
 
 
 def _objects_are_easier(one: Evidence) -> Judgement:

@@ -9,7 +9,13 @@ import pandas as pd
 from gardenpath.eval.display import family_rank
 from gardenpath.eval.statistics.questions.wording import prose_name
 from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.mandarin_claims import CLAIMS, LARGE, NEURAL, SMALL
+from gardenpath.eval.studies.mandarin_claims import (
+    CLAIMS,
+    LARGE,
+    NEURAL,
+    SMALL,
+    modifier_effects,
+)
 from gardenpath.eval.studies.study_means import mean_cell, short_count, stars
 from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
@@ -170,14 +176,13 @@ def _categories(one: Evidence) -> Iterator[StudyCell]:
 
 
 def _modifiers(one: Evidence) -> Iterator[StudyCell]:
-    for found in one.estimates("modifier_effects"):
-        mark = stars(found["p"])
+    for (model, modifier), found in modifier_effects(one).items():
         yield StudyCell(
             source=one.source,
-            row=str(found["model"]),
-            column=str(found["modifier"]),
+            row=model,
+            column=modifier,
             value=float(found["estimate"]),
-            stars=mark,
+            stars=stars(found["p"]),
             note=f"SE {found['standard_error']:.3f}, p = {found['p']:.4f}",
         )
 

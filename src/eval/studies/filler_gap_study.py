@@ -1,0 +1,222 @@
+"""Ozaki et al. 2022: filler-gap constructions, measured locally, globally and by SLOR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gardenpath.eval.statistics.inference.correlation import pearson
+from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
+from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.eval.studies.evidence import Evidence
+from gardenpath.eval.studies.filler_gap_claims import CLAIMS, GAP, METRICS, NO_GAP, POSITIONS
+from gardenpath.eval.studies.published_values import published_part
+from gardenpath.eval.studies.study_means import stars
+from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
+from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
+
+STUDY_1 = "filler_gap_study1"
+STUDY_2 = "filler_gap"
+
+# Both kinds of clefts are one construction in a treebank.
+COUNTED = {
+    "cleft": ("cleft_adj", "cleft_noun"),
+    **{name: (name,) for name in ("comp_quant", "embwhq", "topic", "tough")},
+}
+CORPORA = ("brown", "wsj")
+
+_VARIANTS = {
+    "that_nogap": "−licensor −gap",
+    "what_nogap": "+licensor −gap",
+    "that_gap": "−licensor +gap",
+    "what_gap": "+licensor +gap",
+}
+_METRIC_NAMES = {
+    "local_bits": "local surprisal",
+    "global_bits_per_word": "global surprisal",
+    "slor": "SLOR",
+}
+_LABELS = {
+    **_VARIANTS,
+    **_METRIC_NAMES,
+    **{f"{key} {gap}": f"{name}, {sign}gap"
+       for key, name in _METRIC_NAMES.items() for gap, sign in ((GAP, "+"), (NO_GAP, "−"))},
+    **{f"{key} {position}": f"{name}, {position} gap"
+       for key, name in _METRIC_NAMES.items() for position in POSITIONS},
+    "comp_quant": "comparative", "cleft": "cleft", "cleft_adj": "cleft (adj.)",
+    "cleft_noun": "cleft (noun)", "brown": "Brown", "wsj": "WSJ",
+}  # fmt: skip
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    """Return the key of a model, with its training corpus if it is known."""
+    return f"{row['model']} {row['corpus']}".strip()
+
+
+def _estimated(
+    one: Evidence, *, analysis: str, kind: str, metric: str | None = None
+) -> Iterator[StudyCell]:
+    """Yield estimates with intervals by construction and model.
+
+    There is a panel for each metric, unless one is chosen, with and without a gap if the analysis
+    separates them.
+    """
+    for found in one.estimates(analysis, **{"class": kind}):
+        if metric is not None and found["metric"] != metric:
+            continue
+        keys = [] if metric is not None else [str(found["metric"])]
+        keys += [str(found["gap"])] if "gap" in found else []
+        yield StudyCell(
+            source=one.source, panel=" ".join(keys), row=_row(found),
+            column=str(found["modifier"]), value=found["estimate"], low=found["low"],
+            high=found["high"], note=f"p = {found['p']:.4f}", stars=stars(found["p"]),
+        )  # fmt: skip
+
+
+def _of(analysis: str, kind: str, metric: str | None = None) -> Callable[..., Iterator[StudyCell]]:
+    return partial(_estimated, analysis=analysis, kind=kind, metric=metric)
+
+
+def _means(one: Evidence) -> Iterator[StudyCell]:
+    """Yield the means of the variants of Study 1, with bootstrap intervals over sentences."""
+    table = one.data.sentences
+    table = table[table["class"] == STUDY_1]
+    for metric in METRICS:
+        for (position, model, corpus, condition), rows in table.groupby(
+            ["modifier", "model", "corpus", "condition"], sort=False
+        ):
+            values = rows.groupby("item", sort=False)[metric].mean().dropna()
+            if len(values):
+                mean = bootstrap_mean(np.asarray(values, dtype=np.float64))
+                yield StudyCell(
+                    source=one.source, panel=f"{metric} {position}",
+                    row=f"{model} {corpus}".strip(), column=str(condition), value=mean.mean,
+                    low=mean.low, high=mean.high, n=mean.n,
+                )  # fmt: skip
+
+
+def _counts(one: Evidence) -> Iterator[StudyCell]:
+    """Yield the frequency of each construction in the treebanks that were counted."""
+    table = one.data.constructions
+    if table is None:
+        return
+    for row in table.to_dict("records"):
+        yield StudyCell(
+            source=one.source, row=str(row["construction"]), column=str(row["corpus"]),
+            value=float(row["count"]),
+        )  # fmt: skip
+
+
+def _correlations(one: Evidence) -> Iterator[StudyCell]:
+    """Yield Pearson's r of the interaction with the frequency of constructions, by metric."""
+    interactions = pd.DataFrame(one.estimates("interaction", **{"class": STUDY_2}))
+    if interactions.empty:
+        return
+    for corpus, counts in _all_counts(one).items():
+        for (metric, model, trained), rows in interactions.groupby(
+            ["metric", "model", "corpus"], sort=False
+        ):
+            means = rows.set_index("modifier")["estimate"].astype(float)
+            pairs = [
+                (counts[name], float(means[list(parts)].mean()))
+                for name, parts in COUNTED.items()
+                if name in counts and set(parts) <= set(means.index)
+            ]
+            try:
+                found = pearson([x for x, _ in pairs], [y for _, y in pairs])
+            except StatisticsError:
+                continue
+            yield StudyCell(
+                source=one.source, panel=str(metric), row=f"{model} {trained}".strip(),
+                column=corpus, value=found.r, n=found.n,
+            )  # fmt: skip
+
+
+def _all_counts(one: Evidence) -> dict[str, dict[str, float]]:
+    """Return counts by corpus: the published ones, and those of the user's treebanks."""
+    found: dict[str, dict[str, float]] = {}
+    published = published_part("filler_gap", "Table 2")
+    for (_, construction, corpus), value in published.values["printed"].items():
+        found.setdefault(corpus, {})[construction] = value.value
+    for cell in _counts(one):
+        found.setdefault(cell.column, {})[cell.row] = cell.value
+    return found
+
+
+_BITS = FigureStyle(y_label="effect", reference=0.0)
+_NO_RUNS = "there are no runs on these suites"
+
+FILLER_GAP = StudySpec(
+    name="filler_gap",
+    title="Filler-gap constructions",
+    reference="Ozaki, Yurovsky and Levin 2022",
+    labels=_LABELS,
+    claims=CLAIMS,
+    parts=(
+        PartSpec(
+            number="Figure 1", title="Study 1: surprisal and SLOR of the four variants",
+            cells=_means, lacking=_NO_RUNS, style=FigureStyle(y_label="bits; nats per word"),
+            note="Means with bootstrap intervals over sentences. The paper prints no numbers.",
+        ),
+        PartSpec(
+            number="Section 3 flips", title="Study 1: effect of the licensor with and without gap",
+            cells=_of("flip", STUDY_1), lacking=_NO_RUNS,
+            note="A flip: reliably positive without a gap and negative with one (SLOR: the other "
+            "way round).",
+        ),
+        PartSpec(
+            number="Section 3 divisions", title="Study 1: effect of grammaticality",
+            cells=_of("division", STUDY_1), lacking=_NO_RUNS,
+        ),
+        PartSpec(
+            number="Figure 2", title="Interaction of licensor and gap, no embedding",
+            cells=_of("interaction", STUDY_2),
+            lacking=_NO_RUNS, style=_BITS,
+        ),
+        PartSpec(
+            number="Figure 3", title="Effect of the licensor with and without a gap, no embedding",
+            cells=_of("flip", STUDY_2), lacking=_NO_RUNS,
+            style=_BITS,
+        ),
+        PartSpec(
+            number="Figure 4", title="Effect of islands on the licensor, one embedding",
+            cells=_of("islandhood", STUDY_2), lacking=_NO_RUNS, style=_BITS,
+            note="Interaction of licensor and island, with and without a gap.",
+        ),
+        PartSpec(
+            number="Figure 5a", title="Effect of grammaticality on global surprisal, no embedding",
+            cells=_of("division", STUDY_2, "global_bits_per_word"),
+            lacking=_NO_RUNS, style=_BITS,
+        ),
+        PartSpec(
+            number="Figure 5b", title="Effect of grammaticality on SLOR, no embedding",
+            cells=_of("division", STUDY_2, "slor"),
+            lacking=_NO_RUNS, style=_BITS,
+        ),
+        PartSpec(
+            number="Figure 5c", title="Grammaticality and depth: global surprisal, no islands",
+            cells=_of("depth", STUDY_2, "global_bits_per_word"),
+            lacking=_NO_RUNS, style=_BITS,
+        ),
+        PartSpec(
+            number="Figure 5d", title="Grammaticality and depth: SLOR, no islands",
+            cells=_of("depth", STUDY_2, "slor"), lacking=_NO_RUNS,
+            style=_BITS,
+        ),
+        PartSpec(
+            number="Table 1", title="Correlation of the interaction with frequency (Pearson's r)",
+            cells=_correlations, lacking=_NO_RUNS, digits=2,
+            note="Over five constructions; the estimates of both kinds of clefts are averaged. "
+            "Frequencies of Brown and WSJ are those that the paper prints in Table 2.",
+        ),
+        PartSpec(
+            number="Table 2", title="Frequency of the constructions in treebanks", cells=_counts,
+            lacking="no treebank was given; corpora=[brown,ptb] counts constructions",
+            digits=0,
+        ),
+    ),
+)  # fmt: skip
