@@ -107,3 +107,116 @@ def _rows(
                 "outcome": 0.5 * (1.0 + np.sign(gain)),
                 "difference_bits": gain,
             }
+
+
+def _sentences(path: Path) -> list[Tokens]:
+    """The tokens of each sentence with their surprisals in bits, up to ``<eos>``."""
+    sentences: list[Tokens] = [[]]
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.strip():
+            continue
+        token, bits = line.split("\t")
+        if token == "<eos>":
+            sentences.append([])
+        else:
+            sentences[-1].append((token, float(bits)))
+    return sentences[:-1]
+
+
+def _run(model: str) -> dict[str, object]:
+    return {"run": model, "model": model, "corpus": "", "seed": None}
+
+
+@cache
+def ordering_effects(folder: Path, model: str) -> pd.DataFrame:
+    """Ordering effects of centre embedding, in bits."""
+    sentences = _sentences(folder / "center-embeddings" / f"{model}_output.tsv")
+
+    def verbs(block: int, item: int, count: int) -> float:
+        words = sentences[28 * block + item]
+        assert words[-1][0] == "."
+        return sum(bits for _, bits in words[-1 - count : -1])
+
+    rows = []
+    for item in range(28):
+        match = verbs(0, item, 1) + verbs(1, item, 1)
+        values = {
+            "ordering_effect_sentence": verbs(2, item, 1) + verbs(3, item, 1) - match,
+            "ordering_effect": verbs(5, item, 2) - verbs(4, item, 2),
+            "ordering_effect_long": verbs(7, item, 2) - verbs(6, item, 2),
+        }
+        place = {"suite": "center_embedding/verb_order", "class": "center_embedding"}
+        rows += [
+            {
+                **_run(model),
+                **place,
+                "modifier": "",
+                "item": item + 1,
+                "effect": name,
+                "value_bits": value,
+            }
+            for name, value in values.items()
+        ]
+    return pd.DataFrame(rows)
+
+
+_PLACES = (
+    *(("islands", name) for name in ("object",)),
+    ("wh_discharge", "subject"),
+    *(("islands", name) for name in ("adjunct", "over_adjunct")),
+    ("wh_discharge", "adjunct_discharge"),
+    *(("islands", name) for name in ("complex_np", "over_complex_np")),
+    ("wh_discharge", "cnp_discharge"),
+)
+_VARIANTS = ("that_nogap", "that_gap", "what_nogap", "what_gap")
+
+
+def _object(without: list[str], with_gap: list[str]) -> tuple[int, int]:
+    """Start and end of the object, which a sentence with a gap lacks."""
+    start = next(n for n, (a, b) in enumerate(zip(without, with_gap, strict=False)) if a != b)
+    return start, start + len(without) - len(with_gap)
+
+
+@cache
+def wh_sentences(folder: Path, model: str) -> pd.DataFrame:
+    """Surprisal (bits) of the object without a gap, and of the adverbial after it with a gap."""
+    sentences = _sentences(folder / "filler-gap-dependencies" / f"{model}_output.tsv")
+    text = (folder / "filler-gap-dependencies" / "input.txt").read_text(encoding="utf-8")
+    inputs = [line.split()[:-2] for line in text.splitlines()]  # without the full stop and <eos>
+    rows = []
+    for place, (kind, modifier) in enumerate(_PLACES):
+        for item in range(100):
+            # The adverbial of an item is the same in all conditions; here it is at the end.
+            tail = inputs[item][_object(inputs[item], inputs[100 + item])[1] :]
+            first = 400 * place + item
+            start, end = _object(inputs[first], inputs[first + 100])
+            assert inputs[first][end : end + len(tail)] == tail
+            for number, condition in enumerate(_VARIANTS):
+                bits = [value for _, value in sentences[first + 100 * number]]
+                is_gap = condition.endswith("_gap")
+                region = slice(start, start + len(tail) if is_gap else end)
+                rows.append(
+                    {
+                        **_run(model),
+                        "suite": f"{kind}/{modifier}",
+                        "class": kind,
+                        "modifier": modifier,
+                        "item": item + 1,
+                        "condition": condition,
+                        "local_bits": sum(bits[region]),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def wh_effects(folder: Path, model: str) -> pd.DataFrame:
+    """Wh-effects (bits) with the signs of the paper: positive if a filler licenses a gap."""
+    table = wh_sentences(folder, model)
+    keys = ["run", "model", "corpus", "suite", "class", "modifier", "item"]
+    wide = table.pivot_table(index=keys, columns="condition", values="local_bits").reset_index()
+    values = {
+        "wh_effect_gap": wide["that_gap"] - wide["what_gap"],
+        "wh_effect_nogap": wide["what_nogap"] - wide["that_nogap"],
+    }
+    blocks = [wide[keys].assign(effect=name, value_bits=value) for name, value in values.items()]
+    return pd.concat(blocks, ignore_index=True).assign(seed=None)

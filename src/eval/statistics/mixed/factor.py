@@ -2,7 +2,8 @@
 
 The sparsity pattern of the random effects depends only on the table, so it is computed once
 (``CrossPattern``). Small matrices get a dense factor, which is fastest. Large matrices get a sparse
-factor, because an item's random effects share rows with few other effects.
+factor, because an item's random effects share rows with few other effects. If one term has most of
+the effects, ``arrow_factor`` is faster than both.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ DENSE_COLUMNS = 300
 
 
 class PositiveFactor(Protocol):
-    """Factor of a positive definite matrix: log determinant, linear systems, inverse."""
+    """Factor of a positive definite matrix: log determinant, linear systems, cells of inverse."""
 
     logdet: float
 
     def solve(self, right: Floats) -> Floats:
         """Solve for the right-hand side ``right``: a vector, or one vector per column."""
 
-    def inverse(self) -> Floats:
-        """Return the inverse as a dense matrix."""
+    def cells(self, columns: NDArray[np.intp]) -> Floats:
+        """Return the cells of the inverse at all pairs of each row's columns.
+
+        ``columns`` are (rows, width), the result is (rows, width, width).
+        """
 
 
 class DenseFactor:
@@ -46,10 +50,10 @@ class DenseFactor:
         """Solve for the right-hand side ``right``: a vector, or one vector per column."""
         return np.asarray(dpotrs(self._lower, right, lower=1)[0])
 
-    def inverse(self) -> Floats:
-        """Return the inverse as a dense matrix."""
+    def cells(self, columns: NDArray[np.intp]) -> Floats:
+        """Return the cells of the inverse at all pairs of each row's columns."""
         lower = np.tril(dpotri(self._lower, lower=1)[0])
-        return np.asarray(lower + np.tril(lower, -1).T)
+        return _cells(lower + np.tril(lower, -1).T, columns)
 
 
 class SparseFactor:
@@ -70,9 +74,9 @@ class SparseFactor:
         """Solve for the right-hand side ``right``: a vector, or one vector per column."""
         return np.asarray(self._lu.solve(np.ascontiguousarray(right)))
 
-    def inverse(self) -> Floats:
-        """Return the inverse as a dense matrix."""
-        return self.solve(np.eye(self._size))
+    def cells(self, columns: NDArray[np.intp]) -> Floats:
+        """Return the cells of the inverse at all pairs of each row's columns."""
+        return _cells(self.solve(np.eye(self._size)), columns)
 
 
 class NoFactor:
@@ -84,9 +88,13 @@ class NoFactor:
         """Return an empty solution."""
         return np.zeros_like(right)
 
-    def inverse(self) -> Floats:
-        """Return an empty matrix."""
-        return np.zeros((0, 0))
+    def cells(self, columns: NDArray[np.intp]) -> Floats:
+        """Return no cells for each row."""
+        return np.zeros((len(columns), 0, 0))
+
+
+def _cells(inverse: Floats, columns: NDArray[np.intp]) -> Floats:
+    return np.asarray(inverse[columns[:, :, None], columns[:, None, :]])
 
 
 class CrossPattern:

@@ -121,14 +121,13 @@ class LaplaceLikelihood:
         loadings, effects = self._loadings, mode.effects
         residuals = self._successes - self._trials * mode.means
         variances = self._variances(mode.means)
-        inverse = mode.factor.inverse()
-        spread = loadings.spread(entries, inverse)
+        spread = loadings.spread(entries, mode.factor)
         # The diagonal of ZΛ H⁻¹ Λ'Z': the conditional variance of each row's predictor.
         leverages = np.einsum("rw,rw->r", entries, spread)
         # d log|H| / dη of each row; dW / dη = W(1 − 2μ).
         skews = variances * (1.0 - 2.0 * mode.means) * leverages
         # The dependence of log|H| on û, by implicit differentiation of the equation of û.
-        adjoint = inverse @ loadings.backward(entries, skews)
+        adjoint = mode.factor.solve(loadings.backward(entries, skews))
         carried = variances * loadings.forward(entries, adjoint)
         of_predictor = skews - 2.0 * residuals - carried
         of_theta = np.empty(self._theta_count)

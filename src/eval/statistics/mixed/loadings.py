@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.mixed.arrow_factor import ArrowPattern, dominant_term
 from gardenpath.eval.statistics.mixed.factor import CrossPattern, PositiveFactor
 
 
@@ -37,10 +38,17 @@ class Loadings:
         self.size: int = random.shape[1]
         self.places = tuple(places)
         self.columns, self.values = _entries(random, sizes, levels)
+        self._sizes = np.asarray(sizes, dtype=np.intp)
+        self._levels = np.asarray(levels, dtype=np.intp)
 
     @cached_property
-    def _pattern(self) -> CrossPattern:
-        return CrossPattern(self.columns, self.size)
+    def _pattern(self) -> CrossPattern | ArrowPattern:
+        term = dominant_term(self._sizes, self._levels)
+        if term is None:
+            return CrossPattern(self.columns, self.size)
+        start = int((self._sizes * self._levels)[:term].sum())
+        size, levels = int(self._sizes[term]), int(self._levels[term])
+        return ArrowPattern(self.columns, self.size, start=start, size=size, levels=levels)
 
     @cached_property
     def _flat(self) -> NDArray[np.intp]:
@@ -67,10 +75,12 @@ class Loadings:
         """Factor ``A'WA + I`` for the matrix A with these entries."""
         return self._pattern.factor(entries, weights)
 
-    def spread(self, entries: Floats, inverse: Floats) -> Floats:
-        """Return the entries of ``A H⁻¹`` in the columns of each row of A, (rows, width)."""
-        cells = inverse[self.columns[:, :, None], self.columns[:, None, :]]
-        return np.asarray(np.einsum("ra,rab->rb", entries, cells))
+    def spread(self, entries: Floats, factor: PositiveFactor) -> Floats:
+        """Return the entries of ``A H⁻¹`` in the columns of each row of A, (rows, width).
+
+        ``factor`` is that of H.
+        """
+        return np.asarray(np.einsum("ra,rab->rb", entries, factor.cells(self.columns)))
 
 
 def _entries(

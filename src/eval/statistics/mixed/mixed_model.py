@@ -16,7 +16,6 @@ import pandas as pd
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.choices import Distribution
 from gardenpath.eval.statistics.formulas.coding import Coding
-from gardenpath.eval.statistics.mixed.bounded_search import bounded_theta
 from gardenpath.eval.statistics.mixed.design_matrix import Design, build_design
 from gardenpath.eval.statistics.mixed.estimates import (
     fixed_effects,
@@ -34,7 +33,13 @@ from gardenpath.eval.statistics.mixed.mixed_fit import (
     MixedFit,
     RandomEffect,
 )
-from gardenpath.eval.statistics.mixed.optimum import Optimum, hessian, is_settled, search
+from gardenpath.eval.statistics.mixed.optimum import (
+    Optimum,
+    bounded_search,
+    hessian,
+    is_settled,
+    search,
+)
 from gardenpath.eval.statistics.mixed.predictor_units import Units, in_usual_units
 from gardenpath.eval.statistics.mixed.profiled import ProfiledLikelihood
 from gardenpath.eval.statistics.mixed.separation import separated_effects
@@ -245,7 +250,7 @@ def _bounded_effects(
     design: Design, likelihood: ProfiledLikelihood, units: Units
 ) -> tuple[FixedEffect, ...]:
     """Return the fixed effects where lme4's search would stop; ``design`` is in usual units."""
-    theta = bounded_theta(design, likelihood)
+    theta = bounded_search(likelihood.deviance, design.is_scale)
     solution = likelihood.solve(theta)
     errors = np.sqrt(np.diag(likelihood.covariance(theta, solution.sigma)))
     freedom = likelihood.degrees_of_freedom(theta)

@@ -63,3 +63,20 @@ def hessian(objective: Objective, parameters: Floats) -> Floats:
 def is_settled(gradient: Floats, curvatures: Floats) -> bool:
     """Whether a Newton step would decrease the deviance by less than about 0.001."""
     return bool(np.sum(gradient**2 / np.maximum(curvatures, 1e-3)) < 1e-3)
+
+
+def bounded_search(objective: Callable[[Floats], float], is_scale: NDArray[np.bool_]) -> Floats:
+    """Return where a search like that of ``lmer`` stops, which is not always the minimum.
+
+    lme4 minimises without derivatives, with scales bounded below by zero, from scales of 1.
+    Deviances are flat at a scale of zero, so a search that reaches this bound can stay there
+    although the deviance is lower elsewhere. This search is of the same kind (COBYQA, the successor
+    of BOBYQA in lme4) and stops at the same points in the models of the published studies; in
+    others it can differ from lme4's.
+    """
+    bounds = [(0.0, None) if one else (None, None) for one in is_scale]
+    # The initial radius is that of BOBYQA in R for a start at 1.
+    options = {"initial_tr_radius": 0.2, "maxfev": 3000}
+    start = is_scale.astype(np.float64)
+    found = minimize(objective, start, method="COBYQA", bounds=bounds, options=options)
+    return np.asarray(found.x, dtype=np.float64)

@@ -143,7 +143,7 @@ class ProfiledLikelihood:
     def _slopes(self, solution: Solution, sigma: float) -> Floats:
         """Return the gradient of the deviance with respect to θ at a residual deviation."""
         loadings = self._loadings
-        spread = loadings.spread(solution.entries, solution.factor.inverse())
+        spread = loadings.spread(solution.entries, solution.factor)
         slopes = np.empty(len(loadings.places))
         for number, (row, column) in enumerate(loadings.places):
             moved = solution.residuals * solution.effects[loadings.columns[:, column]]
