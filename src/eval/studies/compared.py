@@ -99,7 +99,10 @@ class ComparedPart:
     def _keys(self, panel: str, name: str, order: Sequence[str]) -> list[str]:
         cells = (one.cell for one in self.cells if one.cell.panel == panel)
         found = dict.fromkeys(getattr(cell, name) for cell in cells)
-        return [*(key for key in order if key in found), *(key for key in found if key not in order)]
+        return [
+            *(key for key in order if key in found),
+            *(key for key in found if key not in order),
+        ]
 
     def label(self, key: str) -> str:
         """Return the label of a row, column or panel."""

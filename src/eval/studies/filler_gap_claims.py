@@ -5,12 +5,11 @@ The paper tests two LSTMs. A claim about both is reproduced if it holds for all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from gardenpath.eval.statistics.questions.wording import prose_name
-from gardenpath.eval.studies.evidence import Evidence, significant
+from gardenpath.eval.studies.evidence import Estimate, Evidence, significant
 from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, holds, untested
 
 METRICS = ("local_bits", "global_bits_per_word", "slor")
@@ -21,7 +20,6 @@ GAP, NO_GAP = "with a gap", "without a gap"
 
 _CLEFTS = ("cleft_adj", "cleft_noun")
 
-Row = Mapping[str, Any]
 # Whether something is found, by model, corpus and construction; and how it is found for a class
 # and a metric.
 Found = dict[tuple[str, str, str], bool]
@@ -33,7 +31,7 @@ def _direction(metric: str) -> int:
     return -1 if metric == "slor" else 1
 
 
-def _key(row: Row) -> tuple[str, str, str]:
+def _key(row: Estimate) -> tuple[str, str, str]:
     return str(row["model"]), str(row["corpus"]), str(row["modifier"])
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
-from gardenpath.eval.statistics.questions.wording import p_value, prose_name, rounded
-from gardenpath.eval.studies.evidence import ALPHA, Evidence, listed, significant
+from gardenpath.eval.statistics.questions.wording import ALPHA, p_value, prose_name, rounded
+from gardenpath.eval.studies.evidence import Estimate, Evidence, listed, significant
 from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, holds, untested
 
 NEURAL = ("lstm", "rnng", "transformer", "plm")
 SMALL, LARGE = "ctb", "xinhua"
-
-Row = Mapping[str, Any]
 
 
 def _ngram_is_worst(one: Evidence) -> Judgement:
@@ -112,7 +109,7 @@ def _embedding(one: Evidence) -> Judgement:
     return holds(falls and sequential < syntactic, said)
 
 
-def modifier_effects(one: Evidence) -> dict[tuple[str, str], Row]:
+def modifier_effects(one: Evidence) -> dict[tuple[str, str], Estimate]:
     """Return the effects of modifiers on missing object, by model and modifier."""
     return {
         (str(row["model"]), str(row["term"]).removeprefix("modifier[").removesuffix("]")): row
@@ -172,13 +169,13 @@ def _plm_is_positive(one: Evidence) -> Judgement:
     return holds(found["estimate"] > 0 and found["p"] >= ALPHA, _bits([found]))
 
 
-def _numbers(row: Row) -> str:
+def _numbers(row: Estimate) -> str:
     numbers = (rounded(row["estimate"]), rounded(row["standard_error"]), p_value(row["p"]))
     text = "b = {}, SE {}, {}".format(*numbers)
     return f"{text} (singular fit)" if row.get("singular") else text
 
 
-def _bits(rows: Sequence[Row]) -> str:
+def _bits(rows: Sequence[Estimate]) -> str:
     return "; ".join(
         f"{prose_name(row['model'])} ({prose_name(row['corpus'])}) {rounded(row['estimate'])} "
         f"bits, {p_value(row['p'])}"
@@ -186,7 +183,7 @@ def _bits(rows: Sequence[Row]) -> str:
     )
 
 
-def _comparison(row: Row) -> str:
+def _comparison(row: Estimate) -> str:
     model = "RNNG" if row["architecture"] == "recurrent" else "PLM"
     return f"{prose_name(row['class'])} ({model}, {p_value(row['p'])})"
 

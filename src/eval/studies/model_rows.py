@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -53,10 +54,13 @@ def rows_by_model(
 ) -> list[ModelRows]:
     """Return the rows of each model and corpus, in the paper's order.
 
-    ``corpora`` are all corpora of the source: with several, keys and labels name the corpus.
+    ``corpora`` are all corpora of the source: with several, keys and labels name the corpus. Models
+    whose names are spellings of one key stay apart, under their own names.
     """
     found = []
-    names = table["model"].map(models.key)
+    keys = {name: models.key(str(name)) for name in table["model"].unique()}
+    shared = {key for key, count in Counter(keys.values()).items() if count > 1}
+    names = table["model"].map({n: str(n) if key in shared else key for n, key in keys.items()})
     for (model, corpus), rows in table.groupby([names, table["corpus"]], sort=False, dropna=False):
         has_corpus = len(set(corpora)) > 1 and bool(corpus)
         found.append(

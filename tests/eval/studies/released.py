@@ -44,11 +44,20 @@ _CLASSES = (
 Tokens = list[tuple[str, float]]
 
 
-def study_data(items: pd.DataFrame, effects: pd.DataFrame, source: str = RELEASED) -> StudyData:
+def study_data(
+    items: pd.DataFrame,
+    effects: pd.DataFrame,
+    sentences: pd.DataFrame | None = None,
+    source: str = RELEASED,
+) -> StudyData:
     """A source with these tables only."""
     nothing = pd.DataFrame()
     return StudyData(
-        source=source, items=items, effects=effects, sentences=nothing, surprisals=nothing
+        source=source,
+        items=items,
+        effects=effects,
+        sentences=nothing if sentences is None else sentences,
+        surprisals=nothing,
     )
 
 
@@ -102,13 +111,12 @@ def _reflexive_rows(
 @cache
 def suppression(folder: Path) -> StudyData:
     """The models of the study, on both experiments."""
-    rows = [
-        row
-        for model in ("ngram", "gulordava")
-        for row in (*_ordering(folder, model), *_wh_effects(folder, model))
-    ]
-    effects = pd.DataFrame(rows)
-    return study_data(pd.DataFrame(columns=[*effects.columns, "outcome"]), effects)
+    models = ("ngram", "gulordava")
+    wh = pd.DataFrame([row for model in models for row in _wh_sentences(folder, model)])
+    ordering = pd.DataFrame([row for model in models for row in _ordering(folder, model)])
+    effects = pd.concat([ordering, _wh_effects(wh)], ignore_index=True)
+    items = pd.DataFrame(columns=[*effects.columns, "outcome"])
+    return study_data(items, effects, wh)
 
 
 def _ordering(folder: Path, model: str) -> Iterator[dict[str, Any]]:
@@ -136,40 +144,45 @@ def _ordering(folder: Path, model: str) -> Iterator[dict[str, Any]]:
         yield from ({**row, "effect": name, "value_bits": value} for name, value in found.items())
 
 
-def _wh_effects(folder: Path, model: str) -> Iterator[dict[str, Any]]:
+def _wh_sentences(folder: Path, model: str) -> Iterator[dict[str, Any]]:
+    """The surprisal of the object, or of the adverbial after a gap, in every sentence."""
     place = folder / "filler-gap-dependencies"
     inputs = [line.split()[:-1] for line in (place / "input.txt").read_text().splitlines()]
     lines = sentences(place / f"{model}_output.tsv")
     for number, (kind, modifier) in enumerate(_CLASSES):
         for item in range(100):
-            that_filled, that_gap, who_filled, who_gap = (
-                400 * number + 100 * variant + item for variant in range(4)
-            )
             # An item closes with the same adverbial in all conditions; after an object gap nothing
             # follows it but the full stop.
             start = _object_and_tail(inputs[item], inputs[100 + item], 0)[0].start
             adverbial = inputs[100 + item][start:-1]
-            thing, after = _object_and_tail(
-                inputs[that_filled], inputs[that_gap], len(adverbial)
-            )
-            assert inputs[that_gap][after.start : after.stop] == adverbial
-            found = {
-                "wh_effect_gap": _total(lines[that_gap], after) - _total(lines[who_gap], after),
-                "wh_effect_nogap": _total(lines[who_filled], thing)
-                - _total(lines[that_filled], thing),
-            }
+            first = 400 * number + item
+            thing, after = _object_and_tail(inputs[first], inputs[first + 100], len(adverbial))
+            assert inputs[first + 100][after.start : after.stop] == adverbial
             row = _row(model, kind, modifier) | {"suite": f"{kind}/{modifier}", "item": item + 1}
-            yield from (
-                {**row, "effect": name, "value_bits": value} for name, value in found.items()
-            )
+            variants = ("that_nogap", "that_gap", "what_nogap", "what_gap")
+            for variant, condition in enumerate(variants):
+                words = thing if condition.endswith("nogap") else after
+                bits = sum(lines[first + 100 * variant][word][1] for word in words)
+                yield {**row, "condition": condition, "variant": 1, "local_bits": bits}
 
 
-def _total(sentence: Tokens, words: range) -> float:
-    return sum(sentence[word][1] for word in words)
+def _wh_effects(table: pd.DataFrame) -> pd.DataFrame:
+    keys = ["run", "model", "corpus", "class", "modifier", "suite", "item"]
+    wide = table.pivot(index=keys, columns="condition", values="local_bits")
+    effects = {
+        "wh_effect_gap": wide["that_gap"] - wide["what_gap"],
+        "wh_effect_nogap": wide["what_nogap"] - wide["that_nogap"],
+    }
+    return pd.concat(
+        [
+            values.rename("value_bits").reset_index().assign(effect=name, seed=pd.NA)
+            for name, values in effects.items()
+        ]
+    )
 
 
 def _object_and_tail(
-    filled: Sequence[str], gapped: Sequence[str], size: int
+    filled: list[str], gapped: list[str], size: int
 ) -> tuple[range, range]:
     """The words of the object in one sentence, and of the adverbial after the gap in the other.
 
@@ -177,7 +190,7 @@ def _object_and_tail(
     the number of words of the adverbial.
     """
     more = len(filled) - len(gapped)
-    (start,) = (k for k in range(len(filled)) if filled[:k] + filled[k + more :] == list(gapped))
+    (start,) = (k for k in range(len(filled)) if filled[:k] + filled[k + more :] == gapped)
     return range(start, start + more), range(start, start + size)
 
 

@@ -104,7 +104,11 @@ def outcomes(one: Evidence, experiment: str, items: ItemChoice) -> list[ModelRow
     table = chosen_items(table, items)
     means = table.groupby([*_SUITE, "item"], sort=False, dropna=False)["outcome"].mean()
     known = means.dropna().reset_index()
-    return rows_by_model(known, REFLEXIVE_MODELS, corpora=corpora_of(one.data.items, one.data.effects)) if len(known) else []
+    return (
+        rows_by_model(known, REFLEXIVE_MODELS, corpora=corpora_of(one.data.items, one.data.effects))
+        if len(known)
+        else []
+    )
 
 
 def accuracies(one: Evidence, items: ItemChoice) -> list[ReflexiveAccuracy]:
@@ -143,10 +147,14 @@ def reflexive_effects(one: Evidence, experiment: str, effect: str) -> list[Model
     table = table[is_wanted & (table["effect"] == effect)]
     means = table.groupby([*_SUITE, "item"], sort=False, dropna=False)["value_bits"].mean()
     known = means[np.isfinite(means)].reset_index()
-    return rows_by_model(known, REFLEXIVE_MODELS, corpora=corpora_of(one.data.items, one.data.effects)) if len(known) else []
+    return (
+        rows_by_model(known, REFLEXIVE_MODELS, corpora=corpora_of(one.data.items, one.data.effects))
+        if len(known)
+        else []
+    )
 
 
 def of_pronoun(found: ModelRows, pronoun: str) -> Floats:
     """Return the values of an effect at a pronoun, in bits."""
     rows = found.rows[found.rows["pronoun"] == pronoun]
-    return rows["value_bits"].to_numpy(dtype=np.float64)
+    return np.asarray(rows["value_bits"], dtype=np.float64)

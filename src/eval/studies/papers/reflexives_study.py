@@ -12,8 +12,8 @@ from gardenpath.eval.studies.evidence import Evidence, listed
 from gardenpath.eval.studies.model_rows import ModelRows, corpora_of, rows_by_model
 from gardenpath.eval.studies.papers.reflexives_claims import reflexives_claims
 from gardenpath.eval.studies.papers.reflexives_measures import (
-    REFLEXIVE_MODELS,
     PRONOUNS,
+    REFLEXIVE_MODELS,
     ItemChoice,
     accuracies,
     of_pronoun,

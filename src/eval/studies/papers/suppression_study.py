@@ -1,36 +1,31 @@
-"""Wilcox et al. 2019: suppression and recovery of expectations, in embeddings and behind islands."""
+"""Wilcox et al. 2019: suppression and recovery of expectations, in embeddings and islands."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-import numpy as np
-import pandas as pd
-
-from gardenpath.eval.statistics.inference.intervals import Interval, within_item_intervals
-from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.eval.statistics.inference.intervals import Interval
 from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.model_rows import corpora_of, rows_by_model
-from gardenpath.eval.studies.papers.suppression_claims import (
+from gardenpath.eval.studies.papers.suppression_claims import SUPPRESSION_CLAIMS
+from gardenpath.eval.studies.papers.suppression_measures import (
     DESIGNS,
-    SUPPRESSION_CLAIMS,
     SUPPRESSION_MODELS,
     VERBS,
+    condition_means,
+    ordering_means,
+    suppression_models,
 )
 from gardenpath.eval.studies.study_means import mean_cell
 from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
-from gardenpath.eval.suites.scoring.effects import ORDERING, WH_GAP, WH_NO_GAP
+from gardenpath.eval.suites.scoring.effects import WH_GAP, WH_NO_GAP
 
 ISLANDS = ("object", "adjunct", "over_adjunct", "complex_np", "over_complex_np")
 DISCHARGE = ("subject", "adjunct_discharge", "cnp_discharge")
 
 _LABELS = {
     **SUPPRESSION_MODELS.labels,
-    "sentence": "sentence",
-    "embedding": "embedding",
     "long": "embedding, long",
     WH_GAP: "+gap",
     WH_NO_GAP: "−gap",
@@ -43,56 +38,26 @@ _LABELS = {
 
 
 def _row_labels(one: Evidence) -> dict[str, str]:
-    table = one.data.effects
-    found = rows_by_model(table, SUPPRESSION_MODELS, corpora=corpora_of(table))
-    return {rows.key: rows.label for rows in found}
+    return {rows.key: rows.label for rows in suppression_models(one, one.data.effects)}
 
 
-def _figure(
-    one: Evidence, table: pd.DataFrame, column: str, order: Sequence[str], panel: str = ""
-) -> Iterator[StudyCell]:
-    """Yield means with within-item intervals: models as rows, conditions as columns.
-
-    Items are averaged over runs first.
-    """
-    corpora = corpora_of(one.data.effects)
-    for found in rows_by_model(table, SUPPRESSION_MODELS, corpora=corpora):
-        rows = found.rows[found.rows[column].isin(order) & np.isfinite(found.rows["value_bits"])]
-        intervals = _intervals(rows, column)
-        for condition in order:
-            if condition in intervals:
-                interval = intervals[condition]
-                yield StudyCell(
-                    source=one.source, panel=panel, row=found.key, column=condition,
-                    value=interval.mean, low=interval.low, high=interval.high, n=interval.n,
-                )  # fmt: skip
-
-
-def _intervals(rows: pd.DataFrame, condition: str) -> dict[str, Interval]:
-    try:
-        return within_item_intervals(
-            rows, value="value_bits", condition=condition, item="item", method="item_centred"
-        )
-    except StatisticsError:
-        # One condition, or one item: there is no variance within items.
-        means = rows.groupby([condition, "item"])["value_bits"].mean().groupby(condition)
-        return {
-            str(name): Interval(mean=float(mean), low=math.nan, high=math.nan, n=int(count))
-            for (name, mean), count in zip(means.mean().items(), means.count(), strict=True)
-        }
+def _cells(means: Mapping[str, Interval], order: Sequence[str], **keys: str) -> Iterator[StudyCell]:
+    """Yield the cells of a model: conditions in this order as columns."""
+    for condition in order:
+        if condition in means:
+            mean = means[condition]
+            yield StudyCell(
+                column=condition, value=mean.mean, low=mean.low, high=mean.high, n=mean.n, **keys
+            )
 
 
 def _ordering(one: Evidence) -> Iterator[StudyCell]:
-    table = one.data.effects
-    designs = {f"{ORDERING}_{design}": design for design in DESIGNS}
-    table = table[table["effect"].isin(designs)]
-    return _figure(one, table.assign(design=table["effect"].map(designs)), "design", DESIGNS)
+    for found, means in ordering_means(one):
+        yield from _cells(means, DESIGNS, source=one.source, row=found.key)
 
 
 def _verbs(one: Evidence) -> Iterator[StudyCell]:
-    table = one.data.effects
-    corpora = corpora_of(table)
-    for found in rows_by_model(table, SUPPRESSION_MODELS, corpora=corpora):
+    for found in suppression_models(one, one.data.effects):
         for design in DESIGNS:
             for verb, label in VERBS.items():
                 chosen = found.rows[found.rows["effect"] == f"{verb}_{design}"]
@@ -107,7 +72,9 @@ def _wh_effects(one: Evidence, *, kind: str, order: Sequence[str]) -> Iterator[S
     table = one.data.effects
     for effect in (WH_GAP, WH_NO_GAP):
         chosen = table[(table["class"] == kind) & (table["effect"] == effect)]
-        yield from _figure(one, chosen, "modifier", order, panel=effect)
+        for found in suppression_models(one, chosen):
+            means = condition_means(found.rows, "modifier", order)
+            yield from _cells(means, order, source=one.source, panel=effect, row=found.key)
 
 
 _BITS = FigureStyle(y_label="bits", reference=0.0)
@@ -124,7 +91,7 @@ SUPPRESSION = StudySpec(
         PartSpec(
             number="Figure 2", title="Centre embedding: ordering effects", cells=_ordering,
             lacking="there are no models on centre embedding", style=_BITS,
-            note="Surprisal of verbs that do not match their subjects minus that of matching verbs, "
+            note="Surprisal of verbs that do not match their subjects minus that of verbs that do, "
             f"summed over both verbs. {_CENTRED}.",
         ),
         PartSpec(
