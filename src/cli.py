@@ -88,7 +88,9 @@ def main(script: Script, job: Job) -> None:
             return
         if _is_checked(flags):
             line.check()
-    _start_hydra(script, job, arguments, line)
+        sweeps = line.sweeps() if flags.multirun else [line]
+    for sweep in sweeps:
+        _start_hydra(script, job, arguments, sweep)
 
 
 def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> None:
@@ -144,5 +146,5 @@ def _start_hydra(script: Script, job: Job, arguments: Sequence[str], line: Comma
     register(script)
     given = {one for one in arguments if "=" in one and not one.startswith("-")}
     flags = [one for one in arguments if one not in given]
-    sys.argv[1:] = [*flags, *(line.written_out(one) for one in line.arguments)]
+    sys.argv[1:] = [*flags, *line.arguments]
     hydra.main(version_base="1.3", config_path=str(CONFIG_DIR), config_name=script)(job)()

@@ -39,12 +39,23 @@ class MissingCorpusError(GardenpathError):
     """A corpus is not where the configuration says."""
 
     def __init__(self, *, corpus: str, looked_for: str | Path, licence: str, setting: str) -> None:
+        self.corpus, self.looked_for = corpus, str(looked_for)
+        self.licence, self.setting = licence, setting
         super().__init__(
             f"{corpus} was not found: {looked_for} does not exist or contains no such files.\n"
             f"  Where to get it: {licence}\n"
             f"  Then set:        {setting}\n"
             "  Or, to try Gardenpath without a download: data=toy_english or "
             "data=toy_mandarin"
+        )
+
+    def in_part(self, name: str) -> MissingCorpusError:
+        """Return the error for a part of a combined corpus, whose settings have other names."""
+        return MissingCorpusError(
+            corpus=self.corpus,
+            looked_for=self.looked_for,
+            licence=self.licence,
+            setting=self.setting.replace("data.", f"data.parts.{name}."),
         )
 
 

@@ -14,7 +14,7 @@ from typing import get_type_hints
 import pytest
 
 import gardenpath
-from gardenpath.data.readers.registry import READERS
+from gardenpath.data.readers.combined import READERS
 from gardenpath.eval.search.search_settings import SEARCHES
 from gardenpath.models.families import MODELS
 from gardenpath.settings.evaluate_settings import TASKS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,21 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from gardenpath.data.corpus_settings import CorpusSettings
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_pieces, encode_words
 from gardenpath.data.encoding.raw_split import Inventory, RawSplit, collect
 from gardenpath.data.readers.base import Reader
+from gardenpath.data.readers.combined import CombinedCorpus
 from gardenpath.data.sentence import SPLITS, Sentence
-from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.words.subwords import (
     Subwords,
-    SubwordSettings,
     subword_vocabulary,
     train_subwords,
 )
-from gardenpath.data.words.unknown_words import Language
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
 from gardenpath.errors import GardenpathError
-from gardenpath.settings.bounds import PositiveInt
 from gardenpath.store.corpora import corpus_key, stored_corpus, verify_corpus
 from gardenpath.store.files import write_json, write_text
 from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE
@@ -67,34 +65,26 @@ class PreparedCorpus:
 class Preparation:
     """Everything that determines the content of a prepared corpus."""
 
-    def __init__(
-        self,
-        *,
-        reader: Reader,
-        cleaning: Cleaning,
-        language: Language,
-        min_count: PositiveInt,
-        subwords: SubwordSettings,
-    ) -> None:
+    def __init__(self, *, reader: Reader, settings: CorpusSettings) -> None:
         self._reader = reader
-        self._cleaning = cleaning
-        self._language: Language = language
-        self._min_count = min_count
-        self._subwords = subwords
+        self._settings = settings
 
     def key(self) -> str:
         """Return a hash of the corpus and all settings; equal keys mean equal prepared corpora."""
+        settings = self._settings
         return corpus_key(
             corpus=self._reader.fingerprint(),
-            cleaning=asdict(self._cleaning),
-            language=self._language,
-            min_count=self._min_count,
-            subwords=asdict(self._subwords),
+            **settings.cleaning_key(),
+            language=settings.language,
+            min_count=settings.min_count,
+            subwords=asdict(settings.subwords),
         )
 
     def sentences(self, split: str) -> Iterator[Sentence]:
         """Yield the cleaned sentences of a split, as trees and strings."""
-        return self._cleaning.apply(self._reader.read(split))
+        if isinstance(self._reader, CombinedCorpus):
+            return self._settings.short_enough(self._reader.cleaned(split), split)
+        return self._settings.cleaned(self._reader.read(split), split)
 
     def prepare(
         self, cache: Path, *, progress: Progress = no_progress, verify: bool = False
@@ -121,7 +111,7 @@ class Preparation:
             if not raw[split].sources:
                 raise GardenpathError(
                     f"the {split} split has no sentences after cleaning; check the corpus "
-                    "and data.cleaning.max_tokens"
+                    "and the maximum length of sentences (data.cleaning.max_tokens)"
                 )
         encoded, vocabulary = self._encode(raw, words, labels, folder)
         vocabulary.save(folder / VOCABULARY_FILE)
@@ -134,15 +124,22 @@ class Preparation:
         self, raw: dict[str, RawSplit], words: Inventory, labels: Inventory, folder: Path
     ) -> tuple[dict[str, EncodedSplit], Vocabulary]:
         counts = raw["train"].word_counts(words)
-        if self._subwords.algorithm == "none":
+        settings = self._settings
+        if settings.subwords.algorithm == "none":
             vocabulary = build_vocabulary(
-                counts, labels=labels.items, language=self._language, min_count=self._min_count
+                counts,
+                labels=labels.items,
+                language=settings.language,
+                min_count=settings.min_count,
             )
             return _encode_words(raw, words, labels, vocabulary), vocabulary
-        subwords = train_subwords(_as_text(raw["train"], words), self._subwords)
+        subwords = train_subwords(_as_text(raw["train"], words), settings.subwords)
         subwords.save(folder / SUBWORDS_FILE)
         vocabulary = subword_vocabulary(
-            subwords, _piece_counts(counts, subwords), labels=labels.items, language=self._language
+            subwords,
+            _piece_counts(counts, subwords),
+            labels=labels.items,
+            language=settings.language,
         )
         return _encode_pieces(raw, words, labels, vocabulary, subwords), vocabulary
 
@@ -152,6 +149,31 @@ def write_words(folder: Path, vocabulary: Vocabulary, subwords: Subwords | None)
     vocabulary.save(folder / VOCABULARY_FILE)
     if subwords is not None:
         subwords.save(folder / SUBWORDS_FILE)
+
+
+def encode_with(
+    sentences: Iterable[Sentence], vocabulary: Vocabulary, subwords: Subwords | None
+) -> EncodedSplit:
+    """Encode sentences and their trees with the vocabulary of a trained model.
+
+    Raises :class:`UnknownLabelsError` if trees have labels that the model does not know.
+    """
+    words, labels = Inventory(), Inventory()
+    raw = collect(sentences, words, labels)
+    if unknown := [label for label in labels.items if label not in vocabulary.label_ids]:
+        raise UnknownLabelsError(unknown)
+    split = {"split": raw}
+    if subwords is None:
+        return _encode_words(split, words, labels, vocabulary)["split"]
+    return _encode_pieces(split, words, labels, vocabulary, subwords)["split"]
+
+
+class UnknownLabelsError(GardenpathError):
+    """Trees have labels of constituents that a model does not know."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        shown = ", ".join(sorted(labels)[:8]) + (" …" if len(labels) > 8 else "")
+        super().__init__(f"the trees have labels that the model does not know: {shown}")
 
 
 def _encode_words(

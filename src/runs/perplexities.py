@@ -1,10 +1,10 @@
-"""Perplexities of runs on a split of their own corpora, with the exact grammar for comparison."""
+"""Perplexities of runs on a split of their own or of other corpora, with exact grammars."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,14 @@ from gardenpath.console import show_progress, track_runs, words_progress
 from gardenpath.data.arrays import Floats
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.pcfg.prefix import ExactModel
-from gardenpath.data.preparation import PreparedCorpus
+from gardenpath.data.preparation import UnknownLabelsError, encode_with
 from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.data.sentence import Split
+from gardenpath.data.sentence import Sentence, Split
+from gardenpath.errors import RunError
 from gardenpath.eval.perplexity.comparison import (
     JOINT,
     MARGINAL,
+    Measured,
     PerplexityRow,
     compare,
     perplexity_frame,
@@ -27,14 +29,12 @@ from gardenpath.eval.perplexity.comparison import (
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
 from gardenpath.runs.run import Run
-from gardenpath.runs.split_scores import joint_with_gold_trees
+from gardenpath.runs.split_scores import joint_of, joint_with_gold_trees
 from gardenpath.store.surprisal_store import Stored
 from gardenpath.text import Words
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NamedPerplexity = tuple[str, int | None, Perplexity]
 
 _CAPTIONS = {
     JOINT: "joint: of words together with their gold trees",
@@ -52,10 +52,17 @@ class CorpusPerplexities:
 
 
 def perplexities_of_runs(
-    runs: Iterable[Run], *, split: Split = "test", marginal_sentences: int | None = None
+    runs: Iterable[Run],
+    *,
+    split: Split = "test",
+    marginal_sentences: int | None = None,
+    corpora: Sequence[DataSettings] = (),
 ) -> pd.DataFrame:
-    """Return one row per run (two for syntactic models), and rows for exact grammars."""
-    found = perplexities(runs, split=split, marginal_sentences=marginal_sentences)
+    """Return one row per run (two for syntactic models), and rows for exact grammars.
+
+    With ``corpora``, every run is scored on each of these instead of its own corpus.
+    """
+    found = perplexities(runs, split=split, marginal_sentences=marginal_sentences, corpora=corpora)
     return perplexity_frame([row for corpus in found for row in corpus.rows])
 
 
@@ -65,71 +72,191 @@ def perplexities(
     split: Split,
     marginal_sentences: int | None,
     cache: Path | None = None,
+    corpora: Sequence[DataSettings] = (),
 ) -> Iterator[CorpusPerplexities]:
     """Yield the perplexities of runs, corpus by corpus.
 
-    ``cache`` is the folder of prepared corpora; None uses the one that the runs were trained with.
+    Each run is scored on its own corpus or, with ``corpora``, on each of these that has its
+    language. A run maps the words of another corpus with its own vocabulary. ``cache`` is the
+    folder of prepared corpora; None uses the one that the runs were trained with.
     """
+    members = list(runs)
+    for data in corpora:
+        yield _of_another_corpus(data, members, split, marginal_sentences)
+    if corpora:
+        return
     by_corpus = itertools.groupby(
-        sorted(runs, key=lambda run: str(run.settings.data)), key=lambda run: run.settings.data
+        sorted(members, key=lambda run: str(run.settings.data)), key=lambda run: run.settings.data
     )
-    for data, members in by_corpus:
-        found = list(members)
+    for data, grouped in by_corpus:
+        found = list(grouped)
         place = cache or Path(found[0].settings.paths.cache)
-        yield _of_corpus(data, found, place, split, marginal_sentences)
+        yield _of_own_corpus(data, found, place, split, marginal_sentences)
 
 
-def _of_corpus(
+def _of_own_corpus(
     data: DataSettings, runs: Sequence[Run], cache: Path, split: Split, limit: int | None
 ) -> CorpusPerplexities:
     preparation = data.preparation()
     corpus = preparation.prepare(cache, progress=show_progress)
     sentences = [one.words for one in preparation.sentences(split)]
-    measured: list[NamedPerplexity] = []
+    shared = _known_to_all(runs)
+    measured: list[Measured] = []
     for run in track_runs(runs, f"scoring {data.name}"):
-        measured += _of_run(run, corpus, sentences, split, limit)
-    measured.sort(key=lambda item: -item[2].with_end)
+        if run.is_syntactic:
+            joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
+            measured.append(_named(run, joint, sentences, JOINT))
+        measured += _of_words(run, sentences, limit, shared)
+    return _compared(data, measured, [sentences], _vocabulary_notes(runs, sentences))
+
+
+def _of_another_corpus(
+    data: DataSettings, runs: Sequence[Run], split: Split, limit: int | None
+) -> CorpusPerplexities:
+    fitting = [run for run in runs if run.language == data.language]
+    if not fitting:
+        raise RunError(
+            f"no run has the language of {data.name} ({data.language}); name others with run="
+        )
+    notes = [
+        f"left out, because of another language than {data.name}: {run.path}"
+        for run in runs
+        if run not in fitting
+    ]
+    # Models may differ in how they read a corpus, for example in lower case.
+    forms = {run.path: data.cleaned_like(run.settings.data.cleaning) for run in fitting}
+    read: list[tuple[DataSettings, list[Sentence]]] = []
+    for form in forms.values():
+        if all(form != known for known, _ in read):
+            read.append((form, list(form.preparation().sentences(split))))
+    texts = [[one.words for one in sentences] for _, sentences in read]
+    shared = _known_to_all(fitting) if len(read) == 1 else None
+    measured: list[Measured] = []
+    for run in track_runs(fitting, f"scoring {data.name}"):
+        sentences = next(found for form, found in read if form == forms[run.path])
+        if run.is_syntactic:
+            joint, note = _joint_elsewhere(run, sentences)
+            measured += joint
+            notes += note
+        measured += _of_words(run, [one.words for one in sentences], limit, shared)
+    notes += _vocabulary_notes(fitting, texts[0], has_shared=shared is not None)
+    return _compared(data, measured, texts, notes)
+
+
+def _joint_elsewhere(run: Run, sentences: Sequence[Sentence]) -> tuple[list[Measured], list[str]]:
+    """Return the joint perplexity of another corpus's trees, or a note why there is none."""
+    missing = f"{run.path}: no joint perplexity:"
+    if any(one.tree is None for one in sentences):
+        return [], [f"{missing} the corpus has no trees"]
+    try:
+        encoded = encode_with(sentences, run.vocabulary, run.subwords)
+    except UnknownLabelsError as error:
+        return [], [f"{missing} {error}"]
+    words = [one.words for one in sentences]
+    return [_named(run, as_perplexity(joint_of(run, encoded)), words, JOINT)], []
+
+
+def _of_words(
+    run: Run,
+    sentences: Sequence[Words],
+    limit: int | None,
+    is_shared: Callable[[str], bool] | None,
+) -> list[Measured]:
+    """Return the perplexity of words alone; for syntactic models, of the first ``limit``."""
+    if run.is_syntactic and limit == 0:
+        return []
+    chosen = sentences[:limit] if run.is_syntactic else sentences
+    with words_progress(f"scoring {run.path}", sum(map(len, chosen))) as on_words:
+        kept = _Kept(run.scored(chosen, on_words=on_words))
+    found = _named(run, measure(kept, chosen), chosen, MARGINAL if run.is_syntactic else "")
+    if is_shared is None:
+        return [found]
+    of_shared = measure(kept, chosen, is_counted=is_shared)
+    return [replace(found, shared_perplexity=of_shared.with_end)]
+
+
+def _named(run: Run, result: Perplexity, sentences: Sequence[Words], kind: str) -> Measured:
+    name = run.name
+    return Measured(
+        model=name.model + kind,
+        seed=name.seed,
+        result=result,
+        trained_on=name.corpus,
+        vocabulary=len(run.vocabulary),
+        unknown_rate=_unknown_rate(run, sentences),
+    )
+
+
+def _unknown_rate(run: Run, sentences: Sequence[Words]) -> float | None:
+    """Return the fraction of unknown words; None if the units are subword pieces."""
+    if run.vocabulary.subword_hash is not None:
+        return None
+    known = [run.knows(word) for words in sentences for word in words]
+    return 1 - sum(known) / len(known) if known else 0.0
+
+
+def _known_to_all(runs: Sequence[Run]) -> Callable[[str], bool] | None:
+    """Return a test of words that all runs know; None if they have the same vocabulary."""
+    if len({run.vocabulary.content_hash for run in runs}) < 2:
+        return None
+    return lambda word: all(run.knows(word) for run in runs)
+
+
+def _vocabulary_notes(
+    runs: Sequence[Run], sentences: Sequence[Words], *, has_shared: bool = True
+) -> list[str]:
+    """Say why perplexities of models with different vocabularies cannot be compared."""
+    different = {run.vocabulary.content_hash: run for run in runs}
+    if len(different) < 2:
+        return []
+    notes = [
+        "The models have different vocabularies: perplexities are not comparable one to one, "
+        "because an unknown word is predicted as one of a few classes."
+    ]
+    if has_shared:
+        notes.append("shared words: perplexity of the words that all models know")
+    for run in different.values():
+        rate = _unknown_rate(run, sentences)
+        if rate is None:
+            unknown = "subword pieces, no unknown words"
+        else:
+            classes = {
+                run.vocabulary.seen_as(word, is_first=place == 0)
+                for words in sentences
+                for place, word in enumerate(words)
+                if not run.knows(word)
+            }
+            kinds = f"{len(classes)} class{'es' * (len(classes) != 1)}"
+            unknown = f"{rate:.1%} of the words are unknown, predicted as {kinds}"
+        notes.append(f"{run.name.corpus}: {len(run.vocabulary):,} units, {unknown}")
+    return notes
+
+
+def _compared(
+    data: DataSettings,
+    measured: Sequence[Measured],
+    texts: Sequence[Sequence[Words]],
+    notes: Sequence[str],
+) -> CorpusPerplexities:
     captions = [
-        text for mark, text in _CAPTIONS.items() if any(m[0].endswith(mark) for m in measured)
+        text for mark, text in _CAPTIONS.items() if any(m.model.endswith(mark) for m in measured)
     ]
     captions += [
-        f"{name}: {one.failed} sentences without a surviving hypothesis are excluded"
-        for name, _, one in measured
-        if one.failed
+        f"{one.model}: {one.result.failed} sentences without a surviving hypothesis are excluded"
+        for one in measured
+        if one.result.failed
     ]
-    reader = data.reader
-    exact = None
-    if isinstance(reader, ToyTreebank):
+    captions += notes
+    reader, exact = data.reader, None
+    # The grammar gives probabilities to the words in its own form only.
+    if isinstance(reader, ToyTreebank) and len(texts) == 1 and not data.cleaning.lowercase:
+        sentences = texts[0]
         model = ExactModel(reader.rules)
-        sizes = {len(sentences), *(one.sentences for _, _, one in measured)}
+        sizes = {len(sentences), *(one.result.sentences for one in measured)}
         exact = {size: measure(model, sentences[:size]) for size in sizes}
         entropy = reader.rules.derivation_entropy_bits
         captions.insert(0, f"entropy of the grammar: {entropy:.2f} bits per sentence")
     return CorpusPerplexities(data.name, compare(data.name, measured, exact), "\n".join(captions))
-
-
-def _of_run(
-    run: Run,
-    corpus: PreparedCorpus,
-    sentences: Sequence[Words],
-    split: Split,
-    limit: int | None,
-) -> list[NamedPerplexity]:
-    """Return one row or, for syntactic models, two: joint and marginal."""
-    name, seed = run.settings.model.name, run.settings.seed
-    if not run.is_syntactic:
-        return [(name, seed, _measured(run, sentences))]
-    joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
-    found: list[NamedPerplexity] = [(name + JOINT, seed, joint)]
-    if limit == 0:
-        return found
-    return [*found, (name + MARGINAL, seed, _measured(run, sentences[:limit]))]
-
-
-def _measured(run: Run, sentences: Sequence[Words]) -> Perplexity:
-    """Compute perplexity from log probabilities, which are stored for reuse."""
-    with words_progress(f"scoring {run.path}", sum(map(len, sentences))) as on_words:
-        return measure(_Kept(run.scored(sentences, on_words=on_words)), sentences)
 
 
 @dataclass(frozen=True)

@@ -298,21 +298,28 @@ def load(
 
 
 def find(
-    root: str | Path,
-    *,
+    *roots: str | Path,
     device: str = "auto",
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
 ) -> Runs:
-    """Return all finished runs at or below a folder, sorted by path; at least one."""
-    folders = find_runs(Path(root))
-    if not folders:
-        raise RunError(
-            f"{root}: no finished runs at or below this folder; train one with "
-            "'python train.py', or name another folder (run=)"
-        )
+    """Return all finished runs at or below folders, sorted by path; at least one in each folder.
+
+    A run that is below two of the folders is returned once.
+    """
+    folders: dict[Path, RunFolder] = {}
+    for root in roots:
+        found = find_runs(Path(root))
+        if not found:
+            raise RunError(
+                f"{root}: no finished runs at or below this folder; train one with "
+                "'python train.py', or name another folder (run=)"
+            )
+        folders |= {one.path.resolve(): one for one in found if one.path.resolve() not in folders}
     store = _store(cache)
-    return Runs(Run(folder.path, device=device, search=search, store=store) for folder in folders)
+    return Runs(
+        Run(one.path, device=device, search=search, store=store) for one in folders.values()
+    )
 
 
 def _store(cache: str | Path | None) -> SurprisalStore | None:

@@ -1,8 +1,9 @@
-"""Score a split of a run's own corpus with its model."""
+"""Score the sentences of a corpus with the model of a run."""
 
 from __future__ import annotations
 
 from gardenpath.data.batches.batch_settings import BatchSettings
+from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.preparation import Preparation, PreparedCorpus
 from gardenpath.data.sentence import Split
 from gardenpath.errors import RunError
@@ -37,15 +38,20 @@ def score_split(run: Run, preparation: Preparation, corpus: PreparedCorpus, spli
 
 def joint_with_gold_trees(run: Run, corpus: PreparedCorpus, split: Split) -> Totals:
     """Return the joint probability of the sentences of a split and their gold trees."""
-    from gardenpath.data.batches.batch_loader import BatchLoader
-    from gardenpath.models.scores import joint_totals
-
     if run.vocabulary.content_hash != corpus.vocabulary.content_hash:
         raise RunError(
             f"{run.path}: the vocabulary of the corpus has changed since the model was trained; "
             "restore the corpus, or train again"
         )
-    family, encoded = run.family, corpus.split(split)
+    return joint_of(run, corpus.split(split))
+
+
+def joint_of(run: Run, encoded: EncodedSplit) -> Totals:
+    """Return the joint probability of sentences and trees, encoded with the run's vocabulary."""
+    from gardenpath.data.batches.batch_loader import BatchLoader
+    from gardenpath.models.scores import joint_totals
+
+    family = run.family
     assert isinstance(family, SyntacticFamily)
     collate = family.make_collate(run.settings.model, encoded, run.vocabulary)
     batches = BatchLoader(encoded.lengths, collate=collate, settings=_BATCHES)

@@ -151,6 +151,11 @@ class _Reading:
                 return self.value(value, records[0], place)
         elif dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
             return self.record(annotation, value, place)
+        elif _maps_to_records(annotation) and isinstance(value, Mapping):
+            inner = get_args(annotation)[1]
+            return {
+                str(key): self.value(one, inner, _join(place, key)) for key, one in value.items()
+            }
         if problem := type_problem(value, annotation):
             return self._wrong(place, value, problem)
         return _converted(value, annotation)
@@ -204,6 +209,13 @@ def _holds_records(annotation: Any) -> bool:
     if get_origin(annotation) is Annotated:
         return any(isinstance(one, Tagged) for one in get_args(annotation)[1:])
     return dataclasses.is_dataclass(annotation)
+
+
+def _maps_to_records(annotation: Any) -> bool:
+    """Whether a setting holds records by name: ``Mapping[str, Record]``."""
+    origin = get_origin(annotation)
+    is_mapping = isinstance(origin, type) and issubclass(origin, Mapping)
+    return is_mapping and _holds_records(get_args(annotation)[1])
 
 
 def type_problem(value: Any, annotation: Any) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, IntervalSweep, Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from gardenpath.errors import ConfigError
@@ -35,6 +35,7 @@ from gardenpath.settings.compose import (
     root_of,
     typed,
 )
+from gardenpath.settings.grid import Block, narrowed, read_grid
 from gardenpath.settings.origins import file_of
 
 # Mistakes of a value or a name: ``seed=-2: …``, ``model.sizze is not a setting; …``.
@@ -57,23 +58,33 @@ class CommandLine:
     is_sweep: bool = False
     mistakes: list[str] = field(default_factory=list)
     _wrong_groups: set[str] = field(default_factory=set)
+    # Choices of corpora by name, and the settings that hold them.
+    _named_corpora: dict[str, str] = field(default_factory=dict)
+    # The arguments as they were given.
+    _given: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Without task=, suite= selects task=suite."""
+        """Without task=, suite= selects task=suite; lists are written in Hydra's form."""
+        self._given = list(self.arguments)
         names = [one.partition("=")[0] for one in self.arguments]
         if self.source.script == "evaluate" and "suite" in names and "task" not in names:
             self.arguments = [*self.arguments, "task=suite"]
+        self.arguments = [
+            one
+            for argument in self.arguments
+            for one in self._as_listed(self.written_out(argument))
+        ]
 
     @functools.cached_property
     def overrides(self) -> list[Override]:
         """The overrides that can be checked further; mistakes are recorded."""
         parsed = [one for argument in self.arguments for one in self._parsed(argument)]
-        self._wrong_groups |= {one.key_or_group for one in parsed if self._has_wrong_choice(one)}
+        self._wrong_groups |= {_place(one) for one in parsed if self._has_wrong_choice(one)}
         # Settings that depend on a wrong choice cannot be checked; all others can.
         return [
             one
             for one in parsed
-            if one.key_or_group.split(".")[0] not in self._wrong_groups and self._is_possible(one)
+            if _place(one) not in self._wrong_groups and self._is_possible(one)
         ]
 
     @functools.cached_property
@@ -99,12 +110,68 @@ class CommandLine:
         if not self.is_sweep:
             self.settings()
             return
+        for sweep in self.sweeps():
+            sweep._check_combinations()
+            self.mistakes += sweep.mistakes
+        if self.mistakes:
+            raise ConfigError(self._all_mistakes())
+
+    def _check_combinations(self) -> None:
         for combination in self._combinations():
             content = self._content(combination)
             if content is not None:
                 self._check_values(content)
-        if self.mistakes:
-            raise ConfigError(self._all_mistakes())
+
+    def sweeps(self) -> list[CommandLine]:
+        """Return the sweeps to run: one, or one for each block of the grid of an experiment."""
+        chosen = [one for one in self.overrides if one.key_or_group == "experiment"]
+        if not self.is_sweep or not chosen or chosen[-1].is_sweep_override() or self.mistakes:
+            return [self]
+        config = composed(self.source, [chosen[-1].input_line or ""])
+        found = config.get("_grid")
+        grid = read_grid(OmegaConf.to_container(found) if OmegaConf.is_config(found) else found)
+        if not grid:
+            return [self]
+        grid = [{_name_of(self.written_out(f"{k}=")): v for k, v in b.items()} for b in grid]
+        return [self._with_block(block) for block in self._applicable(grid)]
+
+    def _applicable(self, grid: Sequence[Block]) -> list[tuple[Block, set[str]]]:
+        """Return the blocks that remain, each with the settings on the command line it lacks.
+
+        A setting that only some of the models have, such as a size, is for their blocks alone.
+        """
+        given = {
+            one.key_or_group: [
+                str(v) for v in _values(one, choices_of(one.key_or_group, self.source))
+            ]
+            for one in self.overrides
+            if one.package is None
+        }
+        blocks = narrowed(grid, given)
+        unknown = []
+        for block in blocks:
+            first = [f"{name}={values[0]}" for name, values in block.items()]
+            groups = [one for one in first if _name_of(one) in groups_of(self.source)]
+            others = [
+                one.input_line or ""
+                for one in self.overrides
+                if self._is_group(one) and one.key_or_group not in block
+            ]
+            keys = list(_flatten(composed(self.source, [*others, *groups])))
+            missing = {o.key_or_group for o in self.overrides if self._is_unknown(o, keys)}
+            unknown.append(missing)
+        everywhere = set.intersection(*unknown) if unknown else set()
+        return [
+            (block, missing - everywhere) for block, missing in zip(blocks, unknown, strict=True)
+        ]
+
+    def _with_block(self, applied: tuple[Block, set[str]]) -> CommandLine:
+        block, without = applied
+        kept = [
+            one for one in self._given if _name_of(self.written_out(one)) not in (*block, *without)
+        ]
+        added = [f"{name}={','.join(values)}" for name, values in block.items()]
+        return CommandLine(self.source, [*kept, *added], is_sweep=True)
 
     def _typed(self, content: Mapping[str, Any], overrides: Sequence[Override]) -> Root:
         """Return typed settings; mistakes that come from a file name it."""
@@ -130,7 +197,7 @@ class CommandLine:
 
     def _parsed(self, argument: str) -> list[Override]:
         try:
-            return OverridesParser.create().parse_overrides([self.written_out(argument)])
+            return OverridesParser.create().parse_overrides([argument])
         except HydraException:
             self.mistakes.append(f"{argument!r} is not a setting; write name=value")
             return []
@@ -138,8 +205,29 @@ class CommandLine:
     def written_out(self, argument: str) -> str:
         """Expand short names: ``model.size=tiny`` → ``model.network.size=tiny``."""
         name, sign, value = argument.partition("=")
-        long = root_of(self.source.script).SHORT.get(name, name)
-        return f"{long}{sign}{value}"
+        for short, long in root_of(self.source.script).SHORT.items():
+            if name == short or name.startswith(f"{short}."):
+                name = long + name[len(short) :]
+                break
+        return f"{name}{sign}{value}"
+
+    def _as_listed(self, argument: str) -> list[str]:
+        """Write a list in Hydra's form: of values, or of corpora that are composed by name.
+
+        ``run=a,b`` becomes ``run=[a,b]``, and ``corpora=[ctb,ptb]`` becomes the choices
+        ``+data@corpora.ctb=ctb`` and ``+data@corpora.ptb=ptb``, so that ``corpora.ctb.root`` is a
+        setting like any other.
+        """
+        name, sign, value = argument.partition("=")
+        root = root_of(self.source.script)
+        if sign and name in root.CORPORA:
+            chosen = [one.strip() for one in value.strip("[] ").split(",") if one.strip()]
+            made = [f"+data@{name}.{one}={one}" for one in chosen]
+            self._named_corpora |= dict.fromkeys(made, name)
+            return made
+        if name in root.LISTS and "," in value and not self.is_sweep and value[:1] not in "['\"":
+            return [f"{name}=[{value}]"]
+        return [argument]
 
     def _is_group(self, override: Override) -> bool:
         return override.key_or_group in groups_of(self.source)
@@ -161,7 +249,7 @@ class CommandLine:
         problem = ""
         if override.is_delete():
             problem = f"{line}: settings cannot be deleted; set {name}=null instead"
-        elif override.package is not None:
+        elif override.package is not None and line not in self._named_corpora:
             problem = f"{line}: write {name}={override.value()}"
         elif not self._is_group(override) and (CONFIG_DIR / name).is_dir():
             problem = self._of_the_other_script(name)
@@ -234,6 +322,15 @@ class CommandLine:
                     typed(self.source.script, changed)
                 except ConfigError as error:
                     self.mistakes += error.mistakes
+
+
+def _name_of(argument: str) -> str:
+    return argument.partition("=")[0]
+
+
+def _place(override: Override) -> str:
+    """Return the setting, the group, or the part of the settings that holds a named corpus."""
+    return (override.package or override.key_or_group).split(".")[0]
 
 
 def _values(override: Override, valid: Iterable[str]) -> list[Any]:

@@ -23,6 +23,8 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.readers.combined import READERS
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.check import defaults, read
 from gardenpath.settings.evaluate_settings import (
@@ -54,7 +56,7 @@ def root_of(script: Script) -> type[Root]:
     """Return the settings class of a script."""
     if script == "evaluate":
         return EvaluateSettings
-    # Imported here because the settings of evaluate.py need neither corpora nor models.
+    # Imported here because the settings of evaluate.py need no models.
     from gardenpath.settings.train_settings import TrainSettings
 
     return TrainSettings
@@ -74,6 +76,8 @@ def _nodes(script: Script) -> Iterable[tuple[str | None, str, Any]]:
     yield None, f"_{script}", _own_defaults(root_of(script))
     yield "paths", "_paths", defaults(Paths)
     yield from (("logger", f"_{name}", defaults(one)) for name, one in LOGGERS.items())
+    for name, reader in READERS.items():
+        yield "data", f"_{name}", {**defaults(DataSettings), "reader": defaults(reader)}
     yield from _evaluate_nodes() if script == "evaluate" else _train_nodes()
 
 
@@ -86,15 +90,11 @@ def _evaluate_nodes() -> Iterable[tuple[str, str, Any]]:
 
 
 def _train_nodes() -> Iterable[tuple[str, str, Any]]:
-    from gardenpath.data.data_settings import DataSettings
-    from gardenpath.data.readers.registry import READERS
     from gardenpath.models.families import MODELS
     from gardenpath.models.training.training_settings import TrainerSettings
 
     yield "trainer", "_trainer", defaults(TrainerSettings)
     yield from (("model", f"_{name}", defaults(one)) for name, one in MODELS.items())
-    for name, reader in READERS.items():
-        yield "data", f"_{name}", {**defaults(DataSettings), "reader": defaults(reader)}
 
 
 def _own_defaults(root: type) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
-from gardenpath.data.sentence import Split
+from gardenpath.data.corpus_files import CorpusForm
+from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
 from gardenpath.eval.suites.library.catalogue import ExportFormat
@@ -22,11 +24,11 @@ _A_FOLDER_OF_SURPRISALS = "the folder with one folder per model"
 
 @dataclass(frozen=True, kw_only=True)
 class PerplexityTask:
-    """Perplexity on a split of each run's own corpus, with the exact grammar for toy corpora."""
+    """Perplexity on a split of each run's own corpus, or of the corpora in data= and corpora=."""
 
     name: Literal["perplexity"] = "perplexity"
     split: Split = "test"
-    """Split of each run's corpus."""
+    """Split of the corpora."""
     marginal_sentences: NonNegativeInt | None = None
     """Number of sentences, from the first, on which syntactic models are also scored by search;
     null uses all, 0 none."""
@@ -129,17 +131,35 @@ class CorpusTask:
     name: Literal["corpus"] = "corpus"
     words: Sequence[str] = ("himself", "herself", "themselves")
     """Words to count in every split, ignoring case."""
-    effects: str | None = None
-    """effects.csv of 'evaluate.py suite=filler_gap', to correlate licensing with frequency."""
+    constructions: bool = True
+    """Whether to count constructions in the unmodified trees of all splits (English treebanks)."""
     split: Split = "test"
-    """Split of the perplexities."""
+    """Split of the perplexities of runs."""
     marginal_sentences: NonNegativeInt | None = 0
     """Number of sentences, from the first, on which syntactic models are also scored by search;
     null uses all, 0 none."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExportTask:
+    """Write the cleaned splits of corpora to files, as bracketed trees or plain text."""
+
+    name: Literal["export"] = "export"
+    form: CorpusForm = "trees"
+    """Bracketed trees, as data=brackets reads them, or plain text, as data=text reads it."""
+    splits: Sequence[Split] = SPLITS
+    """Splits to write."""
+
+
 Task = (
-    PerplexityTask | SurprisalTask | ParseTask | SuiteTask | SuitesTask | RescoreTask | CorpusTask
+    PerplexityTask
+    | SurprisalTask
+    | ParseTask
+    | SuiteTask
+    | SuitesTask
+    | RescoreTask
+    | CorpusTask
+    | ExportTask
 )
 
 TASKS: Mapping[str, type[Task]] = {
@@ -150,7 +170,10 @@ TASKS: Mapping[str, type[Task]] = {
     "suites": SuitesTask,
     "rescore": RescoreTask,
     "corpus": CorpusTask,
+    "export": ExportTask,
 }
+# Tasks to which data= and corpora= belong.
+_TASKS_OF_CORPORA = (PerplexityTask, CorpusTask, ExportTask)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +211,12 @@ class EvaluateSettings:
         "input": "task.input",
         "surprisals": "task.surprisals",
         "materials": "task.materials",
+        "data.parts": "data.reader.parts",
     }
+    # Settings that hold corpora by name and are set by a list of choices of data=.
+    CORPORA: ClassVar[frozenset[str]] = frozenset({"corpora", "data.reader.parts"})
+    # Settings whose lists may be written without brackets.
+    LISTS: ClassVar[frozenset[str]] = frozenset({"run"})
 
     task: Annotated[Task, Tagged("name", TASKS)]
     """Task to perform."""
@@ -200,8 +228,13 @@ class EvaluateSettings:
     """Where to send results, in addition to the output folder."""
     paths: Paths = Paths()
     """Folders of runs and caches."""
-    run: str
-    """A run folder, or a folder that contains several: all finished runs in it are evaluated."""
+    data: DataSettings | None = None
+    """Corpus of task=corpus, perplexity and export; null uses the corpora of the runs."""
+    corpora: Mapping[str, DataSettings] = field(default_factory=dict)
+    """Several corpora by name, as in corpora=[ctb,xinhua] corpora.ctb.root=FOLDER."""
+    run: str | Sequence[str]
+    """A run folder, or a folder that contains several: all finished runs in it are evaluated.
+    Several folders are separated by commas."""
     output: str = "results"
     """Folder of tables, figures and reports."""
     device: str = "auto"
@@ -214,13 +247,38 @@ class EvaluateSettings:
             raise ConfigError(_suite_is_missing())
         return self.suite
 
+    @property
+    def run_folders(self) -> tuple[str, ...]:
+        """The folders in which to look for runs."""
+        return (self.run,) if isinstance(self.run, str) else tuple(self.run)
+
+    @property
+    def named_corpora(self) -> list[DataSettings]:
+        """The corpora that the settings name, each once."""
+        named = [*([] if self.data is None else [self.data]), *self.corpora.values()]
+        return [one for place, one in enumerate(named) if one not in named[:place]]
+
     @classmethod
     def absent(cls, content: Mapping[str, Any]) -> list[str]:
         """What the task requires."""
         task = content.get("task")
         name = task.get("name") if isinstance(task, Mapping) else None
         is_needed = name in ("suite", "rescore") and content.get("suite") is None
-        return _suite_is_missing() if is_needed else []
+        has_corpus = content.get("data") is not None or content.get("corpora")
+        missing = _suite_is_missing() if is_needed else []
+        if name == "export" and not has_corpus:
+            missing.append("data is missing: name the corpus to write, as in data=ptb_sample")
+        return missing
+
+    def mistakes(self) -> list[str]:
+        """Return the mistakes in the combination of a task and corpora."""
+        found = []
+        if self.named_corpora and not isinstance(self.task, _TASKS_OF_CORPORA):
+            found.append(f"data= and corpora= have no effect on task={self.task.name}")
+        names = [one.name for one in self.named_corpora]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            found.append(f"two corpora are called {twice[0]}; set the name of one of them")
+        return found
 
     def unavailable(self) -> list[str]:
         """What this machine lacks for these settings."""

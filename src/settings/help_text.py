@@ -87,7 +87,10 @@ def described(
     for field in dataclasses.fields(record):
         value = content.get(field.name, MISSING)
         inner = _record_of(hints[field.name], value)
-        if inner is not None and isinstance(value, Mapping):
+        if get_origin(hints[field.name]) is Mapping and inner is not None and value != MISSING:
+            for name, part in value.items():
+                yield from described(inner, part, f"{prefix}{field.name}.{name}.")
+        elif inner is not None and isinstance(value, Mapping):
             yield from described(inner, value, f"{prefix}{field.name}.")
         elif field.name in texts:
             yield f"{prefix}{field.name}", value, texts[field.name]

@@ -1,4 +1,4 @@
-"""Paths of runs and caches."""
+"""Paths of runs, corpora and caches."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Paths:
-    """Folders of runs and caches."""
+    """Folders of runs, corpora and caches."""
 
     runs: str = "runs"
     """Run folders are written below this folder."""
+    corpora: str = "corpora"
+    """Corpora are read below this folder, each in a folder of its name, unless data.root is set."""
     cache: str = ".cache/corpora"
     """Folder of prepared corpora."""
     surprisals: str = ".cache/surprisals.sqlite"

@@ -25,7 +25,14 @@ class TrainSettings:
     """Everything that determines a training run."""
 
     # Short names that users may write instead of longer ones.
-    SHORT: ClassVar[Mapping[str, str]] = {"model.size": "model.network.size"}
+    SHORT: ClassVar[Mapping[str, str]] = {
+        "model.size": "model.network.size",
+        "data.parts": "data.reader.parts",
+    }
+    # Settings that hold corpora by name and are set by a list of choices of data=.
+    CORPORA: ClassVar[frozenset[str]] = frozenset({"data.reader.parts"})
+    # Settings whose lists may be written without brackets.
+    LISTS: ClassVar[frozenset[str]] = frozenset()
 
     data: DataSettings
     """Corpus."""

@@ -212,6 +212,10 @@ PERPLEXITY = Schema(
         TableColumn("perplexity_without_end", "number", "per word, ends of sentences excluded"),
         TableColumn("bits_per_sentence", "number", "mean surprisal of a sentence, in bits"),
         TableColumn("excess_bits_per_word", "number", "bits per word above the exact grammar"),
+        TableColumn("trained_on", "text", "name of the training corpus"),
+        TableColumn("vocabulary", "optional integer", "number of units that the model predicts"),
+        TableColumn("unknown_rate", "number", "fraction of out-of-vocabulary words"),
+        TableColumn("shared_perplexity", "number", "perplexity of words that all models know"),
     ),
 )
 WORD_SURPRISALS = Schema(

@@ -7,6 +7,7 @@ from typing import assert_never
 from gardenpath.settings.evaluate_settings import (
     CorpusTask,
     EvaluateSettings,
+    ExportTask,
     ParseTask,
     PerplexityTask,
     RescoreTask,
@@ -47,5 +48,9 @@ def run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks import corpus
 
             corpus.run(settings, task)
+        case ExportTask() as task:
+            from gardenpath.tasks import export
+
+            export.run(settings, task)
         case _ as never:
             assert_never(never)

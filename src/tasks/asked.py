@@ -7,9 +7,9 @@ from gardenpath.settings.evaluate_settings import EvaluateSettings
 
 
 def asked_runs(settings: EvaluateSettings) -> Runs:
-    """Return all finished runs at or below the folder in the settings; at least one."""
+    """Return all finished runs at or below the folders in the settings; at least one in each."""
     return find(
-        settings.run,
+        *settings.run_folders,
         device=settings.device,
         search=settings.search,
         cache=settings.paths.surprisals,

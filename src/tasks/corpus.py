@@ -1,11 +1,9 @@
-"""task=corpus: statistics of the runs' corpora, and frequencies of constructions."""
+"""task=corpus: statistics of corpora, and frequencies of constructions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-
-import pandas as pd
 
 from gardenpath.console import console, say, show_progress
 from gardenpath.data.data_settings import DataSettings
@@ -16,35 +14,29 @@ from gardenpath.eval.report.write import write_report
 from gardenpath.eval.statistics.corpora.corpus_statistics import (
     CorpusStatistics,
     corpus_statistics,
+    in_words,
     lengths_frame,
     statistics_frame,
     statistics_table,
+    words_table,
 )
 from gardenpath.eval.statistics.corpora.patterns import (
-    Construction,
     ConstructionCount,
-    count_constructions,
+    construction_counts,
+    construction_table,
+    constructions_for,
     counts_table,
-    load_constructions,
 )
-from gardenpath.eval.statistics.inference.correlation import (
-    frequency_correlations,
-    licensing_by_frequency,
-)
-from gardenpath.places import CONFIG_DIR
 from gardenpath.runs.results import how_made
+from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import CorpusTask, EvaluateSettings
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import (
     CONSTRUCTIONS,
     CORPUS_STATISTICS,
-    CORRELATIONS,
-    EFFECTS,
     LENGTHS,
-    LICENSING_BY_FREQUENCY,
     PERPLEXITY,
-    read_table,
     write_table,
 )
 from gardenpath.tasks.asked import asked_runs
@@ -52,24 +44,28 @@ from gardenpath.tasks.perplexity import printed_perplexities
 
 
 def run(settings: EvaluateSettings, task: CorpusTask) -> None:
-    """Count, print and write."""
-    runs = asked_runs(settings)
-    effects = None if task.effects is None else read_table(Path(task.effects), EFFECTS)
-    corpora = {run.settings.data.name: run.settings.data for run in runs}.values()
+    """Count, print and write, for the named corpora or else for those of the runs."""
+    corpora = settings.named_corpora
+    runs: Sequence[Run] = [] if corpora else asked_runs(settings)
+    if not corpora:
+        corpora = list({run.settings.data.name: run.settings.data for run in runs}.values())
     statistics = [one for data in corpora for one in _splits(data, settings, task)]
-    console.print(statistics_table(statistics))
-    constructions = load_constructions(CONFIG_DIR / "patterns" / "english.yaml")
-    counts = [one for data in corpora for one in _counted(data, constructions)]
+    for table in (statistics_table(statistics), words_table(statistics)):
+        if table is not None:
+            console.print(table)
+    counts = [one for data in corpora for one in _counted(data)] if task.constructions else []
+    if counts:
+        console.print(construction_table(counts))
     rows = printed_perplexities(runs, settings, split=task.split, limit=task.marginal_sentences)
     folder = Path(settings.output) / "corpora"
     with results_folder(folder, about=how_made(settings=plain(settings))) as temporary:
         write_table(temporary / CORPUS_STATISTICS.file, statistics_frame(statistics))
         write_table(temporary / LENGTHS.file, lengths_frame(statistics))
-        write_table(temporary / PERPLEXITY.file, perplexity_frame(rows))
+        if rows:
+            write_table(temporary / PERPLEXITY.file, perplexity_frame(rows))
         if counts:
             write_table(temporary / CONSTRUCTIONS.file, counts_table(counts))
-        shown = [] if effects is None else _correlated(temporary, effects, counts, constructions)
-        write_report(_study(statistics, shown, rows), temporary)
+        write_report(_study(statistics, counts, rows), temporary)
     console.print(f"Report: {folder / 'report.html'}")
 
 
@@ -90,44 +86,35 @@ def _splits(
     ]
 
 
-def _counted(data: DataSettings, constructions: Sequence[Construction]) -> list[ConstructionCount]:
-    """Count constructions in the unmodified training trees, if the corpus has trees."""
-    if data.language != "en" or not data.reader.has_trees:
+def _counted(data: DataSettings) -> list[ConstructionCount]:
+    """Count constructions, if the corpus has trees and there are patterns for its language."""
+    wanted = constructions_for(data.language)
+    if not wanted or not data.reader.has_trees:
         return []
-    trees = (s.tree for s in show_progress(data.reader.read("train"), data.name) if s.tree)
-    return count_constructions(trees, constructions, corpus=data.name)
-
-
-def _correlated(
-    folder: Path,
-    effects: pd.DataFrame,
-    counts: Sequence[ConstructionCount],
-    constructions: Sequence[Construction],
-) -> list[Shown]:
-    """Correlate licensing with frequency."""
-    table = licensing_by_frequency(effects, counts, constructions)
-    found, sentences, skipped = frequency_correlations(table)
-    write_table(folder / LICENSING_BY_FREQUENCY.file, table)
-    write_table(folder / CORRELATIONS.file, found)
-    for sentence in sentences:
-        say(sentence)
-    return [
-        Shown(
-            title="Does licensing correlate with frequency?", sentences=sentences, skipped=skipped,
-            tables={"estimates": found, "licensing by frequency": table},
-        )
-    ]  # fmt: skip
+    found = construction_counts(data, wanted, progress=show_progress)
+    if skipped := sorted({one.name for one in wanted} - {one.construction for one in found}):
+        say(f"{data.name}: not counted, because they need traces and tags: {', '.join(skipped)}")
+    return found
 
 
 def _study(
     statistics: Sequence[CorpusStatistics],
-    analyses: Sequence[Shown],
+    counts: Sequence[ConstructionCount],
     rows: Sequence[PerplexityRow],
 ) -> Study:
+    shown = [
+        Shown(
+            title="Sizes of corpora",
+            sentences=[in_words(one) for one in statistics if one.split == "train"],
+            tables={"statistics": statistics_frame(statistics)},
+        )
+    ]
+    if counts:
+        shown.append(Shown(title="Constructions", tables={"counts": counts_table(counts)}))
     return Study(
         title="Corpora",
         facts={"corpora": ", ".join(dict.fromkeys(one.corpus for one in statistics))},
         perplexity=rows,
-        analyses=analyses,
+        analyses=shown,
         lengths={one.corpus: one.lengths for one in statistics if one.split == "train"},
     )

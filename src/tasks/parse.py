@@ -42,8 +42,8 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
     runs = [run for run in asked_runs(settings) if run.is_syntactic]
     if not runs:
         raise RunError(
-            f"{settings.run}: no run of a syntactic model at or below this folder; train one with "
-            "'python train.py model=rnng' (or plm), or set run="
+            f"{', '.join(settings.run_folders)}: no run of a syntactic model at or below; "
+            "train one with 'python train.py model=rnng' (or plm), or set run="
         )
     table = Table(title="Labelled bracketing")
     for name in _COLUMNS:

@@ -1,4 +1,4 @@
-"""task=perplexity: perplexity of models on a split of their own corpora."""
+"""task=perplexity: perplexity of models on a split of their own or of named corpora."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gardenpath.console import console
+from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.sentence import Split
 from gardenpath.eval.perplexity.comparison import PerplexityRow, as_table, perplexity_frame
 from gardenpath.runs.perplexities import perplexities
@@ -16,9 +17,13 @@ from gardenpath.tasks.asked import asked_runs
 
 
 def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
-    """Compute the perplexity of every run on a split of its own corpus; print and write it."""
+    """Compute the perplexity of every run on a split of its own or of named corpora."""
     rows = printed_perplexities(
-        asked_runs(settings), settings, split=task.split, limit=task.marginal_sentences
+        asked_runs(settings),
+        settings,
+        split=task.split,
+        limit=task.marginal_sentences,
+        corpora=settings.named_corpora,
     )
     path = Path(settings.output) / PERPLEXITY.file
     write_table(path, perplexity_frame(rows))
@@ -26,12 +31,21 @@ def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
 
 
 def printed_perplexities(
-    runs: Sequence[Run], settings: EvaluateSettings, *, split: Split, limit: int | None
+    runs: Sequence[Run],
+    settings: EvaluateSettings,
+    *,
+    split: Split,
+    limit: int | None,
+    corpora: Sequence[DataSettings] = (),
 ) -> list[PerplexityRow]:
     """Return the rows of all corpora; print the table of each as soon as it is complete."""
     rows: list[PerplexityRow] = []
     for found in perplexities(
-        runs, split=split, marginal_sentences=limit, cache=Path(settings.paths.cache)
+        runs,
+        split=split,
+        marginal_sentences=limit,
+        cache=Path(settings.paths.cache),
+        corpora=corpora,
     ):
         title = f"{found.corpus}: perplexity per word ({split} split)"
         console.print(as_table(found.rows, title=title, caption=found.caption))

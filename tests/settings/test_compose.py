@@ -10,7 +10,7 @@ import pytest
 import torch
 import yaml
 
-from gardenpath.data.readers.registry import READERS
+from gardenpath.data.readers.combined import READERS
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.search_settings import SEARCHES
 from gardenpath.eval.suites.library.collection import suite_names

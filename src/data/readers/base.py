@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +24,11 @@ class Reader(Protocol):
     def read(self, split: str) -> Iterator[Sentence]:
         """Yield the sentences of ``train``, ``valid`` or ``test``, not yet cleaned."""
 
-    def fingerprint(self) -> str:
-        """Return a hash that changes whenever the sentences that :meth:`read` yields may change."""
+    def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
+        """Return a hash that changes whenever the sentences of these splits may change.
+
+        Other splits need not exist.
+        """
 
 
 def parse_ids(text: str | int, *, setting: str) -> frozenset[int]:
@@ -87,6 +90,8 @@ def hash_files(paths: Iterable[Path], **settings: Json) -> str:
     return fingerprint("files", 1, files=files, settings=settings)
 
 
-def listed_ids(ids: Mapping[str, frozenset[int]]) -> dict[str, list[int]]:
-    """Return the numbers of each split as a sorted list, for use in a key."""
-    return {split: sorted(numbers) for split, numbers in ids.items()}
+def listed_ids(
+    ids: Mapping[str, frozenset[int]], splits: Sequence[str] = SPLITS
+) -> dict[str, list[int]]:
+    """Return the numbers of these splits as sorted lists, for use in a key."""
+    return {split: sorted(ids[split]) for split in splits}

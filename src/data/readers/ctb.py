@@ -50,11 +50,11 @@ class ChineseTreebank(SplitByIds):
             for line, tree in read_trees(without_markup(text.splitlines()), path=path):
                 yield Sentence(tree.words(), Source(path.name, line), tree)
 
-    def fingerprint(self) -> str:
-        files = [path for split in SPLITS for path in self._files(split)]
+    def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
+        files = [path for split in splits for path in self._files(split)]
         return hash_files(
             files,
-            ids=listed_ids(self.ids),
+            ids=listed_ids(self.ids, splits),
             genres=sorted(self.genres),
             encodings=self._encodings,
         )

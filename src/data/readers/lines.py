@@ -1,8 +1,8 @@
-"""Readers of corpora in three files (train, valid, test): bracketed trees or plain text."""
+"""Readers of corpora in files of each split: bracketed trees or plain text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -16,40 +16,51 @@ from gardenpath.store.files import open_text
 
 @dataclass(frozen=True, kw_only=True)
 class _ThreeFiles:
-    """A folder with one file per split."""
+    """A folder with one file per split, or with files that match a pattern."""
 
     _title: ClassVar[str] = ""
 
     root: str
     """Folder of the three files."""
     train: str = "train.txt"
-    """File of the training split."""
+    """File of the training split, or a pattern such as *.mrg for files in all folders below."""
     valid: str = "valid.txt"
-    """File of the validation split."""
+    """File of the validation split, or a pattern such as *.mrg for files in all folders below."""
     test: str = "test.txt"
-    """File of the test split."""
+    """File of the test split, or a pattern such as *.mrg for files in all folders below."""
     encoding: str = "utf-8"
     """Encoding of the files."""
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         # The same file gives different sentences as trees and as text.
         kind = type(self).__name__
+        files = [self._paths(split) for split in splits]
         return hash_files(
-            [self._path(split) for split in SPLITS], kind=kind, encoding=self.encoding
+            [path for paths in files for path in paths],
+            kind=kind,
+            encoding=self.encoding,
+            sizes=[len(paths) for paths in files],
         )
 
-    def _path(self, split: str) -> Path:
+    def _paths(self, split: str) -> list[Path]:
+        """Return the files of a split, sorted by name; at least one."""
         name: str = getattr(self, split)
-        path = Path(self.root) / name
-        if not path.is_file():
+        root = Path(self.root)
+        is_pattern = any(char in name for char in "*?[")
+        found = sorted(root.rglob(name)) if is_pattern else [root / name]
+        found = [path for path in found if path.is_file()]
+        if not found:
             raise MissingCorpusError(
                 corpus=f"The {split} split of {self._title}",
-                looked_for=path,
+                looked_for=root / name,
                 licence="this is your own data; docs/corpora.md describes the format",
                 setting=f"data.root=/path/to/folder (and data.reader.{split}=FILE if it has "
                 "another name)",
             )
-        return path
+        return found
+
+    def _source(self, path: Path, line: int) -> Source:
+        return Source(path.relative_to(self.root).as_posix(), line)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +77,9 @@ class BracketFiles(_ThreeFiles):
     kind: Literal["brackets"] = "brackets"
 
     def read(self, split: str) -> Iterator[Sentence]:
-        path = self._path(split)
-        for line, tree in read_tree_file(path, encoding=self.encoding):
-            yield Sentence(tree.words(), Source(path.name, line), tree)
+        for path in self._paths(split):
+            for line, tree in read_tree_file(path, encoding=self.encoding):
+                yield Sentence(tree.words(), self._source(path, line), tree)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +90,15 @@ class TextFiles(_ThreeFiles):
     _title: ClassVar[str] = "a corpus of plain text"
 
     kind: Literal["text"] = "text"
+    end: str | None = None
+    """Symbol at the ends of sentences that is not a word, such as <eos>; null has none."""
 
     def read(self, split: str) -> Iterator[Sentence]:
-        path = self._path(split)
-        with open_text(path, encoding=self.encoding) as lines:
-            for number, line in enumerate(lines, start=1):
-                if words := tuple(line.split()):
-                    yield Sentence(words, Source(path.name, number))
+        for path in self._paths(split):
+            with open_text(path, encoding=self.encoding) as lines:
+                for number, line in enumerate(lines, start=1):
+                    words = tuple(line.split())
+                    if self.end is not None and words[-1:] == (self.end,):
+                        words = words[:-1]
+                    if words:
+                        yield Sentence(words, self._source(path, number))

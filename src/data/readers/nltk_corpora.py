@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -36,11 +36,11 @@ class PennTreebankSample(SplitByIds):
             for line, tree in read_trees(corpus.raw(name).splitlines(), path=name):
                 yield Sentence(tree.words(), Source(name, line), tree)
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         corpus = self._open()
         files: dict[str, list[list[str]]] = {
             split: [[name, digest(corpus.raw(name))] for name in self._files(corpus, split)]
-            for split in SPLITS
+            for split in splits
         }
         return fingerprint("ptb_sample", 1, files=files)
 
@@ -83,9 +83,9 @@ class SinicaTreebank(SplitByIds):
                 tree = _from_nltk(parsed)
                 yield Sentence(tree.words(), Source("sinica_treebank", number), tree)
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         corpus = self._open()
-        return fingerprint("sinica", 1, ids=listed_ids(self.ids), text=digest(corpus.raw()))
+        return fingerprint("sinica", 1, ids=listed_ids(self.ids, splits), text=digest(corpus.raw()))
 
     def _open(self) -> Any:
         return _open(

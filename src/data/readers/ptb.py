@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -36,9 +36,9 @@ class PennTreebank(SplitByIds):
             for line, tree in read_tree_file(path, encoding="latin-1"):
                 yield Sentence(tree.words(), Source(path.name, line), tree)
 
-    def fingerprint(self) -> str:
-        files = [path for split in SPLITS for path in self._files(split)]
-        return hash_files(files, unit=self.unit, ids=listed_ids(self.ids))
+    def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
+        files = [path for split in splits for path in self._files(split)]
+        return hash_files(files, unit=self.unit, ids=listed_ids(self.ids, splits))
 
     def _files(self, split: str) -> list[Path]:
         found = []

@@ -1,4 +1,4 @@
-"""All corpus readers, by the name used in configurations."""
+"""The readers of corpora on disk, by the name used in configurations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gardenpath.data.readers.nltk_corpora import PennTreebankSample, SinicaTreeb
 from gardenpath.data.readers.ptb import PennTreebank
 from gardenpath.data.readers.toy import ToyTreebank
 
-READERS: Mapping[str, Any] = {
+SINGLE_READERS: Mapping[str, Any] = {
     "toy": ToyTreebank,
     "ptb": PennTreebank,
     "ptb_sample": PennTreebankSample,

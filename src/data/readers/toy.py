@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,7 +57,7 @@ class ToyTreebank:
             tree = sampler.draw()
             yield Sentence(tree.words(), Source(f"{self.path.stem}-{split}", number), tree)
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         try:
             content = self.path.read_bytes()
         except OSError as error:
@@ -67,5 +67,5 @@ class ToyTreebank:
                 path=self.path,
                 remedy=f"give a grammar file or the name of an included grammar: {shipped}",
             ) from error
-        sizes: dict[str, int] = {split: getattr(self, split) for split in SPLITS}
+        sizes: dict[str, int] = {split: getattr(self, split) for split in splits}
         return fingerprint("toy", 1, seed=self.seed, sizes=sizes, grammar=digest(content))

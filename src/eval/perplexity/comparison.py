@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -18,20 +19,33 @@ EXACT = "exact grammar"
 # Suffixes for syntactic models: words with their gold trees, or summed over the trees of a search.
 JOINT, MARGINAL = " (joint)", " (marginal)"
 
-# Headings are broken into lines so that the table fits 80 columns without truncation.
-_COLUMNS = (
-    "seed",
-    "sentences",
-    "perplexity",
-    "without\nend",
-    "bits/\nsent.",
-    "excess\nbits/\nword",
-)
+_TRAINED_ON = "trained\non"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The perplexity of a model, and what it depends on beside the sentences.
+
+    ``trained_on`` is the corpus of the model, ``vocabulary`` the number of units that it predicts,
+    and ``unknown_rate`` the fraction of words that it predicts as unknown-word classes.
+    ``shared_perplexity`` is that of the words that all compared models know.
+    """
+
+    model: str
+    seed: int | None
+    result: Perplexity
+    trained_on: str = ""
+    vocabulary: int | None = None
+    unknown_rate: float | None = None
+    shared_perplexity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PerplexityRow:
-    """One model on one corpus; the excess is relative to the exact grammar, in bits per word."""
+    """One model on one corpus; the excess is relative to the exact grammar, in bits per word.
+
+    The last four values are those of :class:`Measured`.
+    """
 
     corpus: str
     model: str
@@ -42,34 +56,50 @@ class PerplexityRow:
     perplexity_without_end: float | None
     bits_per_sentence: float
     excess_bits_per_word: float | None
+    trained_on: str = ""
+    vocabulary: int | None = None
+    unknown_rate: float | None = None
+    shared_perplexity: float | None = None
+
+    @property
+    def is_from_elsewhere(self) -> bool:
+        """Whether the model was trained on another corpus."""
+        return self.trained_on not in ("", self.corpus)
 
 
 def compare(
-    corpus: str,
-    models: Iterable[tuple[str, int | None, Perplexity]],
-    exact: Mapping[int, Perplexity] | None,
+    corpus: str, models: Iterable[Measured], exact: Mapping[int, Perplexity] | None
 ) -> list[PerplexityRow]:
-    """Return the rows of one corpus: models in the given order, then the exact grammar.
+    """Return the rows of one corpus, then the exact grammar.
 
-    ``exact`` maps a number of sentences to the exact perplexity of that many sentences from the
-    start of the corpus; each model is compared with the exact value for the same sentences.
+    Models are ranked among those with the same sentences only: most sentences first, then the
+    highest perplexity. ``exact`` maps a number of sentences to the exact perplexity of that many
+    sentences from the start of the corpus; each model is compared with the exact value for the same
+    sentences.
     """
-    measured = list(models)
+    measured = sorted(
+        models,
+        key=lambda one: (-one.result.sentences, -one.result.words, -one.result.with_end),
+    )
     if exact:
-        measured.append((EXACT, None, exact[max(exact)]))
+        measured.append(Measured(model=EXACT, seed=None, result=exact[max(exact)]))
     return [
         PerplexityRow(
             corpus=corpus,
-            model=model,
-            seed=seed,
-            sentences=result.sentences,
-            words=result.words,
-            perplexity=result.with_end,
-            perplexity_without_end=result.without_end,
-            bits_per_sentence=result.bits_per_sentence,
-            excess_bits_per_word=_excess(result, exact or {}),
+            model=one.model,
+            seed=one.seed,
+            sentences=one.result.sentences,
+            words=one.result.words,
+            perplexity=one.result.with_end,
+            perplexity_without_end=one.result.without_end,
+            bits_per_sentence=one.result.bits_per_sentence,
+            excess_bits_per_word=_excess(one.result, exact or {}),
+            trained_on=one.trained_on,
+            vocabulary=one.vocabulary,
+            unknown_rate=one.unknown_rate,
+            shared_perplexity=one.shared_perplexity,
         )
-        for model, seed, result in measured
+        for one in measured
     ]
 
 
@@ -85,23 +115,50 @@ def perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
 
 
 def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") -> Table:
-    """Return the rows of one corpus as a table for the terminal."""
+    """Return the rows of one corpus as a table for the terminal.
+
+    A line separates rows on different sentences, which are not comparable.
+    """
+    columns = _columns(rows)
     table = Table(title=title, caption=caption or None)
     table.add_column("model", no_wrap=True)
-    for name in _COLUMNS:
-        table.add_column(name, justify="right")
-    for row in rows:
+    for name in columns:
+        is_name = name == _TRAINED_ON
+        table.add_column(name, justify="left" if is_name else "right", overflow="fold")
+    for row, after in itertools.zip_longest(rows, rows[1:]):
+        ends = after is not None and (row.sentences, row.words) != (after.sentences, after.words)
         table.add_row(
             row.model,
-            "" if row.seed is None else str(row.seed),
-            f"{row.sentences:,}",
-            f"{row.perplexity:.2f}",
-            _number(row.perplexity_without_end, 2),
-            f"{row.bits_per_sentence:.2f}",
-            _number(row.excess_bits_per_word, 3),
+            *(show(row) for show in columns.values()),
             style="bold" if row.model == EXACT else "",
+            end_section=ends,
         )
     return table
+
+
+def _columns(rows: Sequence[PerplexityRow]) -> dict[str, Callable[[PerplexityRow], str]]:
+    """Return headings, in short lines so that a table fits 80 columns, and what they show."""
+    always: dict[str, Callable[[PerplexityRow], str]] = {
+        "seed": lambda row: "" if row.seed is None else str(row.seed),
+        "sentences": lambda row: f"{row.sentences:,}",
+        "perplexity": lambda row: f"{row.perplexity:.2f}",
+        "without\nend": lambda row: _number(row.perplexity_without_end, 2),
+    }
+    if any(row.is_from_elsewhere for row in rows):
+        del always["without\nend"]
+        return {
+            _TRAINED_ON: lambda row: row.trained_on,
+            **always,
+            "unknown\nwords": lambda row: (
+                "" if row.unknown_rate is None else f"{row.unknown_rate:.1%}"
+            ),
+            "shared\nwords": lambda row: _number(row.shared_perplexity, 2),
+        }
+    return {
+        **always,
+        "bits/\nsent.": lambda row: f"{row.bits_per_sentence:.2f}",
+        "excess\nbits/\nword": lambda row: _number(row.excess_bits_per_word, 3),
+    }
 
 
 def _number(value: float | None, digits: int) -> str:

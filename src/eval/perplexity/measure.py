@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,17 +57,25 @@ class Perplexity:
         return bits(-self.nats / (self.words + self.sentences))
 
 
-def measure(scorer: Scorer, sentences: Sequence[Sequence[str]]) -> Perplexity:
-    """Score sentences and sum their negative log-likelihoods."""
+def measure(
+    scorer: Scorer,
+    sentences: Sequence[Sequence[str]],
+    *,
+    is_counted: Callable[[str], bool] = lambda _: True,
+) -> Perplexity:
+    """Score sentences and sum their negative log-likelihoods.
+
+    Words that are not counted are context for the others, but not part of the sums.
+    """
     scored = [
-        (words, log_probs)
+        (np.array([is_counted(word) for word in words], dtype=bool), log_probs)
         for words, log_probs in zip(sentences, scorer.word_log_probs(sentences), strict=True)
         if not np.isnan(log_probs).any()
     ]
     return Perplexity(
         sentences=len(scored),
-        words=sum(len(words) for words, _ in scored),
-        word_nats=-float(sum(log_probs[:-1].sum() for _, log_probs in scored)),
+        words=sum(int(counted.sum()) for counted, _ in scored),
+        word_nats=-float(sum(log_probs[:-1][counted].sum() for counted, log_probs in scored)),
         end_nats=-float(sum(log_probs[-1] for _, log_probs in scored)),
         failed=len(sentences) - len(scored),
     )

@@ -18,7 +18,7 @@ from gardenpath.eval.studies.published_values import (
 from gardenpath.eval.studies.study_parts import StudyCell, StudyPart, StudyResult
 
 # Columns of the files of tables and figures.
-COLUMNS = (
+_COLUMNS = (
     *("source", "panel", "row", "column", "value", "low", "high", "n", "text"),
     *("printed", "released", "difference", "agrees", "note"),
 )
@@ -128,7 +128,7 @@ class ComparedPart:
 
     def frame(self) -> pd.DataFrame:
         """Return one row per cell, with published values and differences."""
-        return pd.DataFrame([self._row(one) for one in self.cells], columns=list(COLUMNS))
+        return pd.DataFrame([self._row(one) for one in self.cells], columns=list(_COLUMNS))
 
     def _row(self, one: ComparedCell) -> dict[str, object]:
         cell = one.cell

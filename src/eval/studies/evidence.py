@@ -14,8 +14,8 @@ from gardenpath.eval.statistics.questions.wording import ALPHA
 from gardenpath.eval.studies.study_means import suite_accuracies
 from gardenpath.eval.studies.study_parts import StudyData
 
-# A row of the estimates or coefficients of an analysis.
-Estimate = Mapping[str, Any]
+# Values of the column ``gap`` of analyses that separate sentences with and without a gap.
+WITH_GAP, WITHOUT_GAP = "with a gap", "without a gap"
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,22 @@ class Evidence:
         """Return mean accuracies over suites and runs, by these columns."""
         return self.accuracies.groupby(list(keys), sort=False)["accuracy"].mean()
 
-    def estimates(self, analysis: str, **wanted: Any) -> list[Estimate]:
+    def estimates(self, analysis: str, **wanted: Any) -> list[Mapping[str, Any]]:
         """Return the estimates of an analysis whose columns have the wanted values."""
         return self._rows(analysis, "estimates", wanted)
 
-    def coefficients(self, analysis: str, **wanted: Any) -> list[Estimate]:
+    def coefficients(self, analysis: str, **wanted: Any) -> list[Mapping[str, Any]]:
         """Return such coefficients of mixed models; ``term`` is the name of the effect."""
         return self._rows(analysis, "coefficients", wanted)
 
-    def estimate(self, analysis: str, **wanted: Any) -> Estimate | None:
+    def estimate(self, analysis: str, **wanted: Any) -> Mapping[str, Any] | None:
         """Return the only such estimate; None if there is none."""
         found = self.estimates(analysis, **wanted)
         return found[0] if len(found) == 1 else None
 
-    def _rows(self, analysis: str, table: str, wanted: Mapping[str, Any]) -> list[Estimate]:
+    def _rows(
+        self, analysis: str, table: str, wanted: Mapping[str, Any]
+    ) -> list[Mapping[str, Any]]:
         found = self.results.get(analysis)
         if found is None or table not in found.tables:
             return []
@@ -69,7 +71,7 @@ class Evidence:
         return "; ".join(found.skipped) or "the analysis has no estimates"
 
 
-def significant(estimate: Estimate, direction: int) -> bool:
+def significant(estimate: Mapping[str, Any], direction: int) -> bool:
     """Whether an estimate is significant (p < .05) in a direction, 1 or −1."""
     return bool(estimate["p"] < ALPHA and estimate["estimate"] * direction > 0)
 

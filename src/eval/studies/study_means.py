@@ -12,11 +12,11 @@ import pandas as pd
 from gardenpath.eval.studies.study_parts import StudyCell
 
 # Half-width of a 95 % interval in standard errors (normal approximation).
-Z = 1.96
+_Z = 1.96
 
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
-RUN = ["model", "corpus", "seed", "run"]
+_RUN = ["model", "corpus", "seed", "run"]
 
 
 def stars(p: float) -> str:
@@ -34,13 +34,13 @@ def mean_cell(values: Sequence[float] | pd.Series, **keys: Any) -> StudyCell:
     if not len(known):
         return StudyCell(n=0, **keys)
     mean = float(known.mean())
-    reach = Z * float(known.std(ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
+    reach = _Z * float(known.std(ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
     return StudyCell(value=mean, low=mean - reach, high=mean + reach, n=len(known), **keys)
 
 
 def suite_accuracies(items: pd.DataFrame) -> pd.DataFrame:
     """Return the accuracy of every run on every suite: the mean over predictions and items."""
-    keys = [*RUN, "class", "modifier"]
+    keys = [*_RUN, "class", "modifier"]
     per_item = items.groupby([*keys, "suite", "item"], dropna=False, sort=False)["outcome"].mean()
     found = per_item.groupby(keys, dropna=False, sort=False).mean()
     return found.rename("accuracy").reset_index()

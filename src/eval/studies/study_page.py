@@ -14,7 +14,7 @@ from gardenpath.eval.report.study import Shown
 from gardenpath.eval.studies.compared import ComparedCell, ComparedPart
 from gardenpath.eval.studies.study_parts import StudyResult
 
-CHAPTERS = {
+STUDY_CHAPTERS = {
     "study_claims": "Claims",
     "study_parts": "Tables and figures",
     "statistics": "Statistics",
@@ -39,7 +39,8 @@ def study_page(
         "figures": [],
     }
     chapters = [
-        (name, title, render(f"{name}.html", **content).strip()) for name, title in CHAPTERS.items()
+        (name, title, render(f"{name}.html", **content).strip())
+        for name, title in STUDY_CHAPTERS.items()
     ]
     return finished_page(
         title=result.title,

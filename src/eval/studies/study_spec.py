@@ -102,7 +102,7 @@ class StudySpec:
         )
 
 
-def holds(is_true: bool, reason: str) -> Judgement:
+def judged(is_true: bool, reason: str) -> Judgement:
     """Judge a claim that is either true or false of the data."""
     return ("reproduced" if is_true else "not reproduced"), reason
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.data.readers.base import hash_files, parse_ids
-from gardenpath.data.readers.registry import READERS
+from gardenpath.data.readers.combined import READERS
 from gardenpath.errors import ConfigError
 
 
@@ -46,5 +46,6 @@ def test_hash_follows_names_bytes_and_settings(tmp_path: Path) -> None:
 
 
 def test_registry() -> None:
-    assert set(READERS) == {"toy", "ptb", "ptb_sample", "ctb", "sinica", "brackets", "text"}
-    assert [name for name, reader in READERS.items() if not reader.has_trees] == ["text"]
+    single = {"toy", "ptb", "ptb_sample", "ctb", "sinica", "brackets", "text"}
+    assert set(READERS) == {*single, "combined"}
+    assert [name for name in single if not READERS[name].has_trees] == ["text"]

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gardenpath.eval.perplexity.comparison import EXACT, as_table, compare, perplexity_frame
+from gardenpath.eval.perplexity.comparison import (
+    EXACT,
+    Measured,
+    as_table,
+    compare,
+    perplexity_frame,
+)
 from gardenpath.eval.perplexity.measure import Perplexity
 from gardenpath.store.tables import PERPLEXITY, read_table, write_table
 
@@ -19,7 +25,10 @@ def _perplexity(bits_per_word: float) -> Perplexity:
     return Perplexity(sentences=1, words=3, word_nats=3 * nats, end_nats=nats)
 
 
-MODELS = [("ngram", 1, _perplexity(5.0)), ("lstm", 2, _perplexity(4.5))]
+MODELS = [
+    Measured(model="ngram", seed=1, result=_perplexity(5.0)),
+    Measured(model="lstm", seed=2, result=_perplexity(4.5)),
+]
 
 
 def test_excess_is_over_the_exact_grammar_in_bits_per_word() -> None:
@@ -46,7 +55,7 @@ def test_the_table_reads_back(tmp_path: Path) -> None:
     # Floats as Python writes them, and nothing for what is missing.
     first = rows[0]
     numbers = (first.perplexity, first.perplexity_without_end, first.bits_per_sentence)
-    assert lines[1] == ",".join(map(str, ("toy", "ngram", 1, 1, 3, *numbers, 1.0)))
+    assert lines[1] == ",".join(map(str, ("toy", "ngram", 1, 1, 3, *numbers, 1.0))) + ",,,,"
     assert lines[3].startswith(f"toy,{EXACT},,1,3,")
     assert read_table(tmp_path / PERPLEXITY.file, PERPLEXITY).equals(frame)
 
@@ -63,9 +72,10 @@ def test_table_shows_every_model_and_the_caption() -> None:
 
 def test_headings_are_whole_on_80_columns() -> None:
     console = Console(width=80)
+    marginal = Measured(model="rnng (marginal)", seed=1, result=_perplexity(9.0))
     with console.capture() as captured:
         console.print(
-            as_table(compare("toy", [("rnng (marginal)", 1, _perplexity(9.0))], None), title="T")
+            as_table(compare("toy", [marginal], None), title="T")
         )
     lines = captured.get().splitlines()
     assert "…" not in captured.get() and max(map(len, lines)) <= 80
@@ -81,7 +91,37 @@ def test_a_model_is_compared_with_the_exact_answer_to_the_same_sentences() -> No
     fewer = Perplexity(sentences=2, words=6, word_nats=6 * nats, end_nats=2 * nats)
     failed = Perplexity(sentences=1, words=3, word_nats=1.0, end_nats=1.0, failed=1)
     exact = {1: _perplexity(4.0), 2: fewer}
-    rows = compare("toy", [*MODELS, ("rnng", 1, fewer), ("plm", 1, failed)], exact)
-    assert [row.excess_bits_per_word for row in rows[:3]] == pytest.approx([1.0, 0.5, 0.0])
-    assert rows[3].excess_bits_per_word is None
+    rnng = Measured(model="rnng", seed=1, result=fewer)
+    plm = Measured(model="plm", seed=1, result=failed)
+    rows = compare("toy", [*MODELS, rnng, plm], exact)
+    found = {row.model: row.excess_bits_per_word for row in rows}
+    assert found == pytest.approx({"rnng": 0.0, "ngram": 1.0, "lstm": 0.5, "plm": None, EXACT: 0.0})
     assert rows[4].model == EXACT and rows[4].sentences == 2
+
+
+def test_models_are_ranked_among_those_with_the_same_sentences_only() -> None:
+    """The table has a line between rows that are not comparable."""
+    few = Measured(model="few", seed=1, result=_perplexity(9.0))
+    nats = 2.0 * math.log(2)
+    many = [
+        Measured(
+            model=name, seed=1, result=Perplexity(sentences=2, words=6, word_nats=6 * n, end_nats=n)
+        )
+        for name, n in (("better", nats), ("worse", 2 * nats))
+    ]
+    rows = compare("c", [few, *many], None)
+    assert [row.model for row in rows] == ["worse", "better", "few"]
+    table = as_table(rows, title="T")
+    assert [row.end_section for row in table.rows] == [False, True, False]
+
+
+def test_a_table_of_models_from_elsewhere_names_their_corpora() -> None:
+    measured = Measured(
+        model="lstm", seed=1, result=_perplexity(3.0), trained_on="xinhua", vocabulary=88_000,
+        unknown_rate=0.125, shared_perplexity=42.5,
+    )  # fmt: skip
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(as_table(compare("ctb", [measured], None), title="T"))
+    for part in ("xinhua", "12.5%", "42.50"):
+        assert part in captured.get()

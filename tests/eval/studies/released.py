@@ -181,9 +181,7 @@ def _wh_effects(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _object_and_tail(
-    filled: list[str], gapped: list[str], size: int
-) -> tuple[range, range]:
+def _object_and_tail(filled: list[str], gapped: list[str], size: int) -> tuple[range, range]:
     """The words of the object in one sentence, and of the adverbial after the gap in the other.
 
     The object is what has to be taken out of the first sentence to make the second one; ``size`` is

@@ -14,6 +14,16 @@ from gardenpath.data.sentence import Sentence
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.store.tables import CORPUS_STATISTICS, LENGTHS
 
+# In short lines, so that a table fits 80 columns.
+_HEADINGS = (
+    "sen-\ntences",
+    "tokens",
+    "types",
+    "vocab-\nulary",
+    "un-\nknown",
+    "words/\nsent.",
+    "longest",
+)
 REFLEXIVES = ("himself", "herself", "themselves")
 
 
@@ -46,6 +56,11 @@ class CorpusStatistics:
     def mean_length(self) -> float:
         """Mean number of words per sentence."""
         return self.tokens / max(self.sentences, 1)
+
+    @property
+    def longest(self) -> int:
+        """Number of words of the longest sentence."""
+        return max(self.lengths, default=0)
 
     def length_quantile(self, share: float) -> float:
         """Return the length that a ``share`` of the sentences does not exceed."""
@@ -107,11 +122,20 @@ def statistics_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
                 "unknown_rate": one.unknown_rate,
                 "mean_length": one.mean_length,
                 "median_length": one.length_quantile(0.5),
-                "longest": max(one.lengths, default=0),
+                "longest": one.longest,
                 **{f"count_{word}": count for word, count in one.words.items()},
             }
             for one in statistics
         ]
+    )
+
+
+def in_words(one: CorpusStatistics) -> str:
+    """Describe the size of a training corpus in a sentence."""
+    vocabulary = "" if one.vocabulary is None else f", a vocabulary of {one.vocabulary:,}"
+    return (
+        f"{one.corpus} has {one.tokens:,} tokens in {one.sentences:,} training sentences"
+        f"{vocabulary}; the longest sentence has {one.longest} words."
     )
 
 
@@ -126,15 +150,12 @@ def lengths_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
 
 
 def statistics_table(statistics: Sequence[CorpusStatistics], *, title: str = "Corpora") -> Table:
-    """Format the statistics as a table for the terminal."""
-    words = list(dict.fromkeys(word for one in statistics for word in one.words))
+    """Format the sizes of corpora as a table for the terminal; see :func:`words_table`."""
     table = Table(title=title)
     table.add_column("corpus", no_wrap=True)
     table.add_column("split", no_wrap=True)
-    for name in ("sentences", "tokens", "types", "vocabulary", "unknown", "words/sentence"):
+    for name in _HEADINGS:
         table.add_column(name, justify="right")
-    for word in words:
-        table.add_column(word, justify="right")
     for one in statistics:
         rate = one.unknown_rate
         table.add_row(
@@ -146,6 +167,22 @@ def statistics_table(statistics: Sequence[CorpusStatistics], *, title: str = "Co
             "" if one.vocabulary is None else f"{one.vocabulary:,}",
             "" if rate is None else f"{rate:.1%}",
             f"{one.mean_length:.1f}",
-            *(f"{one.words[word]:,}" if word in one.words else "" for word in words),
+            str(one.longest),
         )
+    return table
+
+
+def words_table(statistics: Sequence[CorpusStatistics]) -> Table | None:
+    """Format the counts of selected words for the terminal; None if no words were selected."""
+    words = list(dict.fromkeys(word for one in statistics for word in one.words))
+    if not words:
+        return None
+    table = Table(title="Counts of words, in any case")
+    table.add_column("corpus", no_wrap=True)
+    table.add_column("split", no_wrap=True)
+    for word in words:
+        table.add_column(word, justify="right")
+    for one in statistics:
+        cells = (f"{one.words[word]:,}" if word in one.words else "" for word in words)
+        table.add_row(one.corpus, one.split, *cells)
     return table

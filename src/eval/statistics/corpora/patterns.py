@@ -2,24 +2,30 @@
 
 Patterns use the tgrep syntax (:mod:`nltk.tgrep`) and are stored in ``conf/patterns``. They are
 matched against uncleaned trees with part-of-speech tags. Some constructions can only be identified
-by traces or function tags, which not all treebanks have. Each construction therefore has one
-pattern for *annotated* and one for *plain* trees.
+by traces or function tags, which not all treebanks have. A construction has a pattern for
+*annotated* trees, one for *plain* trees, or both.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
+from rich.table import Table
 
+from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.preparation import Progress, no_progress
+from gardenpath.data.sentence import SPLITS, Source, Split
 from gardenpath.data.trees.transforms import TRACE_LABEL, has_pos_tags
 from gardenpath.data.trees.tree import Tree
+from gardenpath.data.words.unknown_words import Language
 from gardenpath.errors import InputError
 from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.places import CONFIG_DIR
 from gardenpath.store.tables import CONSTRUCTIONS
 
 if TYPE_CHECKING:
@@ -32,15 +38,16 @@ Predicate = Callable[[Any], bool]
 # Number of trees from which the kind of annotation is determined.
 _PEEK = 200
 _SETTINGS = frozenset({"description", "modifiers", "annotated", "plain"})
+_PATTERN_FILES: Mapping[Language, str] = {"en": "english"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Construction:
-    """A construction, its two patterns, and the modifiers of the suites that test it."""
+    """A construction, its patterns, and the modifiers of the suites that test it."""
 
     name: str
-    annotated: str
-    plain: str
+    annotated: str | None
+    plain: str | None
     description: str = ""
     modifiers: tuple[str, ...] = ()
 
@@ -79,15 +86,22 @@ def _construction(name: str, content: Mapping[str, Any], path: Path) -> Construc
             path=path,
             remedy=f"valid: {', '.join(sorted(_SETTINGS))}",
         )
+    annotated, plain = (
+        None if content.get(kind) is None else str(content[kind]).strip()
+        for kind in ("annotated", "plain")
+    )
+    if annotated is None and plain is None:
+        raise InputError(f"{name} has neither an annotated nor a plain pattern", path=path)
     made = Construction(
         name=name,
-        annotated=str(content["annotated"]).strip(),
-        plain=str(content["plain"]).strip(),
+        annotated=annotated,
+        plain=plain,
         description=str(content.get("description", "")),
         modifiers=tuple(map(str, content.get("modifiers") or ())),
     )
     for pattern in (made.annotated, made.plain):
-        compile_pattern(pattern, path=path)
+        if pattern is not None:
+            compile_pattern(pattern, path=path)
     return made
 
 
@@ -126,6 +140,7 @@ def count_constructions(
     """Count the nodes that match each pattern, and the trees with at least one match.
 
     With ``auto`` the patterns for annotated trees are used if any of the first trees has a trace.
+    Constructions without a pattern for these trees are left out.
     """
     stream = iter(trees)
     head = list(itertools.islice(stream, _PEEK))
@@ -136,7 +151,8 @@ def count_constructions(
         )
     has_traces = is_annotated(head) if annotation == "auto" else annotation == "annotated"
     chosen: Literal["annotated", "plain"] = "annotated" if has_traces else "plain"
-    tests = [compile_pattern(getattr(one, chosen)) for one in constructions]
+    countable = [one for one in constructions if getattr(one, chosen) is not None]
+    tests = [compile_pattern(getattr(one, chosen)) for one in countable]
     counts, sentences, total = [0] * len(tests), [0] * len(tests), 0
     for tree in itertools.chain(head, stream):
         total += 1
@@ -154,8 +170,41 @@ def count_constructions(
             total_sentences=total,
             annotation=chosen,
         )
-        for number, one in enumerate(constructions)
+        for number, one in enumerate(countable)
     ]
+
+
+def construction_counts(
+    data: DataSettings,
+    constructions: Sequence[Construction] | None = None,
+    *,
+    splits: Sequence[Split] = SPLITS,
+    progress: Progress = no_progress,
+) -> list[ConstructionCount]:
+    """Count constructions in the unmodified trees of a treebank, without a trained model.
+
+    Without ``constructions``, those of ``conf/patterns`` for the language of the corpus are
+    counted. A tree that is in two of the splits counts once.
+    """
+    if not data.reader.has_trees:
+        raise StatisticsError(f"{data.name} has no trees, so constructions cannot be counted")
+    wanted = constructions_for(data.language) if constructions is None else constructions
+    return count_constructions(_trees(data, splits, progress), wanted, corpus=data.name)
+
+
+def constructions_for(language: Language) -> tuple[Construction, ...]:
+    """Return the constructions of ``conf/patterns`` for a language; none if there is no file."""
+    path = CONFIG_DIR / "patterns" / f"{_PATTERN_FILES.get(language, '')}.yaml"
+    return load_constructions(path) if path.is_file() else ()
+
+
+def _trees(data: DataSettings, splits: Sequence[Split], progress: Progress) -> Iterator[Tree]:
+    seen: set[Source] = set()
+    for split in splits:
+        for sentence in progress(data.reader.read(split), f"{data.name}, {split}"):
+            if sentence.tree is not None and sentence.source not in seen:
+                seen.add(sentence.source)
+                yield sentence.tree
 
 
 def counts_table(counts: Iterable[ConstructionCount]) -> pd.DataFrame:
@@ -163,3 +212,17 @@ def counts_table(counts: Iterable[ConstructionCount]) -> pd.DataFrame:
     return CONSTRUCTIONS.frame(
         [tuple(getattr(one, column) for column in CONSTRUCTIONS.names) for one in counts]
     )
+
+
+def construction_table(counts: Sequence[ConstructionCount]) -> Table:
+    """Format counts for the terminal: one row per construction, one column per corpus."""
+    corpora = list(dict.fromkeys(one.corpus for one in counts))
+    found = {(one.construction, one.corpus): one.count for one in counts}
+    table = Table(title="Constructions (matching nodes)")
+    table.add_column("construction", no_wrap=True)
+    for corpus in corpora:
+        table.add_column(corpus, justify="right")
+    for name in dict.fromkeys(one.construction for one in counts):
+        cells = (found.get((name, corpus)) for corpus in corpora)
+        table.add_row(name, *("" if count is None else f"{count:,}" for count in cells))
+    return table

@@ -77,7 +77,7 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
         theirs = tested(fit.lme4[place], analysis.reference) if fit.lme4 else None
         row = _effect_row(fit, found, effect, replaced, checks, theirs, analysis)
         answers.add("coefficients", part, {**row, "term": effect.name})
-        if _is_asked(analysis, effect.name):
+        if is_asked(analysis, effect.name):
             asked = answers.add("estimates", part, {**row, "term": label(part, effect.name)})
             add_checks(answers, part, label(part, effect.name), checks, others)
             if cases := analysis.sentences.get(effect.name):
@@ -113,7 +113,7 @@ def _is_right_or_wrong(analysis: Analysis, rows: pd.DataFrame) -> bool:
     return bool(rows[analysis.measured].isin([0.0, 1.0]).all())
 
 
-def _is_asked(analysis: Analysis, effect: str) -> bool:
+def is_asked(analysis: Analysis, effect: str) -> bool:
     """Whether the analysis asks about an effect."""
     if analysis.sentences:
         return effect in analysis.sentences

@@ -6,12 +6,17 @@ split, followed by ``R_COLUMNS``.
 
 from __future__ import annotations
 
-# Kind of a row ("fixed", "variance", "correlation", "fit", "mean", "permutation"), its term, and
-# its numbers. Empty cells are missing values.
+from gardenpath.eval.statistics.choices import Correction
+
+# Kind of a row ("fixed", "variance", "correlation", "fit", "mean", "permutation"), its term, the
+# variant of the model ("main", the name of a robustness check, or "lme4 default"), and its numbers.
+# Empty cells are missing values.
 R_COLUMNS = (
-    *("kind", "term", "estimate", "standard_error", "statistic"),
-    *("df", "p", "low", "high", "n"),
+    *("kind", "term", "variant", "estimate", "standard_error", "statistic", "df"),
+    *("p", "p_satterthwaite", "low", "high", "effect_size", "effect_size_low", "effect_size_high"),
+    *("n", "p_adjusted"),
 )
+MAIN_VARIANT, LME4_VARIANT = "main", "lme4 default"
 
 # The data are in the folder of the script, whatever the working directory is.
 BESIDE = """\
@@ -44,14 +49,39 @@ ADD = """\
 # Adds a row to the table of estimates.
 rows <- list()
 add <- function(labels, kind, term, estimate = NA, standard_error = NA, statistic = NA,
-                df = NA, p = NA, low = NA, high = NA, n = NA) {
-  row <- list(kind = kind, term = term, estimate = estimate, standard_error = standard_error,
-              statistic = statistic, df = df, p = p, low = low, high = high, n = n)
+                df = NA, p = NA, p_satterthwaite = NA, low = NA, high = NA, size = NULL, n = NA,
+                variant = "main") {
+  row <- list(kind = kind, term = term, variant = variant, estimate = estimate,
+              standard_error = standard_error, statistic = statistic, df = df, p = p,
+              p_satterthwaite = p_satterthwaite, low = low, high = high,
+              effect_size = if (is.null(size)) NA else size[[1]],
+              effect_size_low = if (is.null(size)) NA else size[[2]],
+              effect_size_high = if (is.null(size)) NA else size[[3]], n = n)
   rows[[length(rows) + 1]] <<- data.frame(c(labels, row), check.names = FALSE, row.names = NULL)
 }
 """
 
-PRINT = 'write.csv(do.call(rbind, rows), stdout(), row.names = FALSE, na = "")\n'
+# R's names of corrections.
+_METHODS: dict[Correction, str] = {
+    "none": "none",
+    "bonferroni": "bonferroni",
+    "holm": "holm",
+    "benjamini_hochberg": "BH",
+}
+
+
+def print_table(asked: str, correction: Correction) -> str:
+    """Return the code that adjusts the p values of some terms (R code) and prints the table."""
+    return f"""\
+found <- do.call(rbind, rows)
+# The p values of the estimates that the analysis asks for are adjusted together.
+asked <- found$variant == "main" & found$kind %in% c("fixed", "mean", "permutation") &
+  found$term %in% {asked}
+found$p_adjusted <- NA
+found$p_adjusted[asked] <- p.adjust(found$p[asked], "{_METHODS[correction]}")
+write.csv(found, stdout(), row.names = FALSE, na = "")
+"""
+
 
 CODED = """\
 # Returns a factor whose coefficients are named by levels: modifier[subject].
@@ -69,10 +99,12 @@ REPORT = """\
 # Fitted models, for inspection after source("<this script>").
 models <- list()
 
-# Adds the estimates of a model. If a model fails with an error, the script continues.
-report <- function(labels, model) {
+# Adds the estimates of a model. If a model fails with an error, the script continues. With
+# is_normal, tests of linear models are z tests.
+report <- function(labels, model, variant = "main", is_normal = FALSE) {
   model <- try(model)
-  if (inherits(model, "try-error")) return(add(labels, "fit", "converged", 0))
+  if (inherits(model, "try-error"))
+    return(add(labels, "fit", "converged", 0, variant = variant))
   models[[length(models) + 1]] <<- model
   is_mixed <- inherits(model, "merMod")
   is_binomial <- inherits(model, c("glm", "glmerMod"))
@@ -82,23 +114,40 @@ report <- function(labels, model) {
   df <- if (is_binomial) Inf
         else if (!is_mixed) df.residual(model)
         else if ("df" %in% colnames(coefficients)) coefficients[, "df"] else NA
+  tested <- if (is_normal) Inf else df
   estimate <- coefficients[, "Estimate"]
   error <- coefficients[, "Std. Error"]
-  reach <- qt(0.975, df) * error
-  add(labels, "fixed", rownames(coefficients), estimate, error, estimate / error,
-      if (is_binomial) NA else df, 2 * pt(-abs(estimate / error), df),
-      estimate - reach, estimate + reach, nobs(model))
-  if (is_mixed) report_random(labels, model, is_binomial)
+  statistic <- estimate / error
+  low <- estimate - qt(0.975, tested) * error
+  high <- estimate + qt(0.975, tested) * error
+  add(labels, "fixed", rownames(coefficients), estimate, error, statistic,
+      if (is_binomial) NA else df, 2 * pt(-abs(statistic), tested),
+      if (is_binomial) NA else 2 * pt(-abs(statistic), df), low, high,
+      effect_sizes(model, list(estimate, low, high), is_mixed, is_binomial), nobs(model), variant)
+  if (is_mixed) report_random(labels, model, is_binomial, variant)
   likelihood <- if (is_mixed || is_binomial) logLik(model) else logLik(model, REML = TRUE)
-  add(labels, "fit", "log_likelihood", as.numeric(likelihood))
+  add(labels, "fit", "log_likelihood", as.numeric(likelihood), variant = variant)
   if (is_mixed) {
     said <- unlist(model@optinfo$conv$lme4$messages)
-    add(labels, "fit", "singular", as.numeric(isSingular(model)))
-    add(labels, "fit", "converged", as.numeric(!any(grepl("converge|unidentifiable", said))))
+    add(labels, "fit", "singular", as.numeric(isSingular(model)), variant = variant)
+    add(labels, "fit", "converged", as.numeric(!any(grepl("converge|unidentifiable", said))),
+        variant = variant)
   }
 }
 
-report_random <- function(labels, model, is_binomial) {
+# Odds ratios of binomial models. Coefficients of linear models are divided by the standard
+# deviation of single responses given the fixed effects.
+effect_sizes <- function(model, numbers, is_mixed, is_binomial) {
+  if (is_binomial) return(lapply(numbers, exp))
+  deviation <- sigma(model)
+  if (is_mixed) {
+    loadings <- as.matrix(getME(model, "Lambdat") %*% getME(model, "Zt"))
+    deviation <- deviation * sqrt(1 + mean(colSums(loadings^2)))
+  }
+  lapply(numbers, function(number) number / deviation)
+}
+
+report_random <- function(labels, model, is_binomial, variant) {
   found <- as.data.frame(if (is_binomial) VarCorr(model, sigma = 1) else VarCorr(model))
   if (is_binomial) found <- found[found$grp != "Residual", ]
   group <- sub("\\\\.[0-9]+$", "", found$grp)  # lme4 numbers the terms of a group
@@ -106,7 +155,19 @@ report_random <- function(labels, model, is_binomial) {
                    ifelse(is.na(found$var2), "", found$var2))
   is_variance <- is.na(found$var2)
   add(labels, ifelse(is_variance, "variance", "correlation"), trimws(paste(group, effects)),
-      ifelse(is_variance, found$vcov, found$sdcor))
+      ifelse(is_variance, found$vcov, found$sdcor), variant = variant)
+}
+"""
+
+BEST = """\
+# Where a random effect has no variance of its own, lme4 can stop before the maximum of the
+# likelihood. The search is repeated from given parameters, and the better fit counts.
+best <- function(fit, theta) {
+  first <- fit(NULL)
+  names <- names(getME(first, "theta"))
+  if (!all(names %in% names(theta))) return(first)
+  again <- try(fit(as.vector(theta[names])), silent = TRUE)
+  if (inherits(again, "try-error") || logLik(again) < logLik(first)) first else again
 }
 """
 
@@ -197,7 +258,35 @@ T_TEST = """\
 report_mean <- function(labels, term, values) {
   test <- t.test(values)
   add(labels, "mean", term, test$estimate, test$stderr, test$statistic, test$parameter,
-      test$p.value, low = test$conf.int[1], high = test$conf.int[2], n = length(values))
+      test$p.value, low = test$conf.int[1], high = test$conf.int[2],
+      size = cohens_dz(test$statistic, test$parameter), n = length(values))
+}
+
+# Cohen's d_z, whose interval comes from the noncentral t distribution.
+cohens_dz <- function(statistic, df) {
+  end <- function(share) {
+    reach <- 8 * sqrt(1 + statistic^2 / (2 * df))
+    excess <- function(ncp) pt(statistic, df, ncp) - share
+    found <- try(uniroot(excess, statistic + c(-reach, reach), tol = 1e-10)$root, silent = TRUE)
+    if (inherits(found, "try-error")) NA else found
+  }
+  lapply(list(statistic, end(0.975), end(0.025)), function(one) one / sqrt(df + 1))
+}
+"""
+
+DIFFERENCES = """\
+# The second minus the first side of a contrast, for every item that has both.
+differences <- function(values, items, sides) {
+  cells <- tapply(values, list(items, sides > 0), mean)
+  as.vector(na.omit(cells[, "TRUE"] - cells[, "FALSE"]))
+}
+"""
+
+NORMAL_MEAN = """\
+report_normal <- function(labels, term, values) {
+  error <- sd(values) / sqrt(length(values))
+  add(labels, "mean", term, mean(values), error, low = mean(values) - 1.96 * error,
+      high = mean(values) + 1.96 * error, n = length(values))
 }
 """
 
@@ -227,8 +316,13 @@ _COUSINEAU_MOREY = """\
   j <- nlevels(cells$condition)
   variances <- tapply(own, cells$condition, var) * j / (j - 1)
   reach <- qt(0.975, n - 1) * sqrt(variances / n)"""
+_ITEM_CENTRED = """\
+  # 1.96 standard errors of values centred by item.
+  own <- cells$value - ave(cells$value, cells$item)
+  reach <- 1.96 * sqrt(tapply(own, cells$condition, var) / n)"""
 
 WITHIN_ITEM = {
     "masson_loftus": _WITHIN.format(reach=_MASSON_LOFTUS),
     "cousineau_morey": _WITHIN.format(reach=_COUSINEAU_MOREY),
+    "item_centred": _WITHIN.format(reach=_ITEM_CENTRED),
 }

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from gardenpath.eval.statistics.formulas.coding import Coding
 from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
+from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
 from gardenpath.eval.statistics.questions import r_functions as r
 from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResult, FittedPart
+from gardenpath.eval.statistics.questions.mixed_answer import is_asked
 from gardenpath.store.files import write_text
 from gardenpath.store.tables import write_table
 
@@ -43,17 +45,32 @@ def r_script(result: AnalysisResult) -> str:
         blocks += [_part(names) + _means(analysis) for names in result.parts]
     if not all(block.isascii() for block in blocks):
         blocks.insert(0, r.UNICODE)
-    return "\n".join(["\n".join(heading), *blocks, r.PRINT])
+    return "\n".join(
+        ["\n".join(heading), *blocks, r.print_table(_asked(result), analysis.correction)]
+    )
+
+
+def _asked(result: AnalysisResult) -> str:
+    """Return R code for the terms whose p values the analysis adjusts."""
+    analysis = result.analysis
+    if analysis.test != "mixed":
+        return f"c({_text(analysis.measured)})"
+    effects = dict.fromkeys(effect.name for part in result.fits for effect in part.fit.fixed)
+    asked = [name for name in effects if is_asked(analysis, name)]
+    tests = analysis.predictors if any(part.strata is not None for part in result.fits) else ()
+    return f"c({', '.join(map(_text, dict.fromkeys([*asked, *tests])))})"
 
 
 def _functions(result: AnalysisResult) -> list[str]:
     """Return the R functions that a script needs."""
     analysis, fits = result.analysis, result.fits
     if analysis.test == "t_test":
-        return [r.ADD, r.T_TEST]
+        return [r.ADD, *([r.DIFFERENCES] if analysis.contrasts else []), r.T_TEST]
+    if analysis.test == "means":
+        return [r.ADD, r.NORMAL_MEAN]
     if analysis.test == "within_item":
         return [r.ADD, r.WITHIN_ITEM[analysis.method]]
-    called = {_call(part) for part in fits if _is_fitted(part)}
+    called = {_call(one) for part in fits if _is_fitted(part) for one in _fits(part)}
     needed = {
         r.LME4: called & {"lmer", "glmer"},
         r.LMER_TEST: "lmer" in called,
@@ -61,6 +78,7 @@ def _functions(result: AnalysisResult) -> list[str]:
         r.CODED: any(part.codings for part in fits),
         r.TIES: any(part.has_ties for part in fits if _is_fitted(part)),
         r.EXACT_LMER: "lmer" in called,
+        r.BEST: any(_is_searched_again(one) for part in fits for one in _fits(part)),
         r.EXACT_GLMER: "glmer" in called,
         r.REPORT: called,
         r.PERMUTATION: any(part.strata is not None for part in fits),
@@ -68,9 +86,19 @@ def _functions(result: AnalysisResult) -> list[str]:
     return [function for function, is_needed in needed.items() if is_needed]
 
 
-def _call(part: FittedPart) -> str:
-    """Return the R function that fits the model of a part."""
-    return ("g" if part.fit.family == "binomial" else "") + ("lmer" if part.fit.groups else "lm")
+def _fits(part: FittedPart) -> list[MixedFit]:
+    """Return the model of a part and those that check its robustness."""
+    return [part.fit, *part.robustness.values()]
+
+
+def _call(fit: MixedFit) -> str:
+    """Return the R function that fits a model."""
+    return ("g" if fit.family == "binomial" else "") + ("lmer" if fit.groups else "lm")
+
+
+def _is_searched_again(fit: MixedFit) -> bool:
+    """Whether lme4 may need our parameters to find the maximum of the likelihood."""
+    return _call(fit) == "lmer" and fit.singular and bool(fit.theta)
 
 
 def _is_fitted(part: FittedPart) -> bool:
@@ -82,7 +110,8 @@ def _reading(result: AnalysisResult) -> str:
     """Return the code that reads the data: all columns as text, then numeric ones converted."""
     analysis = result.analysis
     factors = {name for part in result.fits for name in part.codings}
-    numbers = dict.fromkeys([analysis.measured, *analysis.predictors, *analysis.slopes])
+    used = [analysis.measured, *analysis.predictors, *analysis.slopes, *analysis.contrasts]
+    numbers = dict.fromkeys(used)
     lines = [
         f'd <- read.csv({_text(f"{analysis.name}.csv")}, check.names = FALSE, encoding = "UTF-8",',
         '              colClasses = "character", na.strings = character(0))',
@@ -109,7 +138,7 @@ def _fit(analysis: Analysis, part: FittedPart) -> str:
     if part.strata is not None:
         lines.append(_permutation(analysis, part, part.strata))
     elif _is_fitted(part):
-        lines.append(_model(part))
+        lines += _models(analysis, part)
     else:
         lines.append("# No model, because it has no finite estimates for these rows.\n")
         lines.append('add(labels, "fit", "converged", 0)\n')
@@ -121,18 +150,47 @@ def _coding(name: str, coding: Coding) -> str:
     return f"{column} <- coded({column}, c({levels}), contr.{coding.kind})\n"
 
 
-def _model(part: FittedPart) -> str:
-    call = _call(part)
-    formula = parse_model_formula(part.formula).written(_name)
-    settings = "data = part"
-    if part.fit.family == "binomial":
-        settings += f", family = {'shares' if part.has_ties else 'binomial'}"
-    if call == "lmer":
-        settings += ", control = exact"
-    fitted = f"{call}({formula}, {settings})"
+def _models(analysis: Analysis, part: FittedPart) -> list[str]:
+    """Return the calls that fit and report all models of a part."""
+    codes = [_model(analysis, part, part.fit, r.MAIN_VARIANT)]
+    if analysis.lme4_default and part.fit.groups:
+        codes.append(_reported(analysis, part.fit, _fitting(part, part.fit, ""), r.LME4_VARIANT))
+    codes += [
+        _model(analysis, part, fit, name)
+        for name, fit in part.robustness.items()
+        if fit.failure != "separation"
+    ]
+    return codes
+
+
+def _model(analysis: Analysis, part: FittedPart, fit: MixedFit, variant: str) -> str:
+    """Return the call that fits a model with strict tolerances, and reports it."""
+    call = _call(fit)
     if call == "glmer":
-        fitted = f"strictly(function(exact)\n  {fitted.removesuffix(')')}, control = exact))"
-    return f"report(labels, {fitted})\n"
+        inner = _fitting(part, fit, ", control = exact")
+        fitted = f"strictly(function(exact)\n  {inner})"
+    elif _is_searched_again(fit):
+        inner = _fitting(part, fit, ", control = exact, start = start")
+        theta = ",\n    ".join(f"{_text(name)} = {value!r}" for name, value in fit.theta.items())
+        fitted = f"best(function(start)\n  {inner},\n  c({theta}))"
+    else:
+        fitted = _fitting(part, fit, ", control = exact" if call == "lmer" else "")
+    return _reported(analysis, fit, fitted, variant)
+
+
+def _fitting(part: FittedPart, fit: MixedFit, settings: str) -> str:
+    formula = parse_model_formula(fit.formula).written(_name)
+    family = ""
+    if fit.family == "binomial":
+        family = f", family = {'shares' if part.has_ties else 'binomial'}"
+    return f"{_call(fit)}({formula}, data = part{family}{settings})"
+
+
+def _reported(analysis: Analysis, fit: MixedFit, fitted: str, variant: str) -> str:
+    settings = "" if variant == r.MAIN_VARIANT else f", variant = {_text(variant)}"
+    if analysis.reference == "normal" and fit.family == "gaussian":
+        settings += ", is_normal = TRUE"
+    return f"report(labels, {fitted}{settings})\n"
 
 
 def _permutation(analysis: Analysis, part: FittedPart, strata: tuple[str, ...]) -> str:
@@ -148,9 +206,14 @@ def _permutation(analysis: Analysis, part: FittedPart, strata: tuple[str, ...]) 
 
 
 def _means(analysis: Analysis) -> str:
-    response = f"part${_name(analysis.response)}"
+    response, term = f"part${_name(analysis.measured)}", _text(analysis.measured)
+    if analysis.test == "t_test" and analysis.contrasts:
+        sides = f"part${_name(analysis.contrast_column)}"
+        return f"report_mean(labels, {term}, differences({response}, part$item, {sides}))\n"
     if analysis.test == "t_test":
-        return f"report_mean(labels, {_text(analysis.response)}, {response})\n"
+        return f"report_mean(labels, {term}, {response})\n"
+    if analysis.test == "means":
+        return f"report_normal(labels, {term}, {response})\n"
     return f"report_conditions(labels, {response}, part$item, part${_name(analysis.condition)})\n"
 
 
@@ -169,7 +232,11 @@ def _text(value: str) -> str:
 def write_result(folder: Path, result: AnalysisResult) -> None:
     """Write the data, the R script, the tables and the sentences of an analysis."""
     name = result.analysis.name
-    said = [*result.sentences, *(f"Skipped: {reason}" for reason in result.skipped)]
+    said = [
+        *result.sentences,
+        *(f"Note: {note}" for note in result.notes),
+        *(f"Skipped: {reason}" for reason in result.skipped),
+    ]
     write_text(folder / f"{name}.txt", "\n".join([result.analysis.title, "", *said]) + "\n")
     if result.is_empty:
         return

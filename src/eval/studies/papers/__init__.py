@@ -1,1 +1,1 @@
-"""The studies: for each paper its tables and figures, and its claims."""
+"""One specification per paper: its tables and figures, and its claims."""

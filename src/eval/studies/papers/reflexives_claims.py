@@ -29,7 +29,7 @@ from gardenpath.eval.studies.papers.reflexives_measures import (
     reflexive_effects,
 )
 from gardenpath.eval.studies.study_means import Z
-from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, holds, untested
+from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, judged, untested
 from gardenpath.eval.suites.scoring.effects import DISTRACTOR
 
 _LARGE = ("bert", "trans", "jrnn", "grnn")
@@ -55,7 +55,7 @@ class _Judge:
         found = self._found(one, experiment, models)
         if not found:
             return _needs(models, experiment)
-        return holds(all(map(check, found)), _said(found, models))
+        return judged(all(map(check, found)), _said(found, models))
 
     def split(
         self, one: Evidence, *, experiment: str, passing: Sequence[str], failing: Sequence[str],
@@ -67,7 +67,7 @@ class _Judge:
         if not found:
             return _needs(models, experiment)
         is_so = all(check(each) == (each.model in passing) for each in found)
-        return holds(is_so, _said(found, models))
+        return judged(is_so, _said(found, models))
 
     def relative_clauses_are_harder(self, one: Evidence) -> Judgement:
         """Judge whether each model is less accurate in Exp. 1a than in Exp. 1b."""
@@ -86,7 +86,7 @@ class _Judge:
         )
         lacking = _lacking([clause for clause, _ in pairs], _LARGE)
         is_harder = all(clause.value < complement.value for clause, complement in pairs)
-        return holds(is_harder, said + lacking)
+        return judged(is_harder, said + lacking)
 
     def supervision(self, one: Evidence, *, experiment: str, is_clear: bool) -> Judgement:
         """Judge whether RNNGs are more accurate than LSTMs of the same corpus, item by item."""
@@ -112,7 +112,7 @@ class _Judge:
         reason = "; ".join(said)
         if not is_clear and all(more for more, _ in verdicts) and not all(s for _, s in verdicts):
             return depends(f"whether a difference within sampling error counts: {reason}")
-        return holds(all(more and (sure or not is_clear) for more, sure in verdicts), reason)
+        return judged(all(more and (sure or not is_clear) for more, sure in verdicts), reason)
 
     def _found(
         self, one: Evidence, experiment: str, models: Sequence[str]
@@ -168,7 +168,7 @@ def _distractors(
             more, reach = _difference(herself, other)
             is_so &= more > reach if higher else abs(more) <= reach
             said.append(f"{each.label}, herself − {pronoun}: {rounded(more)} ± {rounded(reach)}")
-    return holds(is_so, " bits; ".join(said) + " bits" + _lacking(found, models))
+    return judged(is_so, " bits; ".join(said) + " bits" + _lacking(found, models))
 
 
 def _difference(first: Floats, second: Floats) -> tuple[float, float]:

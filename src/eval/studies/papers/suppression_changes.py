@@ -6,15 +6,14 @@ Changes of wh-effects are the interactions of filler and condition in mixed mode
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gardenpath.eval.statistics.questions.wording import p_value, prose_name, rounded
-from gardenpath.eval.studies.evidence import Estimate, Evidence, listed
+from gardenpath.eval.studies.evidence import WITH_GAP, Evidence, listed
 from gardenpath.eval.studies.papers.suppression_measures import SUPPRESSION_MODELS
 
-# Values of the column ``gap`` in the analyses of contrasts.
-WITH_GAP, WITHOUT_GAP = "with a gap", "without a gap"
 NEURAL_MODELS = ("transformer", "google", "gulordava")
 
 _BASELINES = ("ngram", "unigram")
@@ -52,7 +51,7 @@ def contrast_changes(
     return found
 
 
-def effect_change(row: Estimate, sign: float = 1.0) -> EffectChange:
+def effect_change(row: Mapping[str, Any], sign: float = 1.0) -> EffectChange:
     """Return the change that a row of estimates of a contrast states."""
     model = SUPPRESSION_MODELS.key(str(row["model"]))
     corpus = f" ({prose_name(row['corpus'])})" if row.get("corpus") else ""

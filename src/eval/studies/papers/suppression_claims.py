@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from gardenpath.eval.statistics.questions.wording import ALPHA, prose_name, rounded
-from gardenpath.eval.studies.evidence import Evidence
+from gardenpath.eval.studies.evidence import WITH_GAP, WITHOUT_GAP, Evidence
 from gardenpath.eval.studies.papers.suppression_changes import (
-    WITH_GAP,
-    WITHOUT_GAP,
     changes_of,
     changes_said,
     contrast_changes,
@@ -23,7 +21,7 @@ from gardenpath.eval.studies.papers.suppression_changes import (
 from gardenpath.eval.studies.papers.suppression_measures import suppression_models
 from gardenpath.eval.studies.papers.suppression_ordering import ORDERING_CLAIMS
 from gardenpath.eval.studies.study_means import Z
-from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, holds, untested
+from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, judged, untested
 from gardenpath.eval.suites.scoring.effects import WH_GAP, WH_NO_GAP
 
 # Own LSTMs count among those of the paper.
@@ -49,7 +47,7 @@ def _shift(
     changes = [x.bits * direction > 0 and x.p < ALPHA for x in found]
     if all(changes) and not all(x.p < level for x in found):
         return depends(f"the level of significance, as not all p are below .001: {said}")
-    return holds(all(changes), said)
+    return judged(all(changes), said)
 
 
 def _prose(excepted: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -65,7 +63,7 @@ def _no_shift(
     if not found:
         return untested(why_untested(one, analysis, models))
     is_steady = all(x.p >= ALPHA or (upwards and x.bits < 0) for x in found)
-    return holds(is_steady, changes_said(found, models))
+    return judged(is_steady, changes_said(found, models))
 
 
 def _transformer_discharge(one: Evidence) -> Judgement:
@@ -81,7 +79,7 @@ def _transformer_discharge(one: Evidence) -> Judgement:
                 return untested(why_untested(one, "discharge_contrasts", ("transformer",)))
             is_so &= all((x.bits > 0 and x.p < ALPHA) == differs for x in found)
             said += [f"{x.said} ({gap})" for x in found]
-    return holds(is_so, "; ".join(said))
+    return judged(is_so, "; ".join(said))
 
 
 def _ngram_has_no_wh_effects(one: Evidence) -> Judgement:
@@ -100,7 +98,7 @@ def _ngram_has_no_wh_effects(one: Evidence) -> Judgement:
             said.append(f"{prose_name(condition)} ({gap}) {rounded(mean)}")
     if not said:
         return untested("needs an n-gram model on islands")
-    return holds(is_so, f"mean wh-effects in bits: {'; '.join(said)}")
+    return judged(is_so, f"mean wh-effects in bits: {'; '.join(said)}")
 
 
 def _google_in_and_behind(one: Evidence) -> Judgement:
@@ -115,7 +113,7 @@ def _google_in_and_behind(one: Evidence) -> Judgement:
     said = (
         f"inside {', '.join(map(rounded, inside))} bits; behind {', '.join(map(rounded, behind))}"
     )
-    return holds(max(inside) < 1.5 and min(behind) >= 2.0 and max(behind) <= 5.0, said)
+    return judged(max(inside) < 1.5 and min(behind) >= 2.0 and max(behind) <= 5.0, said)
 
 
 _IN_ISLANDS = [("object", "adjunct"), ("object", "complex_np")]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from gardenpath.eval.statistics.questions.wording import ALPHA, p_value, rounded
-from gardenpath.eval.studies.evidence import Estimate, Evidence
+from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.papers.suppression_changes import (
     changes_of,
     changes_said,
@@ -23,7 +24,7 @@ from gardenpath.eval.studies.papers.suppression_measures import (
     ordering_means,
     suppression_models,
 )
-from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, holds, untested
+from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, judged, untested
 from gardenpath.eval.suites.scoring.effects import ORDERING
 
 
@@ -44,7 +45,7 @@ def _above_zero(one: Evidence, *, designs: Sequence[str], neural: bool) -> Judge
             "the interval: those of the figure, which leave out the variance between items, are "
             f"above 0; t tests: {said}"
         )
-    return holds(not unsure, said)
+    return judged(not unsure, said)
 
 
 def _at_zero(one: Evidence) -> Judgement:
@@ -52,10 +53,10 @@ def _at_zero(one: Evidence) -> Judgement:
     found = _ordering(one, ("embedding", "long"), neural=False)
     if not found:
         return untested(why_untested(one, "ordering", ("ngram",)))
-    return holds(all(row["p"] >= ALPHA for row in found), _ordering_said(found, neural=False))
+    return judged(all(row["p"] >= ALPHA for row in found), _ordering_said(found, neural=False))
 
 
-def _ordering(one: Evidence, designs: Sequence[str], *, neural: bool) -> list[Estimate]:
+def _ordering(one: Evidence, designs: Sequence[str], *, neural: bool) -> list[Mapping[str, Any]]:
     return [
         row
         for design in designs
@@ -64,7 +65,7 @@ def _ordering(one: Evidence, designs: Sequence[str], *, neural: bool) -> list[Es
     ]
 
 
-def _ordering_said(found: Sequence[Estimate], *, neural: bool) -> str:
+def _ordering_said(found: Sequence[Mapping[str, Any]], *, neural: bool) -> str:
     models = [SUPPRESSION_MODELS.key(str(row["model"])) for row in found]
     said = "; ".join(
         f"{SUPPRESSION_MODELS.label(model)}, {_design(row)}: {rounded(row['estimate'])} bits, "
@@ -74,11 +75,11 @@ def _ordering_said(found: Sequence[Estimate], *, neural: bool) -> str:
     return said + (lacking_models(models, ()) if neural else "")
 
 
-def _run(row: Estimate) -> tuple[str, str]:
+def _run(row: Mapping[str, Any]) -> tuple[str, str]:
     return str(row["model"]), str(row["corpus"])
 
 
-def _design(row: Estimate) -> str:
+def _design(row: Mapping[str, Any]) -> str:
     return str(row["effect"]).removeprefix(f"{ORDERING}_")
 
 
@@ -95,7 +96,7 @@ def _length(one: Evidence) -> Judgement:
     is_lower = all(x.bits < 0 for x in found)
     if is_lower and any(is_shown) and not all(is_shown):
         return depends(f"what long embeddings are compared with: {said}")
-    return holds(is_lower and not any(is_shown), said)
+    return judged(is_lower and not any(is_shown), said)
 
 
 def _google_is_better_embedded(one: Evidence) -> Judgement:
@@ -105,7 +106,7 @@ def _google_is_better_embedded(one: Evidence) -> Judgement:
     means = {design: interval.mean for design, interval in found[0].items()}
     said = ", ".join(f"{design} {rounded(means[design])}" for design in DESIGNS)
     is_larger = min(means["embedding"], means["long"]) > means["sentence"]
-    return holds(is_larger, f"Google, bits: {said}")
+    return judged(is_larger, f"Google, bits: {said}")
 
 
 def _second_verb(one: Evidence) -> Judgement:
@@ -126,7 +127,7 @@ def _second_verb(one: Evidence) -> Judgement:
                 )
     if not said:
         return untested("needs neural models on centre embedding")
-    return holds(all(is_so), "; ".join(said) + lacking_models(known, ()))
+    return judged(all(is_so), "; ".join(said) + lacking_models(known, ()))
 
 
 ORDERING_CLAIMS = (

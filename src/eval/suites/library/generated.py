@@ -3,7 +3,8 @@
 A template file contains designs; settings above ``designs`` apply to all of them. A design may
 define several suites that differ in a few words: ``for`` lists the values of its ``$variables``,
 one entry per suite. A design with ``cells`` generates several kinds of items: every cell has its
-own values (``with``), labels and number of items.
+own values (``with``), labels and number of items. Designs of a file with the same ``share`` have
+the same words in items of the same number.
 
 Files are read only when a suite is requested.
 """
@@ -12,21 +13,18 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from gardenpath.eval.suites.design.formula import Formula, FormulaError
 from gardenpath.eval.suites.design.suite import Prediction, Suite, chance_of
-from gardenpath.eval.suites.library.templates import (
-    Cell,
-    Lexicon,
-    Template,
-    TemplateError,
-    TemplateLine,
-)
+from gardenpath.eval.suites.library.lexicon import Lexicon, TemplateError
+from gardenpath.eval.suites.library.templates import Cell, Template, TemplateLine
+from gardenpath.eval.suites.library.word_choice import Choice, choose_words
 
 TEMPLATES = Path(__file__).parents[1] / "materials" / "templates"
 
@@ -34,6 +32,7 @@ _LEXICA = "lexica"
 _SETTINGS = frozenset(
     {
         *("name", "for", "lexicon", "seed", "scenes", "slots", "labels", "items", "cells"),
+        *("cross", "share", "ties"),
         *("language", "kind", "modifier", "version", "reference", "description"),
         *("regions", "critical", "differing", "chance", "predictions", "conditions"),
     }
@@ -125,6 +124,7 @@ class Catalogue(Mapping[str, Callable[[], Suite]]):
     def __init__(self, *, folder: Path) -> None:
         self._folder = folder
         self._lexica: dict[str, Lexicon] = {}
+        self._choices: dict[tuple[Path, str], Choice] = {}
 
     def __getitem__(self, name: str) -> Callable[[], Suite]:
         return partial(self._suite, self._designs[name])
@@ -147,23 +147,15 @@ class Catalogue(Mapping[str, Callable[[], Suite]]):
         return designs
 
     def _suite(self, design: _Design) -> Suite:
-        template = Template(
-            name=design.text("name"),
-            path=design.path,
-            lexicon=self._lexicon(design.text("lexicon")),
-            slots=design.mapping("slots"),
-            cells=design.cells(),
-            seed=design.number("seed"),
-            scenes=design.text("scenes"),
-        )
+        template = self._template(design)
         conditions = (line.condition for cell in template.cells for line in cell.lines)
-        return Suite(
+        suite = Suite(
             name=template.name,
             language=design.text("language", "en"),
             regions=design.texts("regions"),
             conditions=tuple(dict.fromkeys(conditions)),
             predictions=_predictions(design),
-            items=template.items(),
+            items=template.items(self._choice(template)),
             kind=design.text("kind"),
             modifier=design.text("modifier"),
             version=design.text("version", "1"),
@@ -173,6 +165,34 @@ class Catalogue(Mapping[str, Callable[[], Suite]]):
             description=f"{design.text('description')} (Generated with seed {template.seed}.)",
             reference=design.text("reference"),
         )
+        return _with_ties(suite, design)
+
+    def _template(self, design: _Design) -> Template:
+        return Template(
+            name=design.text("name"),
+            path=design.path,
+            lexicon=self._lexicon(design.text("lexicon")),
+            slots=design.mapping("slots"),
+            cells=design.cells(),
+            seed=design.number("seed"),
+            scenes=design.text("scenes"),
+            cross=design.texts("cross"),
+            share=design.text("share"),
+        )
+
+    def _choice(self, template: Template) -> Choice:
+        """Return the words of the items; those of designs that share them are chosen once."""
+        if not template.share:
+            return choose_words([template])
+        key = (template.path, template.share)
+        if key not in self._choices:
+            sharing = [
+                self._template(design)
+                for design in self._designs.values()
+                if (design.path, design.text("share")) == key
+            ]
+            self._choices[key] = choose_words(sharing)
+        return self._choices[key]
 
     def _lexicon(self, name: str) -> Lexicon:
         if name not in self._lexica:
@@ -201,6 +221,14 @@ def _chance(design: _Design) -> float | None:
         return chance_of(design.text("chance"))
     except ValueError as error:
         raise TemplateError(f"chance: {error}", path=design.path) from error
+
+
+def _with_ties(suite: Suite, design: _Design) -> Suite:
+    """Return the suite with the rule for ties of its design, if suites have such a rule."""
+    if "ties" not in design.settings or "ties" not in {each.name for each in fields(Suite)}:
+        return suite
+    changes: dict[str, Any] = {"ties": design.text("ties")}
+    return replace(suite, **changes)
 
 
 def _read_designs(path: Path) -> Iterator[_Design]:

@@ -26,7 +26,7 @@ from gardenpath.eval.report.page.page import CHAPTERS, page
 from gardenpath.eval.report.page.summaries import perplexity_table, summary_table
 from gardenpath.eval.report.study import Shown, Study
 from gardenpath.eval.report.write import write_report
-from gardenpath.eval.studies.study_page import CHAPTERS as STUDY_CHAPTERS
+from gardenpath.eval.studies.study_page import STUDY_CHAPTERS
 from tests.eval.report.samples import NASTY
 
 

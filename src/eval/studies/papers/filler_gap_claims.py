@@ -1,29 +1,28 @@
 """The claims of Ozaki et al. 2022, each judged by the data of a source.
 
-The paper tests two LSTMs. A claim about both is reproduced if it holds for all models of a source.
+The paper tests two LSTMs. A claim about both is reproduced if it judged for all models of a source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from gardenpath.eval.statistics.questions.wording import prose_name
-from gardenpath.eval.studies.evidence import Estimate, Evidence, significant
-from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, holds, untested
+from gardenpath.eval.studies.evidence import WITH_GAP, WITHOUT_GAP, Evidence, significant
+from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, judged, untested
 
-METRICS = ("local_bits", "global_bits_per_word", "slor")
+SENTENCE_METRICS = ("local_bits", "global_bits_per_word", "slor")
 POSITIONS = ("subject", "object", "prepositional")
-
-# Values of the column ``gap`` of analyses that separate sentences with and without a gap.
-GAP, NO_GAP = "with a gap", "without a gap"
 
 _CLEFTS = ("cleft_adj", "cleft_noun")
 
+_Row = Mapping[str, Any]
 # Whether something is found, by model, corpus and construction; and how it is found for a class
 # and a metric.
-Found = dict[tuple[str, str, str], bool]
-Finder = Callable[[Evidence, str, str], Found]
+_Found = dict[tuple[str, str, str], bool]
+_Finder = Callable[[Evidence, str, str], _Found]
 
 
 def _direction(metric: str) -> int:
@@ -31,50 +30,51 @@ def _direction(metric: str) -> int:
     return -1 if metric == "slor" else 1
 
 
-def _key(row: Estimate) -> tuple[str, str, str]:
+def _key(row: _Row) -> tuple[str, str, str]:
     return str(row["model"]), str(row["corpus"]), str(row["modifier"])
 
 
-def _flips(one: Evidence, kind: str, metric: str) -> Found:
+def _flips(one: Evidence, kind: str, metric: str) -> _Found:
     """Return whether a metric flips, by model, corpus and construction."""
     rows = one.estimates("flip", **{"class": kind, "metric": metric})
     by_gap = {(*_key(row), str(row["gap"])): row for row in rows}
     worse = _direction(metric)
     return {
-        key: significant(by_gap[*key, NO_GAP], worse) and significant(by_gap[*key, GAP], -worse)
+        key: significant(by_gap[*key, WITHOUT_GAP], worse)
+        and significant(by_gap[*key, WITH_GAP], -worse)
         for key in dict.fromkeys(_key(row) for row in rows)
-        if {(*key, GAP), (*key, NO_GAP)} <= set(by_gap)
+        if {(*key, WITH_GAP), (*key, WITHOUT_GAP)} <= set(by_gap)
     }
 
 
-def _better(analysis: str, one: Evidence, kind: str, metric: str) -> Found:
+def _better(analysis: str, one: Evidence, kind: str, metric: str) -> _Found:
     """Return whether an effect makes sentences significantly more acceptable, by construction."""
     rows = one.estimates(analysis, **{"class": kind, "metric": metric})
     return {_key(row): significant(row, -_direction(metric)) for row in rows}
 
 
-def _worse(analysis: str, one: Evidence, kind: str, metric: str) -> Found:
+def _worse(analysis: str, one: Evidence, kind: str, metric: str) -> _Found:
     """Return whether an effect makes sentences significantly less acceptable."""
     rows = one.estimates(analysis, **{"class": kind, "metric": metric})
     return {_key(row): significant(row, _direction(metric)) for row in rows}
 
 
 def _in_all(
-    one: Evidence, *, found: Finder, kind: str, metrics: Sequence[str], names: Sequence[str]
+    one: Evidence, *, found: _Finder, kind: str, metrics: Sequence[str], names: Sequence[str]
 ) -> Judgement:
     """Judge whether something is found for all models, metrics and constructions."""
     return _counted(one, found=found, kind=kind, metrics=metrics, names=names, wanted=True)
 
 
 def _in_none(
-    one: Evidence, *, found: Finder, kind: str, metrics: Sequence[str], names: Sequence[str]
+    one: Evidence, *, found: _Finder, kind: str, metrics: Sequence[str], names: Sequence[str]
 ) -> Judgement:
     """Judge whether something is found for no model, metric and construction."""
     return _counted(one, found=found, kind=kind, metrics=metrics, names=names, wanted=False)
 
 
 def _counted(
-    one: Evidence, *, found: Finder, kind: str, metrics: Sequence[str], names: Sequence[str],
+    one: Evidence, *, found: _Finder, kind: str, metrics: Sequence[str], names: Sequence[str],
     wanted: bool,
 ) -> Judgement:  # fmt: skip
     results = {
@@ -91,13 +91,13 @@ def _counted(
         f"{prose_name(model)}, {prose_name(name)}, {prose_name(metric.split('_')[0])}"
         for metric, model, _, name in others[:4]
     )
-    return holds(not others, share + (f"; not {shown}" if others else ""))
+    return judged(not others, share + (f"; not {shown}" if others else ""))
 
 
 def _learnt_in_order(one: Evidence) -> Judgement:
     """Judge whether embedded questions have the strongest, topicalisation the weakest effect."""
     strengths: dict[tuple[str, str, str], dict[str, float]] = {}
-    for metric in METRICS:
+    for metric in SENTENCE_METRICS:
         for row in one.estimates("interaction", **{"class": "filler_gap", "metric": metric}):
             key = (metric, str(row["model"]), str(row["corpus"]))
             strength = -_direction(metric) * float(row["estimate"])
@@ -110,7 +110,7 @@ def _learnt_in_order(one: Evidence) -> Judgement:
     said = (
         f"embedded questions strongest in {best}, topicalisation weakest in {worst} of {len(full)}"
     )
-    return holds(best == worst == len(full), f"{said} models and metrics")
+    return judged(best == worst == len(full), f"{said} models and metrics")
 
 
 _STUDY_1, _STUDY_2 = "filler_gap_study1", "filler_gap"
@@ -119,7 +119,7 @@ _interaction = partial(_better, "interaction")
 _division = partial(_better, "division")
 _depth = partial(_worse, "depth")
 
-CLAIMS = (
+FILLER_GAP_CLAIMS = (
     ClaimSpec(
         "section 3.3, Figure 1a",
         "Local surprisal flips for subject, object and prepositional gaps.",
@@ -131,7 +131,7 @@ CLAIMS = (
         "sections 3.4 and 3.5, Figure 1b, c",
         "Global surprisal and SLOR do not flip for object and prepositional gaps.",
         partial(
-            _in_none, found=_flips, kind=_STUDY_1, metrics=METRICS[1:], names=POSITIONS[1:]
+            _in_none, found=_flips, kind=_STUDY_1, metrics=SENTENCE_METRICS[1:], names=POSITIONS[1:]
         ),
     ),
     ClaimSpec(
@@ -161,7 +161,7 @@ CLAIMS = (
         "section 4.1, Figure 2",
         "Licensors and gaps interact for embedded questions in all metrics.",
         partial(
-            _in_all, found=_interaction, kind=_STUDY_2, metrics=METRICS, names=("embwhq",)
+            _in_all, found=_interaction, kind=_STUDY_2, metrics=SENTENCE_METRICS, names=("embwhq",)
         ),
     ),
     ClaimSpec(
@@ -172,12 +172,15 @@ CLAIMS = (
     ClaimSpec(
         "section 4.2, Figure 3",
         "Embedded questions flip in all metrics.",
-        partial(_in_all, found=_flips, kind=_STUDY_2, metrics=METRICS, names=("embwhq",)),
+        partial(_in_all, found=_flips, kind=_STUDY_2, metrics=SENTENCE_METRICS, names=("embwhq",)),
     ),
     ClaimSpec(
         "section 4.2, Figure 3",
         "Topicalisation and tough-movement flip in no metric.",
-        partial(_in_none, found=_flips, kind=_STUDY_2, metrics=METRICS, names=("topic", "tough")),
+        partial(
+            _in_none, found=_flips, kind=_STUDY_2, metrics=SENTENCE_METRICS,
+            names=("topic", "tough"),
+        ),
     ),
     ClaimSpec(
         "section 4.3, Figure 5a",

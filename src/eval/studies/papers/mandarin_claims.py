@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from gardenpath.eval.statistics.questions.wording import ALPHA, p_value, prose_name, rounded
-from gardenpath.eval.studies.evidence import Estimate, Evidence, listed, significant
-from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, holds, untested
+from gardenpath.eval.studies.evidence import Evidence, listed, significant
+from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, judged, untested
 
 NEURAL = ("lstm", "rnng", "transformer", "plm")
 SMALL, LARGE = "ctb", "xinhua"
+
+_Row = Mapping[str, Any]
 
 
 def _ngram_is_worst(one: Evidence) -> Judgement:
@@ -22,7 +25,7 @@ def _ngram_is_worst(one: Evidence) -> Judgement:
     worst = {c: (m.idxmin(), m.min()) for c, m in tested.items()}
     said = (f"{prose_name(c)}: {prose_name(name)} ({low:.3f})" for c, (name, low) in worst.items())
     is_worst = all(name == "ngram" for name, _ in worst.values())
-    return holds(is_worst, f"least accurate on {'; '.join(said)}")
+    return judged(is_worst, f"least accurate on {'; '.join(said)}")
 
 
 def _data_size(one: Evidence) -> Judgement:
@@ -34,14 +37,14 @@ def _data_size(one: Evidence) -> Judgement:
     effect = found["transformer"]
     if effect["estimate"] > 0 and ALPHA <= effect["p"] < 0.055 and not others:
         return depends(f"the optimiser, as the Transformer's p is at the limit: {said}")
-    return holds(significant(effect, 1) and not others, said)
+    return judged(significant(effect, 1) and not others, said)
 
 
 def _rnng_reaches_lstm(one: Evidence) -> Judgement:
     found = one.estimate("syntax_or_data")
     if found is None:
         return untested(one.why_not("syntax_or_data"))
-    return holds(found["p"] >= ALPHA, _numbers(found))
+    return judged(found["p"] >= ALPHA, _numbers(found))
 
 
 def _rnng_small_data(one: Evidence) -> Judgement:
@@ -54,7 +57,7 @@ def _rnng_small_data(one: Evidence) -> Judgement:
         rnng, lstm, transformer = (float(means[key]) for key in keys)
         is_best &= rnng > max(lstm, transformer)
         said.append(f"{prose_name(kind)}: {rnng:.3f} against {lstm:.3f} and {transformer:.3f}")
-    return holds(is_best, "; ".join(said))
+    return judged(is_best, "; ".join(said))
 
 
 def _supervision(one: Evidence, *, corpus: str, has_losses: bool) -> Judgement:
@@ -64,7 +67,7 @@ def _supervision(one: Evidence, *, corpus: str, has_losses: bool) -> Judgement:
     better = [_comparison(row) for row in found if significant(row, 1)]
     worse = [_comparison(row) for row in found if significant(row, -1)]
     said = f"{len(found)} comparisons: better in {listed(better)}; worse in {listed(worse)}"
-    return holds(bool(better) and bool(worse) == has_losses, said)
+    return judged(bool(better) and bool(worse) == has_losses, said)
 
 
 def _syntax_is_easier(one: Evidence) -> Judgement:
@@ -74,7 +77,7 @@ def _syntax_is_easier(one: Evidence) -> Judgement:
         return untested(one.why_not("syntactic_semantic"))
     said = f"all modifiers: {_numbers(found)}"
     said += f"; without modifiers: {_numbers(plain)}" if plain else ""
-    return holds(found["estimate"] > 0 and found["p"] < 0.001, said)
+    return judged(found["estimate"] > 0 and found["p"] < 0.001, said)
 
 
 def _clauses(one: Evidence, *, models: Sequence[str], degrades: bool) -> Judgement:
@@ -91,7 +94,7 @@ def _clauses(one: Evidence, *, models: Sequence[str], degrades: bool) -> Judgeme
     falls = [significant(row, -1) for row in rows.values()]
     if degrades and not all(falls) and all(row["estimate"] < 0 for row in rows.values()):
         return depends(f"the optimum of the fit and the test, as some p are above .05: {said}")
-    return holds(all(falls) if degrades else not any(falls), said)
+    return judged(all(falls) if degrades else not any(falls), said)
 
 
 def _embedding(one: Evidence) -> Judgement:
@@ -106,10 +109,10 @@ def _embedding(one: Evidence) -> Judgement:
     sequential = max(rows[model]["estimate"] for model in ("lstm", "transformer"))
     syntactic = min(rows[model]["estimate"] for model in ("rnng", "plm"))
     falls = all(significant(row, -1) for row in rows.values())
-    return holds(falls and sequential < syntactic, said)
+    return judged(falls and sequential < syntactic, said)
 
 
-def modifier_effects(one: Evidence) -> dict[tuple[str, str], Estimate]:
+def modifier_effects(one: Evidence) -> dict[tuple[str, str], _Row]:
     """Return the effects of modifiers on missing object, by model and modifier."""
     return {
         (str(row["model"]), str(row["term"]).removeprefix("modifier[").removesuffix("]")): row
@@ -127,14 +130,14 @@ def _objects_are_easier(one: Evidence) -> Judgement:
     both = both[both.index.get_level_values("model").isin(NEURAL)]
     easier = both[classes[0]] > both[classes[1]]
     said = f"object above subject for {int(easier.sum())} of {len(easier)} models"
-    return holds(bool(len(easier)) and bool(easier.all()), said)
+    return judged(bool(len(easier)) and bool(easier.all()), said)
 
 
 def _object_effect(one: Evidence) -> Judgement:
     rows = one.estimates("garden_path", **{"class": "garden_path_object"})
     if not rows:
         return untested(one.why_not("garden_path"))
-    return holds(all(row["estimate"] > 0 for row in rows), _bits(rows))
+    return judged(all(row["estimate"] > 0 for row in rows), _bits(rows))
 
 
 def _object_effect_grows(one: Evidence) -> Judgement:
@@ -146,7 +149,7 @@ def _object_effect_grows(one: Evidence) -> Judgement:
     said = "; ".join(
         f"{prose_name(m)} {rounded(means[m, SMALL])} → {rounded(means[m, LARGE])}" for m in models
     )
-    return holds(all(means[m, LARGE] > means[m, SMALL] for m in models), said)
+    return judged(all(means[m, LARGE] > means[m, SMALL] for m in models), said)
 
 
 def _only_rnng_has_subject_effect(one: Evidence) -> Judgement:
@@ -158,7 +161,7 @@ def _only_rnng_has_subject_effect(one: Evidence) -> Judgement:
     said = f"significantly above 0: {_bits(positive) if positive else 'none'}"
     if is_alone and positive[0]["p"] >= 0.001:
         return depends(f"the level of significance, as p is not below .001; {said}")
-    return holds(is_alone, said)
+    return judged(is_alone, said)
 
 
 def _plm_is_positive(one: Evidence) -> Judgement:
@@ -166,16 +169,16 @@ def _plm_is_positive(one: Evidence) -> Judgement:
     found = one.estimate("garden_path", **wanted)
     if found is None:
         return untested("needs PLMs trained on the larger corpus")
-    return holds(found["estimate"] > 0 and found["p"] >= ALPHA, _bits([found]))
+    return judged(found["estimate"] > 0 and found["p"] >= ALPHA, _bits([found]))
 
 
-def _numbers(row: Estimate) -> str:
+def _numbers(row: _Row) -> str:
     numbers = (rounded(row["estimate"]), rounded(row["standard_error"]), p_value(row["p"]))
     text = "b = {}, SE {}, {}".format(*numbers)
     return f"{text} (singular fit)" if row.get("singular") else text
 
 
-def _bits(rows: Sequence[Estimate]) -> str:
+def _bits(rows: Sequence[_Row]) -> str:
     return "; ".join(
         f"{prose_name(row['model'])} ({prose_name(row['corpus'])}) {rounded(row['estimate'])} "
         f"bits, {p_value(row['p'])}"
@@ -183,12 +186,12 @@ def _bits(rows: Sequence[Estimate]) -> str:
     )
 
 
-def _comparison(row: Estimate) -> str:
+def _comparison(row: _Row) -> str:
     model = "RNNG" if row["architecture"] == "recurrent" else "PLM"
     return f"{prose_name(row['class'])} ({model}, {p_value(row['p'])})"
 
 
-CLAIMS = (
+MANDARIN_CLAIMS = (
     ClaimSpec(
         "section 4, Figure 1", "The n-gram baseline is the least accurate model.", _ngram_is_worst
     ),

@@ -12,22 +12,26 @@ import pandas as pd
 from gardenpath.eval.statistics.inference.correlation import pearson
 from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
 from gardenpath.eval.statistics.statistics_error import StatisticsError
-from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.filler_gap_claims import CLAIMS, GAP, METRICS, NO_GAP, POSITIONS
+from gardenpath.eval.studies.evidence import WITH_GAP, WITHOUT_GAP, Evidence
+from gardenpath.eval.studies.papers.filler_gap_claims import (
+    FILLER_GAP_CLAIMS,
+    POSITIONS,
+    SENTENCE_METRICS,
+)
 from gardenpath.eval.studies.published_values import published_part
 from gardenpath.eval.studies.study_means import stars
 from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
 
-STUDY_1 = "filler_gap_study1"
-STUDY_2 = "filler_gap"
+_STUDY_1 = "filler_gap_study1"
+_STUDY_2 = "filler_gap"
 
 # Both kinds of clefts are one construction in a treebank.
-COUNTED = {
+_COUNTED = {
     "cleft": ("cleft_adj", "cleft_noun"),
     **{name: (name,) for name in ("comp_quant", "embwhq", "topic", "tough")},
 }
-CORPORA = ("brown", "wsj")
+_CORPORA = ("brown", "wsj")
 
 _VARIANTS = {
     "that_nogap": "−licensor −gap",
@@ -40,16 +44,26 @@ _METRIC_NAMES = {
     "global_bits_per_word": "global surprisal",
     "slor": "SLOR",
 }
+_GAPS = {WITH_GAP: "+gap", WITHOUT_GAP: "−gap"}
 _LABELS = {
     **_VARIANTS,
     **_METRIC_NAMES,
-    **{f"{key} {gap}": f"{name}, {sign}gap"
-       for key, name in _METRIC_NAMES.items() for gap, sign in ((GAP, "+"), (NO_GAP, "−"))},
-    **{f"{key} {position}": f"{name}, {position} gap"
-       for key, name in _METRIC_NAMES.items() for position in POSITIONS},
-    "comp_quant": "comparative", "cleft": "cleft", "cleft_adj": "cleft (adj.)",
-    "cleft_noun": "cleft (noun)", "brown": "Brown", "wsj": "WSJ",
-}  # fmt: skip
+    **{
+        f"{key} {gap}": f"{_METRIC_NAMES[key]}, {_GAPS[gap]}"
+        for key in _METRIC_NAMES
+        for gap in _GAPS
+    },
+    **{
+        f"{key} {place}": f"{_METRIC_NAMES[key]}, {place} gap"
+        for key in _METRIC_NAMES
+        for place in POSITIONS
+    },
+    "comp_quant": "comparative",
+    "cleft_adj": "cleft (adj.)",
+    "cleft_noun": "cleft (noun)",
+    "brown": "Brown",
+    "wsj": "WSJ",
+}
 
 
 def _row(row: Mapping[str, Any]) -> str:
@@ -84,8 +98,8 @@ def _of(analysis: str, kind: str, metric: str | None = None) -> Callable[..., It
 def _means(one: Evidence) -> Iterator[StudyCell]:
     """Yield the means of the variants of Study 1, with bootstrap intervals over sentences."""
     table = one.data.sentences
-    table = table[table["class"] == STUDY_1]
-    for metric in METRICS:
+    table = table[table["class"] == _STUDY_1]
+    for metric in SENTENCE_METRICS:
         for (position, model, corpus, condition), rows in table.groupby(
             ["modifier", "model", "corpus", "condition"], sort=False
         ):
@@ -113,7 +127,7 @@ def _counts(one: Evidence) -> Iterator[StudyCell]:
 
 def _correlations(one: Evidence) -> Iterator[StudyCell]:
     """Yield Pearson's r of the interaction with the frequency of constructions, by metric."""
-    interactions = pd.DataFrame(one.estimates("interaction", **{"class": STUDY_2}))
+    interactions = pd.DataFrame(one.estimates("interaction", **{"class": _STUDY_2}))
     if interactions.empty:
         return
     for corpus, counts in _all_counts(one).items():
@@ -123,7 +137,7 @@ def _correlations(one: Evidence) -> Iterator[StudyCell]:
             means = rows.set_index("modifier")["estimate"].astype(float)
             pairs = [
                 (counts[name], float(means[list(parts)].mean()))
-                for name, parts in COUNTED.items()
+                for name, parts in _COUNTED.items()
                 if name in counts and set(parts) <= set(means.index)
             ]
             try:
@@ -155,7 +169,7 @@ FILLER_GAP = StudySpec(
     title="Filler-gap constructions",
     reference="Ozaki, Yurovsky and Levin 2022",
     labels=_LABELS,
-    claims=CLAIMS,
+    claims=FILLER_GAP_CLAIMS,
     parts=(
         PartSpec(
             number="Figure 1", title="Study 1: surprisal and SLOR of the four variants",
@@ -164,47 +178,47 @@ FILLER_GAP = StudySpec(
         ),
         PartSpec(
             number="Section 3 flips", title="Study 1: effect of the licensor with and without gap",
-            cells=_of("flip", STUDY_1), lacking=_NO_RUNS,
+            cells=_of("flip", _STUDY_1), lacking=_NO_RUNS,
             note="A flip: reliably positive without a gap and negative with one (SLOR: the other "
             "way round).",
         ),
         PartSpec(
             number="Section 3 divisions", title="Study 1: effect of grammaticality",
-            cells=_of("division", STUDY_1), lacking=_NO_RUNS,
+            cells=_of("division", _STUDY_1), lacking=_NO_RUNS,
         ),
         PartSpec(
             number="Figure 2", title="Interaction of licensor and gap, no embedding",
-            cells=_of("interaction", STUDY_2),
+            cells=_of("interaction", _STUDY_2),
             lacking=_NO_RUNS, style=_BITS,
         ),
         PartSpec(
             number="Figure 3", title="Effect of the licensor with and without a gap, no embedding",
-            cells=_of("flip", STUDY_2), lacking=_NO_RUNS,
+            cells=_of("flip", _STUDY_2), lacking=_NO_RUNS,
             style=_BITS,
         ),
         PartSpec(
             number="Figure 4", title="Effect of islands on the licensor, one embedding",
-            cells=_of("islandhood", STUDY_2), lacking=_NO_RUNS, style=_BITS,
+            cells=_of("islandhood", _STUDY_2), lacking=_NO_RUNS, style=_BITS,
             note="Interaction of licensor and island, with and without a gap.",
         ),
         PartSpec(
             number="Figure 5a", title="Effect of grammaticality on global surprisal, no embedding",
-            cells=_of("division", STUDY_2, "global_bits_per_word"),
+            cells=_of("division", _STUDY_2, "global_bits_per_word"),
             lacking=_NO_RUNS, style=_BITS,
         ),
         PartSpec(
             number="Figure 5b", title="Effect of grammaticality on SLOR, no embedding",
-            cells=_of("division", STUDY_2, "slor"),
+            cells=_of("division", _STUDY_2, "slor"),
             lacking=_NO_RUNS, style=_BITS,
         ),
         PartSpec(
             number="Figure 5c", title="Grammaticality and depth: global surprisal, no islands",
-            cells=_of("depth", STUDY_2, "global_bits_per_word"),
+            cells=_of("depth", _STUDY_2, "global_bits_per_word"),
             lacking=_NO_RUNS, style=_BITS,
         ),
         PartSpec(
             number="Figure 5d", title="Grammaticality and depth: SLOR, no islands",
-            cells=_of("depth", STUDY_2, "slor"), lacking=_NO_RUNS,
+            cells=_of("depth", _STUDY_2, "slor"), lacking=_NO_RUNS,
             style=_BITS,
         ),
         PartSpec(

@@ -9,9 +9,9 @@ import pandas as pd
 from gardenpath.eval.display import family_rank
 from gardenpath.eval.statistics.questions.wording import prose_name
 from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.mandarin_claims import (
-    CLAIMS,
+from gardenpath.eval.studies.papers.mandarin_claims import (
     LARGE,
+    MANDARIN_CLAIMS,
     NEURAL,
     SMALL,
     modifier_effects,
@@ -198,7 +198,7 @@ MANDARIN = StudySpec(
     reference="Wang, Hu, Levy and Qian 2021",
     labels=_LABELS,
     row_labels=_row_labels,
-    claims=CLAIMS,
+    claims=MANDARIN_CLAIMS,
     parts=(
         PartSpec(
             number="Figure 1", title="Accuracy by class and model", cells=_by_class,

@@ -1,0 +1,148 @@
+"""A corpus of several sources, each of which contributes some or all of its splits.
+
+Wang et al. (2021), for example, add automatically parsed news to the training split of the Chinese
+Treebank and keep the treebank's own validation and test splits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+from gardenpath.data.corpus_settings import CorpusSettings
+from gardenpath.data.readers.base import Reader
+from gardenpath.data.readers.registry import SINGLE_READERS
+from gardenpath.data.sentence import SPLITS, Sentence, Source
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.errors import MissingCorpusError
+from gardenpath.settings.check import Tagged, nearest
+from gardenpath.store.keys import Json, fingerprint
+
+# Settings of a part that only the whole corpus has: it has one vocabulary.
+_OF_THE_WHOLE = ("min_count", "subwords")
+# Cleaning settings that determine what words and trees look like, in every part.
+ALIKE = ("drop_traces", "keep_pos", "collapse_unary", "lowercase")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(CorpusSettings):
+    """A corpus as a part of another, with its own reader and cleaning."""
+
+    reader: Annotated[Reader, Tagged("kind", SINGLE_READERS)]
+    """Format of the corpus on disk and its splits."""
+
+    def mistakes(self) -> list[str]:
+        """Return the settings that have no effect in a part."""
+        return [
+            f"{name} has no effect in a part; set data.{name}, for the whole corpus"
+            for name in _OF_THE_WHOLE
+            if getattr(self, name) != getattr(CorpusSettings, name)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CombinedCorpus:
+    """Several corpora; each split consists of the same split of some or all of them, in order."""
+
+    kind: Literal["combined"] = "combined"
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    """Corpora by name, as in data.parts=[toy_english,ptb_sample]."""
+    train: Sequence[str] | None = None
+    """Parts of the training split; null uses all."""
+    valid: Sequence[str] | None = None
+    """Parts of the validation split; null uses all."""
+    test: Sequence[str] | None = None
+    """Parts of the test split; null uses all."""
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether all parts have trees."""
+        return all(part.reader.has_trees for part in self.parts.values())
+
+    def read(self, split: str) -> Iterator[Sentence]:
+        """Yield the sentences of a split, part after part, not yet cleaned."""
+        for name, part in self._with(split):
+            yield from _named(name, _located(name, part, split))
+
+    def cleaned(self, split: str) -> Iterator[Sentence]:
+        """Yield the sentences of a split, part after part, each cleaned with its own settings."""
+        for name, part in self._with(split):
+            yield from _named(name, part.cleaned(_located(name, part, split), split))
+
+    def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
+        """Return a hash of the sentences of all parts, in order, and of how they are cleaned."""
+        parts: list[Json] = [
+            [name, chosen, _key(name, part, chosen), part.cleaning_key()]
+            for name, part in self.parts.items()
+            if (chosen := [split for split in splits if name in self._names(split)])
+        ]
+        return fingerprint("combined", 1, parts=parts)
+
+    def cleaned_like(self, change: Mapping[str, Any]) -> CombinedCorpus:
+        """Return the same corpus with some cleaning settings of all parts replaced."""
+        parts = {
+            name: replace(part, cleaning=replace(part.cleaning, **change))
+            for name, part in self.parts.items()
+        }
+        return replace(self, parts=parts)
+
+    def mistakes(self) -> list[str]:
+        """Return the mistakes in the parts of splits."""
+        if not self.parts:
+            return ["name the parts, as in 'data.parts=[toy_english,ptb_sample]'"]
+        found = [f"{split} needs at least one part" for split in SPLITS if not self._names(split)]
+        return found + [
+            f"{split} names {name!r}, which is not a part; {nearest(name, self.parts)}"
+            for split in SPLITS
+            for name in self._names(split)
+            if name not in self.parts
+        ]
+
+    def disagreements(self, language: str, cleaning: Cleaning) -> list[str]:
+        """Return how parts differ from the whole corpus where all must be alike."""
+        found = []
+        for name, part in self.parts.items():
+            if part.language != language:
+                found.append(
+                    f"the language of {name} is {part.language}, not {language}; combine corpora "
+                    "of one language, and set data.language to it"
+                )
+            found += [
+                f"cleaning.{setting} differs in {name}; set it alike for the corpus and its parts"
+                for setting in ALIKE
+                if getattr(part.cleaning, setting) != getattr(cleaning, setting)
+            ]
+        return found
+
+    def _names(self, split: str) -> Sequence[str]:
+        named: Sequence[str] | None = getattr(self, split)
+        return list(self.parts) if named is None else named
+
+    def _with(self, split: str) -> list[tuple[str, Part]]:
+        names = self._names(split)
+        return [(name, part) for name, part in self.parts.items() if name in names]
+
+
+def _named(part: str, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
+    """Put the name of a part before the source of its sentences."""
+    for one in sentences:
+        source = Source(f"{part}/{one.source.path}", one.source.line)
+        yield Sentence(one.words, source, one.tree)
+
+
+def _located(name: str, part: Part, split: str) -> Iterator[Sentence]:
+    try:
+        yield from part.reader.read(split)
+    except MissingCorpusError as error:
+        raise error.in_part(name) from error
+
+
+def _key(name: str, part: Part, splits: Sequence[str]) -> str:
+    try:
+        return part.reader.fingerprint(splits)
+    except MissingCorpusError as error:
+        raise error.in_part(name) from error
+
+
+READERS: Mapping[str, Any] = {**SINGLE_READERS, "combined": CombinedCorpus}
