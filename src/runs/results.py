@@ -93,16 +93,16 @@ class Results:
 
     @cached_property
     def analyses(self) -> list[AnalysisResult]:
-        """All analyses that the tables allow."""
+        """All analyses; those that the tables do not allow are empty and say why."""
         from gardenpath.eval.report.shown_analyses import run_analyses
 
-        return run_analyses(self.items, self.effects)
+        return run_analyses(self.items, self.effects, self.sentences)
 
     def shown_analyses(self) -> list[Shown]:
         """The analyses in the order of the report."""
-        from gardenpath.eval.report.shown_analyses import as_shown
+        from gardenpath.eval.report.shown_analyses import shown_results
 
-        return [as_shown(result) for result in self.analyses]
+        return shown_results(self.analyses)
 
     def statistics(self) -> pd.DataFrame:
         """The estimates of all analyses in one table, each with the question it answers."""

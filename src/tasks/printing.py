@@ -13,10 +13,12 @@ _MOST_SENTENCES = 6
 def print_analyses(analyses: Iterable[Shown]) -> None:
     """Print each question, how often the answer is yes, and the first answers.
 
-    Significant answers come first.
+    Significant answers come first. Of questions that were not asked, only the number is printed.
     """
     for analysis in analyses:
         if not analysis.sentences:
+            if analysis.skipped and not analysis.tables:
+                say(f"{analysis.title}: {len(analysis.skipped)}, with reasons in the report")
             continue
         console.print(f"[bold]{analysis.title}[/bold]")
         if analysis.count:

@@ -14,7 +14,7 @@ from gardenpath.eval.published.rescoring import (
     rescore_suites,
 )
 from gardenpath.eval.report.order import models_in_order
-from gardenpath.eval.report.shown_analyses import as_shown, run_analyses, write_analyses
+from gardenpath.eval.report.shown_analyses import run_analyses, shown_results, write_analyses
 from gardenpath.eval.report.study import Shown, Study
 from gardenpath.eval.report.study_builder import REPORT_PACKAGES
 from gardenpath.eval.report.write import write_report
@@ -43,7 +43,7 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
         if task.report:
             found = run_analyses(results.items)
             write_analyses(temporary / "statistics", found)
-            analyses = [as_shown(result) for result in found]
+            analyses = shown_results(found)
             print_analyses(analyses)
             write_report(_study(results, analyses, suite, task), temporary)
     console.print(f"Tables: {folder}")

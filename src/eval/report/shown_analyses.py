@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,39 +10,79 @@ import pandas as pd
 
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.study import Shown
+from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult, load_analyses
 from gardenpath.eval.statistics.questions.answering import run_analysis
 from gardenpath.eval.statistics.questions.rscript import write_result
-from gardenpath.eval.statistics.questions.wording import ALPHA
+from gardenpath.eval.statistics.questions.wording import is_significant
 from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
 from gardenpath.places import CONFIG_DIR
+from gardenpath.store.files import write_text
+
+SKIPPED_FILE = "skipped.txt"
+_SKIPPED_TITLE = "Analyses that were not run"
 
 
-def run_analyses(items: pd.DataFrame, effects: pd.DataFrame | None = None) -> list[AnalysisResult]:
-    """Run every analysis of ``conf/analysis`` for which the tables have data."""
-    tables = {"items": items, "effects": effects}
+def run_analyses(
+    items: pd.DataFrame,
+    effects: pd.DataFrame | None = None,
+    sentences: pd.DataFrame | None = None,
+    *,
+    study: str | None = None,
+    correction: Correction | None = None,
+) -> list[AnalysisResult]:
+    """Run the analyses of ``conf/analysis``: all of them, or those of one study.
+
+    ``correction`` replaces that of each analysis with p values. The result of an analysis that the
+    tables do not allow is empty and says why (``AnalysisResult.skipped``).
+    """
+    tables = {"items": items, "effects": effects, "sentences": sentences}
     results = []
-    for analysis in load_analyses(CONFIG_DIR / "analysis"):
-        table = tables[analysis.table]
-        if table is not None and not table.empty:
-            results.append(run_analysis(analysis, table))
-    return [result for result in results if not result.is_empty]
+    for analysis in load_analyses(CONFIG_DIR / "analysis", study=study):
+        if correction is not None and analysis.test in ("mixed", "t_test"):
+            analysis = dataclasses.replace(analysis, correction=correction)
+        results.append(run_analysis(analysis, tables[analysis.table]))
+    return results
 
 
 def write_analyses(folder: Path, results: Sequence[AnalysisResult]) -> None:
-    """Write each analysis to a folder: as text, as tables, and as data with an R script."""
+    """Write each analysis to a folder: as text, as tables, and as data with an R script.
+
+    Analyses that could not be run are listed in ``skipped.txt``, with reasons.
+    """
     for result in results:
-        write_result(folder, result)
+        if not result.is_empty:
+            write_result(folder, result)
+    if skipped := _reasons(results):
+        write_text(folder / SKIPPED_FILE, "\n".join([_SKIPPED_TITLE, "", *skipped]) + "\n")
+
+
+def _reasons(results: Sequence[AnalysisResult]) -> list[str]:
+    """Return name, title and reason of every analysis that was not run."""
+    return [
+        f"{result.analysis.name} ({result.analysis.title}): {'; '.join(result.skipped)}"
+        for result in results
+        if result.is_empty
+    ]
+
+
+def shown_results(results: Sequence[AnalysisResult]) -> list[Shown]:
+    """Return analyses for the report; those that were not run come last, in one entry."""
+    shown = [as_shown(result) for result in results if not result.is_empty]
+    if skipped := _reasons(results):
+        shown.append(Shown(title=_SKIPPED_TITLE, skipped=skipped))
+    return shown
 
 
 def as_shown(result: AnalysisResult, orders: Sequence[Chain] | None = None) -> Shown:
     """Return an analysis for the report, with its rows in display order.
 
-    Every sentence describes a row of the estimates and is significant if its p value is below
-    ``ALPHA``. ``orders`` rank modifiers (default: the orders of the materials).
+    Every sentence describes a row of the estimates and is significant if its p value, adjusted if
+    the analysis has a correction, is below ``ALPHA``. Columns without any value are not shown.
+    ``orders`` rank modifiers (default: the orders of the materials).
     """
     chains = modifier_orders() if orders is None else orders
-    by = result.analysis.split
+    by = result.analysis.parts_by
     tables = {
         name: arranged(table, [column for column in by if column in table.columns], chains)
         for name, table in result.tables.items()
@@ -51,11 +92,19 @@ def as_shown(result: AnalysisResult, orders: Sequence[Chain] | None = None) -> S
     if len(given) == len(sentences) and "p" in given.columns:
         # Sorting keeps the index of each row.
         sentences = [sentences[place] for place in given.index]
-        found = [bool(p < ALPHA) for p in given["p"]]
+        decisive = "p_adjusted" if "p_adjusted" in given.columns else "p"
+        found = [is_significant(p) for p in given[decisive]]
     return Shown(
         title=result.analysis.title,
         sentences=sentences,
         found=found,
         skipped=result.skipped,
-        tables=tables,
+        notes=result.notes,
+        tables={name: _filled_columns(table) for name, table in tables.items()},
     )
+
+
+def _filled_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table without columns that are empty in all rows."""
+    is_empty = table.isna() | (table.astype(str) == "")
+    return table.loc[:, ~is_empty.all(axis=0)]

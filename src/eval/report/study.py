@@ -44,13 +44,14 @@ class Shown:
     ``found`` marks, for each sentence, whether it reports a significant result; if it is empty, all
     sentences are treated alike. The table ``estimates`` (or, if there is none, every table with the
     columns of ``ESTIMATES``) is also drawn as a figure. ``skipped`` lists comparisons that could
-    not be tested, with reasons.
+    not be tested, with reasons; ``notes`` say which rows were left out.
     """
 
     title: str
     sentences: Sequence[str] = ()
     found: Sequence[bool] = ()
     skipped: Sequence[str] = ()
+    notes: Sequence[str] = ()
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def told(self) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.report.order import models_in_order
-from gardenpath.eval.report.shown_analyses import as_shown
+from gardenpath.eval.report.shown_analyses import shown_results
 from gardenpath.eval.report.study import Curve, Parse, ParseKey, Study
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult
 from gardenpath.eval.suites.design.suite import Suite, chance_by_class
@@ -49,7 +49,7 @@ def build_study(
         surprisals=surprisals,
         effects=EFFECTS.frame([]) if results.effects is None else results.effects,
         perplexity=perplexity,
-        analyses=[as_shown(result) for result in analyses],
+        analyses=shown_results(analyses),
         parses=parses or {},
         curves=curves,
         critical={suite.name: suite.critical for suite in suites},

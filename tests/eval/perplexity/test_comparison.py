@@ -74,9 +74,7 @@ def test_headings_are_whole_on_80_columns() -> None:
     console = Console(width=80)
     marginal = Measured(model="rnng (marginal)", seed=1, result=_perplexity(9.0))
     with console.capture() as captured:
-        console.print(
-            as_table(compare("toy", [marginal], None), title="T")
-        )
+        console.print(as_table(compare("toy", [marginal], None), title="T"))
     lines = captured.get().splitlines()
     assert "…" not in captured.get() and max(map(len, lines)) <= 80
     assert (

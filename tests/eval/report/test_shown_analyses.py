@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from gardenpath.eval.report.shown_analyses import as_shown, run_analyses, write_analyses
+from gardenpath.eval.report.shown_analyses import (
+    SKIPPED_FILE,
+    as_shown,
+    run_analyses,
+    shown_results,
+    write_analyses,
+)
 from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResult
 from tests.eval.report.samples import garden_paths
 
@@ -52,11 +59,41 @@ def test_sentences_that_belong_to_no_row_are_all_told() -> None:
     assert shown.told() == (["one", "two"], []) and shown.count == ""
 
 
-def test_only_what_the_tables_allow_is_run_and_written(tmp_path: Path) -> None:
+def test_what_the_tables_do_not_allow_is_listed_with_its_reason(tmp_path: Path) -> None:
     items = garden_paths({"lstm": 0.0, "rnng": 9.0})
     results = run_analyses(items)
-    assert [result.analysis.name for result in results] == ["garden_path"]
+    done = [result.analysis.name for result in results if not result.is_empty]
+    assert done == ["class_accuracies", "garden_path", "garden_path_by_item", "overall_accuracies"]
     write_analyses(tmp_path, results)
-    assert {path.suffix for path in tmp_path.iterdir()} == {".R", ".csv", ".txt"}
-    assert all(path.stem.startswith("garden_path") for path in tmp_path.iterdir())
-    assert run_analyses(items[:0]) == []
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"garden_path.R", "garden_path.csv", "garden_path.txt", SKIPPED_FILE} <= names
+    said = (tmp_path / SKIPPED_FILE).read_text(encoding="utf-8").splitlines()[2:]
+    assert len(said) == len(results) - len(done)
+    assert (
+        "flip (Does a gap reverse the effect of the licensor?): there is no table of sentences"
+        in (said)
+    )
+    *shown, skipped = shown_results(results)
+    assert [one.title for one in shown] == [r.analysis.title for r in results if not r.is_empty]
+    assert list(skipped.skipped) == said and not skipped.sentences
+    assert all(result.is_empty for result in run_analyses(items[:0]))
+
+
+def test_a_study_has_its_own_analyses_only() -> None:
+    results = run_analyses(garden_paths({"lstm": 0.0}), study="mandarin")
+    assert {result.analysis.study for result in results} == {"mandarin"}
+    assert run_analyses(garden_paths({"lstm": 0.0}), study="none") == []
+
+
+def test_what_is_significant_depends_on_the_correction() -> None:
+    # Five t tests of which each is just significant by itself.
+    items = garden_paths(dict.fromkeys(["lstm", "rnng", "plm", "transformer", "ngram"], 0.0))
+    for model, rows in items.groupby("model"):
+        values = np.tile([1.0, -1.0, 0.4], len(rows))[: len(rows)] - 0.1
+        shift = 2.2 * values.std(ddof=1) / np.sqrt(len(rows)) - values.mean()
+        items.loc[items["model"] == model, "difference_bits"] = values + shift
+    for correction, count in ((None, 5), ("holm", 0), ("benjamini_hochberg", 5)):
+        results = run_analyses(items, study="mandarin", correction=correction)
+        result = next(r for r in results if r.analysis.name == "garden_path")
+        assert sum(as_shown(result).found) == count
+        assert ("correction" in result.sentences[0]) == (correction is not None)

@@ -14,6 +14,7 @@ from gardenpath.eval.statistics.formulas.coding import Coding
 from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
 from gardenpath.eval.statistics.questions import r_functions as r
+from gardenpath.eval.statistics.questions import r_means
 from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResult, FittedPart
 from gardenpath.eval.statistics.questions.mixed_answer import is_asked
 from gardenpath.store.files import write_text
@@ -65,11 +66,11 @@ def _functions(result: AnalysisResult) -> list[str]:
     """Return the R functions that a script needs."""
     analysis, fits = result.analysis, result.fits
     if analysis.test == "t_test":
-        return [r.ADD, *([r.DIFFERENCES] if analysis.contrasts else []), r.T_TEST]
+        return [r.ADD, *([r_means.DIFFERENCES] if analysis.contrasts else []), r_means.T_TEST]
     if analysis.test == "means":
-        return [r.ADD, r.NORMAL_MEAN]
+        return [r.ADD, r_means.NORMAL_MEAN]
     if analysis.test == "within_item":
-        return [r.ADD, r.WITHIN_ITEM[analysis.method]]
+        return [r.ADD, r_means.WITHIN_ITEM[analysis.method]]
     called = {_call(one) for part in fits if _is_fitted(part) for one in _fits(part)}
     needed = {
         r.LME4: called & {"lmer", "glmer"},

@@ -101,7 +101,7 @@ def _embedding(one: Evidence) -> Judgement:
     rows = {
         model: row
         for (model, modifier), row in modifier_effects(one).items()
-        if modifier == "embedded_rc"
+        if modifier == "embedded_rc" and model in NEURAL
     }
     if set(rows) != set(NEURAL):
         return untested(one.why_not("modifier_effects"))
@@ -134,14 +134,14 @@ def _objects_are_easier(one: Evidence) -> Judgement:
 
 
 def _object_effect(one: Evidence) -> Judgement:
-    rows = one.estimates("garden_path", **{"class": "garden_path_object"})
+    rows = _garden_paths(one, "garden_path_object")
     if not rows:
         return untested(one.why_not("garden_path"))
     return judged(all(row["estimate"] > 0 for row in rows), _bits(rows))
 
 
 def _object_effect_grows(one: Evidence) -> Judgement:
-    rows = one.estimates("garden_path", **{"class": "garden_path_object"})
+    rows = _garden_paths(one, "garden_path_object")
     means = {(row["model"], row["corpus"]): row["estimate"] for row in rows}
     models = [m for m in NEURAL if (m, SMALL) in means and (m, LARGE) in means]
     if not models:
@@ -152,8 +152,13 @@ def _object_effect_grows(one: Evidence) -> Judgement:
     return judged(all(means[m, LARGE] > means[m, SMALL] for m in models), said)
 
 
+def _garden_paths(one: Evidence, kind: str) -> list[_Row]:
+    rows = one.estimates("garden_path", **{"class": kind})
+    return [row for row in rows if row["model"] in NEURAL]
+
+
 def _only_rnng_has_subject_effect(one: Evidence) -> Judgement:
-    rows = one.estimates("garden_path", **{"class": "garden_path_subject"})
+    rows = _garden_paths(one, "garden_path_subject")
     if not any(row["model"] == "rnng" and row["corpus"] == LARGE for row in rows):
         return untested("needs RNNGs trained on the larger corpus")
     positive = [row for row in rows if significant(row, 1)]
