@@ -9,10 +9,11 @@ from gardenpath.eval.report.figures.inline_figures import InlineFigures
 from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.page.markup import data_block, render
 from gardenpath.eval.report.page.page import finished_page
-from gardenpath.eval.report.shown_analyses import as_shown
+from gardenpath.eval.report.shown_analyses import shown_results
 from gardenpath.eval.report.study import Shown
 from gardenpath.eval.studies.compared import ComparedCell, ComparedPart
 from gardenpath.eval.studies.study_parts import StudyResult
+from gardenpath.text import key
 
 STUDY_CHAPTERS = {
     "study_claims": "Claims",
@@ -70,12 +71,11 @@ def _grid_rows(part: ComparedPart, panel: str) -> list[tuple[str, list[ComparedC
 def _analyses(result: StudyResult) -> list[tuple[Shown, list[ReportTable]]]:
     found = []
     for source, analyses in result.analyses.items():
-        for number, analysis in enumerate(analyses):
-            shown = as_shown(analysis)
+        for number, shown in enumerate(shown_results(analyses)):
             if len(result.analyses) > 1:
                 shown = replace(shown, title=f"{shown.title} ({source})")
             tables = [
-                ReportTable(name=f"{source}-{number}-{place}", title=title, frame=frame)
+                ReportTable(name=f"{key(source)}-{number}-{place}", title=title, frame=frame)
                 for place, (title, frame) in enumerate(shown.tables.items())
                 if len(frame)
             ]

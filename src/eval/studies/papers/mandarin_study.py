@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from gardenpath.eval.display import family_rank
+from gardenpath.eval.perplexity.comparison import EXACT, JOINT, MARGINAL
 from gardenpath.eval.statistics.questions.wording import prose_name
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.papers.mandarin_claims import (
@@ -149,10 +150,13 @@ def _items(one: Evidence) -> Iterator[StudyCell]:
 
 
 def _perplexity(one: Evidence) -> Iterator[StudyCell]:
+    """Yield perplexities of words: of syntactic models, those marginalised over trees."""
     table = one.data.perplexity
     if table is None:
         return
-    means = table.groupby(["model", "training_corpus"], sort=False)["perplexity"].mean()
+    table = table[~table["model"].str.endswith(JOINT) & (table["model"] != EXACT)]
+    table = table.assign(model=table["model"].str.removesuffix(MARGINAL))
+    means = table.groupby(["model", "trained_on"], sort=False)["perplexity"].mean()
     for (model, corpus), value in means.items():
         yield StudyCell(source=one.source, row=str(model), column=str(corpus), value=float(value))
 
@@ -162,8 +166,8 @@ def _corpora(one: Evidence) -> Iterator[StudyCell]:
     if table is None:
         return
     for row in table[table["split"] == "train"].to_dict("records"):
-        for column, name in (("tokens", "words"), ("vocabulary", "vocabulary")):
-            value = int(row[name])
+        for column in ("tokens", "vocabulary"):
+            value = int(row[column])
             yield StudyCell(
                 source=one.source, row=row["corpus"], column=column, value=value,
                 text=short_count(value),
@@ -175,7 +179,7 @@ def _longest(one: Evidence) -> Iterator[StudyCell]:
     if table is None:
         return
     for corpus, rows in table.groupby("corpus", sort=False):
-        longest = float(rows[rows["sentences"] > 0]["words"].max())
+        longest = float(rows[rows["sentences"] > 0]["length"].max())
         yield StudyCell(source=one.source, row=str(corpus), column="longest", value=longest)
 
 

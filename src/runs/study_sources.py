@@ -1,0 +1,95 @@
+"""The sources of a study: released surprisals and runs of our own, with their analyses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gardenpath.console import show_progress
+from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.sentence import SPLITS
+from gardenpath.eval.report.shown_analyses import run_analyses
+from gardenpath.eval.statistics.corpora.corpus_statistics import (
+    corpus_statistics,
+    lengths_frame,
+    statistics_frame,
+)
+from gardenpath.eval.statistics.corpora.patterns import construction_counts, counts_table
+from gardenpath.eval.studies.evidence import Evidence
+from gardenpath.eval.studies.study_parts import StudyData
+from gardenpath.runs.perplexities import perplexities_of_runs
+from gardenpath.runs.results import Results
+from gardenpath.runs.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusTables:
+    """What a study says about corpora; None if it was not computed.
+
+    ``perplexity`` are perplexities of runs on one corpus, ``statistics`` and ``lengths`` describe
+    training corpora, and ``constructions`` counts the constructions in treebanks.
+    """
+
+    perplexity: pd.DataFrame | None = None
+    statistics: pd.DataFrame | None = None
+    lengths: pd.DataFrame | None = None
+    constructions: pd.DataFrame | None = None
+
+
+def study_evidence(
+    study: str, source: str, results: Results, corpora: CorpusTables | None = None
+) -> Evidence:
+    """Return the data of one source of a study, with the results of the study's analyses."""
+    known = corpora or CorpusTables()
+    data = StudyData(
+        source=source,
+        items=results.items,
+        effects=results.effects,
+        sentences=results.sentences,
+        surprisals=results.surprisals,
+        perplexity=known.perplexity,
+        corpora=known.statistics,
+        lengths=known.lengths,
+        constructions=known.constructions,
+    )
+    found = run_analyses(results.items, results.effects, results.sentences, study=study)
+    return Evidence(data, {one.analysis.name: one for one in found})
+
+
+def corpus_tables(
+    runs: Sequence[Run], corpora: Sequence[DataSettings], *, cache: Path, marginal: int | None
+) -> CorpusTables:
+    """Describe the named corpora, and measure the perplexity of all runs on the first of them.
+
+    ``marginal`` is the number of sentences on which syntactic models are searched.
+    """
+    if not corpora:
+        return CorpusTables()
+    statistics = [
+        corpus_statistics(
+            data.preparation().sentences(split),
+            corpus=data.name,
+            split=split,
+            vocabulary=data.preparation().prepare(cache, progress=show_progress).vocabulary,
+        )
+        for data in corpora
+        for split in SPLITS
+    ]
+    counts = [
+        one for data in corpora if data.language == "en" and data.reader.has_trees
+        for one in construction_counts(data, progress=show_progress)
+    ]  # fmt: skip
+    perplexity = None
+    if runs:
+        perplexity = perplexities_of_runs(runs, corpora=corpora[:1], marginal_sentences=marginal)
+    return CorpusTables(
+        perplexity=perplexity,
+        statistics=statistics_frame(statistics),
+        lengths=lengths_frame(statistics),
+        constructions=counts_table(counts) if counts else None,
+    )
