@@ -89,16 +89,20 @@ class ComparedPart:
         return list(dict.fromkeys(one.cell.panel for one in self.cells)) or [""]
 
     def columns_of(self, panel: str) -> list[str]:
-        """Return the columns of a panel, in order."""
-        return self._keys(panel, "column")
+        """Return the columns of a panel: those of the paper in its order, then others."""
+        return self._keys(panel, "column", self.published.columns)
 
     def rows_of(self, panel: str) -> list[str]:
-        """Return the rows of a panel, in order."""
-        return self._keys(panel, "row")
+        """Return the rows of a panel: those of the paper in its order, then others."""
+        return self._keys(panel, "row", self.published.rows(panel))
 
-    def _keys(self, panel: str, name: str) -> list[str]:
+    def _keys(self, panel: str, name: str, order: Sequence[str]) -> list[str]:
         cells = (one.cell for one in self.cells if one.cell.panel == panel)
-        return list(dict.fromkeys(getattr(cell, name) for cell in cells))
+        found = dict.fromkeys(getattr(cell, name) for cell in cells)
+        return [
+            *(key for key in order if key in found),
+            *(key for key in found if key not in order),
+        ]
 
     def label(self, key: str) -> str:
         """Return the label of a row, column or panel."""

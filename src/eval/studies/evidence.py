@@ -14,6 +14,9 @@ from gardenpath.eval.statistics.questions.wording import ALPHA
 from gardenpath.eval.studies.study_means import suite_accuracies
 from gardenpath.eval.studies.study_parts import StudyData
 
+# Values of the column ``gap`` of analyses that separate sentences with and without a gap.
+WITH_GAP, WITHOUT_GAP = "with a gap", "without a gap"
+
 
 @dataclass(frozen=True)
 class Evidence:

@@ -79,9 +79,10 @@ class PublishedValue:
 
 @dataclass(frozen=True, slots=True)
 class PublishedPart:
-    """The published values of one table or figure, by origin and place."""
+    """The published values of one table or figure, by origin and place; columns in order."""
 
     values: Mapping[Origin, Mapping[Place, PublishedValue]]
+    columns: Sequence[str] = ()
 
     def find(self, cell: StudyCell, origin: Origin) -> PublishedValue | None:
         """Return the published value of a cell, if there is one."""
@@ -91,6 +92,10 @@ class PublishedPart:
     def places(self) -> tuple[Place, ...]:
         """All places with a value, printed ones first."""
         return tuple(dict.fromkeys(one for values in self.values.values() for one in values))
+
+    def rows(self, panel: str) -> tuple[str, ...]:
+        """Return the rows of a panel with a value, in order."""
+        return tuple(dict.fromkeys(row for where, row, _ in self.places if where == panel))
 
 
 _NOTHING = PublishedPart({origin: {} for origin in _ORIGINS})
@@ -120,7 +125,7 @@ def _part(entry: Mapping[str, Any], number: str, path: Path) -> PublishedPart:
             for column, value in _pairs(columns, values, f"{number}, {row}", path)
             if value is not None
         }
-    return PublishedPart(found)
+    return PublishedPart(found, columns)
 
 
 def _rows(content: Mapping[str, Any]) -> Iterator[tuple[str, str, Sequence[Any]]]:

@@ -44,3 +44,10 @@ def suite_accuracies(items: pd.DataFrame) -> pd.DataFrame:
     per_item = items.groupby([*keys, "suite", "item"], dropna=False, sort=False)["outcome"].mean()
     found = per_item.groupby(keys, dropna=False, sort=False).mean()
     return found.rename("accuracy").reset_index()
+
+
+def short_count(count: int) -> str:
+    """Return a count as papers print it: 974K, 7M."""
+    if count >= 1_000_000:
+        return f"{count / 1_000_000:.0f}M"
+    return f"{count / 1_000:.0f}K" if count >= 1_000 else str(count)

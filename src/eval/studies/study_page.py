@@ -15,7 +15,7 @@ from gardenpath.eval.studies.compared import ComparedCell, ComparedPart
 from gardenpath.eval.studies.study_parts import StudyResult
 from gardenpath.text import key
 
-_CHAPTERS = {
+STUDY_CHAPTERS = {
     "study_claims": "Claims",
     "study_parts": "Tables and figures",
     "statistics": "Statistics",
@@ -41,7 +41,7 @@ def study_page(
     }
     chapters = [
         (name, title, render(f"{name}.html", **content).strip())
-        for name, title in _CHAPTERS.items()
+        for name, title in STUDY_CHAPTERS.items()
     ]
     return finished_page(
         title=result.title,

@@ -10,14 +10,11 @@ from functools import partial
 from typing import Any
 
 from gardenpath.eval.statistics.questions.wording import prose_name
-from gardenpath.eval.studies.evidence import Evidence, significant
+from gardenpath.eval.studies.evidence import WITH_GAP, WITHOUT_GAP, Evidence, significant
 from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, judged, untested
 
 SENTENCE_METRICS = ("local_bits", "global_bits_per_word", "slor")
 POSITIONS = ("subject", "object", "prepositional")
-
-# Values of the column ``gap`` of analyses that separate sentences with and without a gap.
-WITH_GAP, WITHOUT_GAP = "with a gap", "without a gap"
 
 _CLEFTS = ("cleft_adj", "cleft_noun")
 

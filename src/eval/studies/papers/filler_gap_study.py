@@ -12,13 +12,11 @@ import pandas as pd
 from gardenpath.eval.statistics.inference.correlation import pearson
 from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
 from gardenpath.eval.statistics.statistics_error import StatisticsError
-from gardenpath.eval.studies.evidence import Evidence
+from gardenpath.eval.studies.evidence import WITH_GAP, WITHOUT_GAP, Evidence
 from gardenpath.eval.studies.papers.filler_gap_claims import (
     FILLER_GAP_CLAIMS,
     POSITIONS,
     SENTENCE_METRICS,
-    WITH_GAP,
-    WITHOUT_GAP,
 )
 from gardenpath.eval.studies.published_values import published_part
 from gardenpath.eval.studies.study_means import stars

@@ -19,7 +19,7 @@ from gardenpath.eval.studies.papers.mandarin_claims import (
     SMALL,
     modifier_effects,
 )
-from gardenpath.eval.studies.study_means import mean_cell, stars
+from gardenpath.eval.studies.study_means import mean_cell, short_count, stars
 from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
 
@@ -170,15 +170,8 @@ def _corpora(one: Evidence) -> Iterator[StudyCell]:
             value = int(row[column])
             yield StudyCell(
                 source=one.source, row=row["corpus"], column=column, value=value,
-                text=_rounded(value),
+                text=short_count(value),
             )  # fmt: skip
-
-
-def _rounded(count: int) -> str:
-    """Return a count as the paper prints it: 974K, 7M."""
-    if count >= 1_000_000:
-        return f"{count / 1_000_000:.0f}M"
-    return f"{count / 1_000:.0f}K" if count >= 1_000 else str(count)
 
 
 def _longest(one: Evidence) -> Iterator[StudyCell]:

@@ -8,6 +8,11 @@ sum of both (Wilcox et al. 2018). The *ordering effect* of centre embedding is t
 surprisal of verbs that do not match their subjects, summed over both verb positions, in simple
 sentences, in embeddings and in long embeddings. All are positive in a model of the grammar.
 
+The *distractor effect* and the *ungrammatical effect* of reflexives (Hu et al. 2020) are the
+additional surprisal of the pronoun, compared with sentences in which both nouns agree with it, if
+the noun that cannot license it disagrees, or the noun that should. In a model of the grammar the
+second is positive and larger than the first.
+
 Two criteria summarise wh-effects. *Flip* (after Ozaki et al. 2022): both mean wh-effects are
 reliably positive. *Island contrast*: both effects are stronger outside islands than inside islands,
 where the gap is not accessible.
@@ -36,6 +41,8 @@ WH_GAP = "wh_effect_gap"
 WH_NO_GAP = "wh_effect_nogap"
 LICENSING = "licensing_interaction"
 ORDERING = "ordering_effect"
+DISTRACTOR = "distractor_effect"
+UNGRAMMATICAL = "ungrammatical_effect"
 
 _WH_CONDITIONS = frozenset({"what_gap", "that_gap", "what_nogap", "that_nogap"})
 _WH_REGIONS = frozenset({"object", "tail"})
@@ -54,6 +61,9 @@ _ORDERING_DESIGNS = {
     "long": (("mismatch_long", "match_long"), ("mismatch_long", "match_long")),
 }
 _VERBS = ("verb1", "verb2")
+# Effects at the critical region, compared with the condition ``baseline``, and their conditions.
+_BASELINE = "baseline"
+_AGAINST_BASELINE = {DISTRACTOR: "distractor", UNGRAMMATICAL: "ungrammatical"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,7 @@ def suite_effects(suite: Suite) -> dict[str, Formula]:
     found = dict(_WH_FORMULAS) if has_wh_conditions(suite) else {}
     if set(suite.regions) >= set(_VERBS):
         found.update(_ordering_formulas(suite))
+    found.update(_baseline_formulas(suite))
     return {name: Formula.parse(text) for name, text in found.items()}
 
 
@@ -95,6 +106,18 @@ def _ordering_formulas(suite: Suite) -> dict[str, str]:
         found[f"{ORDERING}_{design}"] = " + ".join(parts)
         found.update({f"{verb}_{design}": part for verb, part in zip(_VERBS, parts, strict=True)})
     return found
+
+
+def _baseline_formulas(suite: Suite) -> dict[str, str]:
+    """Return the effects of a distractor and of a violation, at the suite's critical region."""
+    wanted = {_BASELINE, *_AGAINST_BASELINE.values()}
+    if not wanted <= set(suite.conditions) or len(suite.critical) != 1:
+        return {}
+    (region,) = suite.critical
+    return {
+        name: f"({region};%{condition}%) - ({region};%{_BASELINE}%)"
+        for name, condition in _AGAINST_BASELINE.items()
+    }
 
 
 def item_effects(

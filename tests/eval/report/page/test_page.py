@@ -26,6 +26,7 @@ from gardenpath.eval.report.page.page import CHAPTERS, page
 from gardenpath.eval.report.page.summaries import perplexity_table, summary_table
 from gardenpath.eval.report.study import Shown, Study
 from gardenpath.eval.report.write import write_report
+from gardenpath.eval.studies.study_page import STUDY_CHAPTERS
 from tests.eval.report.samples import NASTY
 
 
@@ -146,7 +147,7 @@ def test_texts_of_templates_read_back(word: str) -> None:
 
 def test_every_template_is_used() -> None:
     names = {path.stem for path in PAGE_TEMPLATES.glob("*.html")}
-    assert names == {*CHAPTERS, "page", "parts"}
+    assert names == {*CHAPTERS, *STUDY_CHAPTERS, "page", "parts"}
 
 
 SVG = """<?xml version="1.0"?>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -62,6 +63,27 @@ def test_the_ordering_effect_sums_both_verbs() -> None:
         "ordering_effect_sentence": (9 - 3) + (7 - 2), "verb1_sentence": 6, "verb2_sentence": 5,
         "ordering_effect_embedding": (5 - 1) + (1 - 2), "verb1_embedding": 4, "verb2_embedding": -1,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("region", ["reflexive", "pronoun"])
+def test_distractors_and_violations_are_compared_with_the_baseline(region: str) -> None:
+    conditions = ("baseline", "distractor", "ungrammatical")
+    # Two variants of each condition, which are averaged.
+    variants = tuple(Variant(name, (("c",), ("p",))) for name in conditions for _ in range(2))
+    suite = Suite(
+        "r", "en", ("context", region), conditions, (), (Item(1, variants, {"pronoun": "x"}),),
+        critical=(region,),
+    )  # fmt: skip
+    rows = [(50, 3), (60, 5), (70, 4), (80, 5), (90, 9), (95, 14)]
+    found = item_effects(RegionTable.from_rows(suite, rows))
+    assert {one.effect: one.value_bits for one in found} == {
+        "distractor_effect": 4.5 - 4, "ungrammatical_effect": 11.5 - 4,
+    }  # fmt: skip
+    assert {one.labels["pronoun"] for one in found} == {"x"}
+    # Without one critical region there is no place to measure at.
+    for critical in ((), ("context", region)):
+        assert suite_effects(replace(suite, critical=critical)) == {}
+    assert suite_effects(replace(suite, conditions=conditions[:2])) == {}
 
 
 def test_suites_without_these_conditions_have_no_such_effects() -> None:
