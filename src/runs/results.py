@@ -149,7 +149,7 @@ class Results:
     def write(self, folder: str | Path) -> Path:
         """Write all tables to a folder, replacing earlier results; return the folder."""
         with results_folder(Path(folder), about=self._about()) as temporary:
-            self._write_tables(temporary)
+            self.write_tables(temporary)
         return Path(folder)
 
     def report(self, folder: str | Path) -> Path:
@@ -173,12 +173,13 @@ class Results:
             sources=self.sources,
         )  # fmt: skip
         with results_folder(Path(folder), about=self._about()) as temporary:
-            self._write_tables(temporary)
+            self.write_tables(temporary)
             write_analyses(temporary / "statistics", self.analyses)
             written = write_report(study, temporary)
         return Path(folder) / written.name
 
-    def _write_tables(self, folder: Path) -> None:
+    def write_tables(self, folder: Path) -> None:
+        """Write all tables, and the receipt of imported surprisals, to a folder."""
         self.scored.write(folder)
         write_table(folder / EFFECTS.file, self.effects)
         write_table(folder / SURPRISALS.file, self.surprisals)

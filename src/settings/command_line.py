@@ -64,11 +64,11 @@ class CommandLine:
     _given: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Without task=, suite= selects task=suite; lists are written in Hydra's form."""
+        """Without task=, suite= and study= select their tasks; lists get Hydra's form."""
         self._given = list(self.arguments)
         names = [one.partition("=")[0] for one in self.arguments]
-        if self.source.script == "evaluate" and "suite" in names and "task" not in names:
-            self.arguments = [*self.arguments, "task=suite"]
+        if self.source.script == "evaluate" and "task" not in names:
+            self.arguments += [f"task={name}" for name in ("suite", "study") if name in names]
         self.arguments = [
             one
             for argument in self.arguments

@@ -6,13 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from gardenpath.console import console
-from gardenpath.errors import ConfigError
 from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.published_imports import (
-    import_mandarin,
-    import_reflexives,
-    import_suppression,
-)
+from gardenpath.eval.published.layouts import import_layout
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.runs.results import Results
@@ -20,10 +15,6 @@ from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings, RescoreTask, SuiteSettings
 from gardenpath.settings.surprisal_sources import material_paths, shown_paths, surprisal_sets
 from gardenpath.tasks.publish import write_results
-
-# Sets of suites, and how the published materials of their study are read.
-_SUPPRESSION = ("suppression", "center_embedding", "islands", "wh_discharge")
-_LAYOUTS = ("mandarin", "reflexives", *_SUPPRESSION)
 
 
 def run(settings: EvaluateSettings, task: RescoreTask) -> None:
@@ -54,11 +45,4 @@ def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
         suites = load_suites(suite.suites)
         return import_tables(suites, sets, task.pairing, columns=task.columns)
     materials = material_paths(task.materials)
-    if suite.label == "mandarin":
-        return import_mandarin(materials, sets, task.pairing)
-    if suite.label == "reflexives":
-        return import_reflexives(materials, sets, task.pairing, conditions=task.conditions)
-    if suite.label in _SUPPRESSION:
-        return import_suppression(materials, sets, task.pairing)
-    layouts = ", ".join(_LAYOUTS)
-    raise ConfigError([f"suite={suite.label}: materials= is for the published {layouts}"])
+    return import_layout(suite.label, materials, sets, task.pairing, conditions=task.conditions)

@@ -21,7 +21,6 @@ from gardenpath.eval.studies.evidence import Evidence, listed
 from gardenpath.eval.studies.papers.reflexives_measures import (
     CHANCE,
     REFLEXIVE_MODELS,
-    ItemChoice,
     ReflexiveAccuracy,
     accuracies,
     of_pronoun,
@@ -29,6 +28,7 @@ from gardenpath.eval.studies.papers.reflexives_measures import (
     reflexive_effects,
 )
 from gardenpath.eval.studies.study_means import Z
+from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, judged, untested
 from gardenpath.eval.suites.scoring.effects import DISTRACTOR
 

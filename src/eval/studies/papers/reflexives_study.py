@@ -14,13 +14,12 @@ from gardenpath.eval.studies.papers.reflexives_claims import reflexives_claims
 from gardenpath.eval.studies.papers.reflexives_measures import (
     PRONOUNS,
     REFLEXIVE_MODELS,
-    ItemChoice,
     accuracies,
     of_pronoun,
     reflexive_effects,
 )
 from gardenpath.eval.studies.study_means import short_count
-from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
+from gardenpath.eval.studies.study_parts import FigureStyle, ItemChoice, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
 from gardenpath.eval.suites.scoring.effects import DISTRACTOR, UNGRAMMATICAL
 
