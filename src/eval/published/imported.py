@@ -113,7 +113,8 @@ class Importing:
         If one file has several suites, ``materials`` has the items of all of them, and ``parts``
         are these suites, in order. ``unknown`` are words that the file says to be unknown.
         """
-        read = in_bits(list(map(without_edges, sentences)), form.unit, path)
+        read = [without_edges(one) for one in sentences]
+        read = in_bits(read, form.unit, path, by_word=form.checked)
         if empty := [one for one in read if not one.tokens]:
             raise InputError("a sentence has no words", path=path, line=empty[0].line)
         count = 0

@@ -24,7 +24,7 @@ from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.suites.design.suite import Item, Suite, Variant
 from gardenpath.eval.suites.scoring.alignment import AlignmentError, is_unknown, word_surprisals
 from gardenpath.store.keys import digest
-from gardenpath.text import Words
+from gardenpath.text import Words, plural
 
 # Number of differences that an error shows.
 _SHOWN = 3
@@ -212,18 +212,17 @@ class _Pairing:
         misplaced = [doubt for doubt in doubts if doubt.home is not None]
         reworded = [doubt for doubt in doubts if doubt.home is None]
         if len(misplaced) > self.rules.misplaced:
-            raise self._refusal(f"{len(misplaced)} sentences are misplaced", misplaced)
+            raise self._refusal(f"{_sentences(misplaced)} misplaced", misplaced)
         if swapped := [doubt for doubt in misplaced if self._is_of_other_condition(doubt)]:
             raise self._refusal("a sentence is that of another condition", swapped)
         if lengths := [doubt for doubt in reworded if not self._is_of_same_length(doubt)]:
-            raise self._refusal(f"{len(lengths)} sentences have other lengths", lengths)
+            raise self._refusal(f"{_sentences(lengths)} of another length", lengths)
         if others := [doubt for doubt in doubts if self._changed(doubt.place) is None]:
-            problem = f"{len(others)} sentences differ in the critical region"
-            raise self._refusal(problem, others)
+            raise self._refusal(f"{_sentences(others)} with another critical region", others)
         if many := [doubt for doubt in reworded if self._words_changed(doubt) > 1]:
-            raise self._refusal(f"{len(many)} sentences differ in several words", many)
+            raise self._refusal(f"{_sentences(many)} with several other words", many)
         if len(reworded) > self.rules.reworded * len(self.sentences):
-            raise self._refusal(f"{len(reworded)} sentences are reworded", reworded)
+            raise self._refusal(f"{_sentences(reworded)} reworded", reworded)
         for doubt in doubts:
             self._accept(doubt.place, "reworded" if doubt.home is None else "misplaced")
 
@@ -294,6 +293,10 @@ class _Pairing:
         if doubts and all(self._is_of_same_length(one) for one in doubts):
             return "reworded=0.2 accepts one other word outside the critical regions"
         return "materials and surprisals must be of the same sentences"
+
+
+def _sentences(doubts: Sequence[_Doubt]) -> str:
+    return plural(len(doubts), "sentence")
 
 
 def _relabelled(

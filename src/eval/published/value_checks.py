@@ -55,13 +55,19 @@ class StatedUnit:
 
 
 def in_bits(
-    sentences: Sequence[ScoredSentence], stated: StatedUnit, path: Path
+    sentences: Sequence[ScoredSentence], stated: StatedUnit, path: Path, *, by_word: bool = True
 ) -> list[ScoredSentence]:
-    """Convert values to surprisals in bits; the sign must fit the unit."""
+    """Convert values to surprisals in bits; the sign must fit the unit.
+
+    With ``by_word=False``, single surprisals may be negative, as beam search gives them if it finds
+    more of the probability of a longer beginning; their sums may not.
+    """
     factor = _BITS[stated.unit]
     for sentence in sentences:
+        total = 0.0
         for token, value in zip(sentence.tokens, sentence.values, strict=True):
-            if value * factor < -ROUNDING_BITS * abs(factor):
+            total = (total if math.isfinite(total) and not by_word else 0.0) + value * factor
+            if total < -ROUNDING_BITS * abs(factor):
                 raise _wrong_sign(token, value, stated, path, sentence.line)
     if factor == 1.0:
         return list(sentences)

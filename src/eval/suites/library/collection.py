@@ -14,8 +14,10 @@ from gardenpath.eval.suites.design.suite import Suite, SuiteError
 from gardenpath.eval.suites.formats.blimp import load_blimp
 from gardenpath.eval.suites.formats.climp import load_climp
 from gardenpath.eval.suites.formats.compact import load_compact
+from gardenpath.eval.suites.formats.csv_tables import separator_of
 from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
 from gardenpath.eval.suites.formats.syntaxgym_csv import load_syntaxgym_csv
+from gardenpath.eval.suites.formats.table_suite import is_table_suite, load_table_suite
 from gardenpath.eval.suites.library.generated import GENERATORS, TEMPLATES
 from gardenpath.eval.suites.library.lint import check
 from gardenpath.eval.suites.library.modifiers import ORDER_FILE
@@ -25,21 +27,37 @@ MATERIALS = Path(__file__).parents[1] / "materials"
 
 
 def _load_csv(path: Path) -> Suite:
-    """Read either of the two CSV formats, which the first line distinguishes."""
+    """Read any of the CSV formats, which the header distinguishes."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
-            is_long = "item_number" in lines.readline()
+            first = lines.readline()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    return load_syntaxgym_csv(path) if is_long else load_climp(path)
+    names = {name.strip().strip('"') for name in first.split(separator_of(first))}
+    if "item_number" in names:
+        return load_syntaxgym_csv(path)
+    if {"item", "condition"} <= names:
+        raise InputError(
+            "is a table of items without predictions",
+            path=path,
+            line=1,
+            remedy=f"write a YAML file with 'table: {path.name}', regions and predictions, and "
+            "give that as the suite (docs/suites.md)",
+        )
+    return load_climp(path)
+
+
+def _load_yaml(path: Path) -> Suite:
+    return load_table_suite(path) if is_table_suite(path) else load_compact(path)
 
 
 _LOADERS: dict[str, Callable[[Path], Suite]] = {
-    ".yaml": load_compact,
-    ".yml": load_compact,
+    ".yaml": _load_yaml,
+    ".yml": _load_yaml,
     ".json": load_syntaxgym,
     ".jsonl": load_blimp,
     ".csv": _load_csv,
+    ".tsv": _load_csv,
 }
 
 _log = logging.getLogger(__name__)
