@@ -24,7 +24,7 @@ CHECKLIST = Path(__file__).parents[1] / "materials" / "checklist"
 
 _GENERAL, _DE, _STOP, _COMMA = "个", "的", "。", "，"
 _DEMONSTRATIVES = ("那", "这")
-_ASPECTS = ("了", "过")
+_ASPECTS = ("了", "过", "着")
 
 # A complaint: condition, region and message; item and severity are added later.
 _Finding = tuple[str, str, str]
