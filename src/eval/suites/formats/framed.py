@@ -132,6 +132,10 @@ class _Frames:
         entries = self.nodes.mapping(entry.value, what)
         if _MODIFIERS not in entries:
             raise self.nodes.error(f"{what}: missing: {_MODIFIERS}", entry.key)
+        if "translation" in entries:
+            problem = f"{what}: a translation depends on the modifier"
+            remedy = "write it in the modifiers of the item"
+            raise self.nodes.error(problem, entries["translation"].key, remedy)
         own = self.nodes.mapping(entries[_MODIFIERS].value, f"{_MODIFIERS} of {what}")
         for name, one in own.items():
             if name not in modifiers:
@@ -143,7 +147,7 @@ class _Frames:
         fields = self.fields(own[modifier], f"{what}, {modifier}")
         changed: dict[str, yaml.Node] = {}
         for name, one in entries.items():
-            if name not in ("labels", "translation", _MODIFIERS):
+            if name not in ("labels", _MODIFIERS):
                 filler = fields["gloss" if name == "gloss" else "text"]
                 changed[name] = self.filled(one.value, filler, f"{what}, {name}")
         if fields["translation"]:

@@ -133,6 +133,7 @@ def test_one_of_the_suites(tmp_path: Path) -> None:
         ("kind: classifier_noun", "modifier: none", 1, "a framed file has no entry 'modifier'"),
         ("name: mandarin/classifier_noun\n", "", 1, "missing: name"),
         ("(noun;%match%)", "(noun;%mach%)", 14, "condition 'mach' is unknown"),
+        ("    labels:", "    translation: He.\n    labels:", 17, "depends on the modifier"),
         ("gloss: he have one | CL", "gloss: he have one CL", 20, "4 regions, but the suite has 5"),
     ],
 )
