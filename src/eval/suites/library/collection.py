@@ -16,7 +16,8 @@ from gardenpath.eval.suites.formats.compact import load_compact
 from gardenpath.eval.suites.formats.framed import load_framed_suite, load_yaml, names_in_head
 from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
 from gardenpath.eval.suites.formats.syntaxgym_csv import load_syntaxgym_csv
-from gardenpath.eval.suites.library.checklist import CHECKLIST, checklist
+from gardenpath.eval.suites.library.checklist import checklist
+from gardenpath.eval.suites.library.class_rules import CHECKLIST
 from gardenpath.eval.suites.library.generated import GENERATORS, TEMPLATES
 from gardenpath.eval.suites.library.lint import check
 from gardenpath.eval.suites.library.modifiers import ORDER_FILE

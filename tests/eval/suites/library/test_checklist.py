@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gardenpath.eval.suites.design.suite import Item, Suite
-from gardenpath.eval.suites.library.checklist import checklist, compare_sisters, countable
+from gardenpath.eval.suites.library.checklist import checklist, compare_sisters
+from gardenpath.eval.suites.library.class_rules import countable
 from gardenpath.eval.suites.library.collection import load_suites
 from tests.eval.suites.suite_samples import small_suite
 

@@ -16,13 +16,8 @@ from gardenpath.data.pcfg.grammar_file import read_grammar
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.eval.published.mandarin import load_mandarin
 from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.library.checklist import (
-    CLASSES,
-    checklist,
-    compare_sisters,
-    countable,
-    word_lists,
-)
+from gardenpath.eval.suites.library.checklist import checklist, compare_sisters
+from gardenpath.eval.suites.library.class_rules import CLASSES, countable, word_lists
 from gardenpath.eval.suites.library.collection import load_suites, suite_names
 from gardenpath.eval.suites.library.lint import lint
 from gardenpath.eval.suites.scoring.item_scoring import score_suite
