@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ from gardenpath.eval.statistics.questions.analysis import AnalysisResult
 from gardenpath.eval.suites.design.suite import Suite, chance_by_class
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.store.tables import EFFECTS
-from gardenpath.text import enumeration, heading, plural
+from gardenpath.text import Words, enumeration, heading, plural
 
 # The packages that affect the numbers of a report, in addition to Python; and those of models.
 REPORT_PACKAGES = ("numpy", "scipy", "pandas", "matplotlib")
@@ -57,7 +58,18 @@ def build_study(
         curves=curves,
         critical={suite.name: suite.critical for suite in suites},
         chance=chance_by_class(suites),
+        glosses=_glosses(suites),
     )
+
+
+def _glosses(suites: Sequence[Suite]) -> dict[tuple[str, int | str], tuple[Words, str]]:
+    """Return glosses and translations of the items that have them."""
+    return {
+        (suite.name, item.number): (tuple(chain.from_iterable(item.gloss)), item.translation)
+        for suite in suites
+        for item in suite.items
+        if item.gloss or item.translation
+    }
 
 
 def _title(suites: str, names: Sequence[RunName], origin: str = "") -> str:

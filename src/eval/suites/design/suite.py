@@ -61,12 +61,15 @@ class Item:
     """A set of variants that differ only in the tested property.
 
     ``labels`` are properties by which results can be grouped, such as the pronoun or the depth of
-    embedding.
+    embedding. ``gloss`` has one English word for each word of the first variant, region by region;
+    ``translation`` is its meaning in English. Both may be empty.
     """
 
     number: int
     variants: tuple[Variant, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
+    gloss: tuple[tuple[str, ...], ...] = ()
+    translation: str = ""
 
     def numbered_variants(self) -> Iterator[tuple[int, Variant]]:
         """Yield the variants, each with its number within its condition, counted from 1."""

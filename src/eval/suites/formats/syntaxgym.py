@@ -1,8 +1,8 @@
 """Reader and writer of SyntaxGym's JSON format.
 
-Information that SyntaxGym's format does not support (language, labels of items, names of
-predictions) is written as additional entries, which SyntaxGym ignores, and is read back. If a file
-has no such entries, predictions are numbered, the regions of the predictions are the critical
+Information that SyntaxGym's format does not support (language, labels and glosses of items, names
+of predictions) is written as additional entries, which SyntaxGym ignores, and is read back. If a
+file has no such entries, predictions are numbered, the regions of the predictions are the critical
 regions, and regions in which the variants of at least half of the items differ are treated as
 differing.
 
@@ -137,7 +137,13 @@ def _item(entry: Mapping[str, Any], regions: Sequence[str], path: str | Path) ->
             what = f"item {number}, {name}: regions {sorted(contents)}"
             raise InputError(f"{what}, but region_meta has 1 to {len(regions)}", path=path)
         variants.append(Variant(name, tuple(split_words(contents[n]) for n in sorted(contents))))
-    return Item(number, tuple(variants), dict(entry.get("labels", {})))
+    return Item(
+        number,
+        tuple(variants),
+        labels=dict(entry.get("labels", {})),
+        gloss=tuple(split_words(str(region)) for region in entry.get("gloss", ())),
+        translation=_text(entry, "translation"),
+    )
 
 
 def _prediction(entry: Mapping[str, Any], number: int, regions: tuple[str, ...]) -> Prediction:
@@ -234,8 +240,13 @@ def _item_entry(item: Item) -> dict[str, Any]:
         }
         for variant in item.variants
     ]
-    labels = {"labels": dict(item.labels)} if item.labels else {}
-    return {"item_number": item.number, "conditions": conditions, **labels}
+    further = {
+        "labels": dict(item.labels),
+        "gloss": [" ".join(words) for words in item.gloss],
+        "translation": item.translation,
+    }
+    kept = {name: value for name, value in further.items() if value}
+    return {"item_number": item.number, "conditions": conditions, **kept}
 
 
 def _numbered(suite: Suite, formula: Formula) -> str:
