@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse.linalg import splu
 
 from gardenpath.data.arrays import Floats
@@ -52,8 +52,8 @@ class DenseFactor:
 
     def cells(self, columns: NDArray[np.intp]) -> Floats:
         """Return the cells of the inverse at all pairs of each row's columns."""
-        lower = np.tril(dpotri(self._lower, lower=1)[0])
-        return _cells(lower + np.tril(lower, -1).T, columns)
+        # Not dpotri, which starts threads even for small matrices and is then slower by far.
+        return _cells(self.solve(np.eye(len(self._lower))), columns)
 
 
 class SparseFactor:

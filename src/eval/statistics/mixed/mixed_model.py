@@ -7,11 +7,12 @@ the maximum in a few dozen steps, with accurate standard errors.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import ThreadpoolController
 
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.choices import Distribution
@@ -78,6 +79,18 @@ def fit_mixed(
         _binomial_fit if family == "binomial" else _linear_fit,
         lme4_default=lme4_default and bool(design.terms),
     )
+    # The matrices are small: threads of the linear algebra library cost more than they save.
+    with _libraries().limit(limits=1, user_api="blas"):
+        return _best_fit(design, fit)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _best_fit(design: Design, fit: Callable[[Design, float], MixedFit]) -> MixedFit:
+    """Fit from several starts until one converges; return the best."""
     tried: list[MixedFit] = []
     problem: Exception | None = None
     for start in _STARTS if design.terms else _STARTS[:1]:
