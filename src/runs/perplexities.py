@@ -21,7 +21,7 @@ from gardenpath.errors import RunError
 from gardenpath.eval.perplexity.comparison import (
     JOINT,
     MARGINAL,
-    Measured,
+    ModelPerplexity,
     PerplexityRow,
     compare,
     perplexity_frame,
@@ -101,7 +101,7 @@ def _of_own_corpus(
     corpus = preparation.prepare(cache, progress=show_progress)
     sentences = [one.words for one in preparation.sentences(split)]
     shared = _known_to_all(runs)
-    measured: list[Measured] = []
+    measured: list[ModelPerplexity] = []
     for run in track_runs(runs, f"scoring {data.name}"):
         if run.is_syntactic:
             joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
@@ -131,7 +131,7 @@ def _of_another_corpus(
             read.append((form, list(form.preparation().sentences(split))))
     texts = [[one.words for one in sentences] for _, sentences in read]
     shared = _known_to_all(fitting) if len(read) == 1 else None
-    measured: list[Measured] = []
+    measured: list[ModelPerplexity] = []
     for run in track_runs(fitting, f"scoring {data.name}"):
         sentences = next(found for form, found in read if form == forms[run.path])
         if run.is_syntactic:
@@ -143,7 +143,9 @@ def _of_another_corpus(
     return _compared(data, measured, texts, notes)
 
 
-def _joint_elsewhere(run: Run, sentences: Sequence[Sentence]) -> tuple[list[Measured], list[str]]:
+def _joint_elsewhere(
+    run: Run, sentences: Sequence[Sentence]
+) -> tuple[list[ModelPerplexity], list[str]]:
     """Return the joint perplexity of another corpus's trees, or a note why there is none."""
     missing = f"{run.path}: no joint perplexity:"
     if any(one.tree is None for one in sentences):
@@ -161,7 +163,7 @@ def _of_words(
     sentences: Sequence[Words],
     limit: int | None,
     is_shared: Callable[[str], bool] | None,
-) -> list[Measured]:
+) -> list[ModelPerplexity]:
     """Return the perplexity of words alone; for syntactic models, of the first ``limit``."""
     if run.is_syntactic and limit == 0:
         return []
@@ -175,9 +177,9 @@ def _of_words(
     return [replace(found, shared_perplexity=of_shared.with_end)]
 
 
-def _named(run: Run, result: Perplexity, sentences: Sequence[Words], kind: str) -> Measured:
+def _named(run: Run, result: Perplexity, sentences: Sequence[Words], kind: str) -> ModelPerplexity:
     name = run.name
-    return Measured(
+    return ModelPerplexity(
         model=name.model + kind,
         seed=name.seed,
         result=result,
@@ -234,7 +236,7 @@ def _vocabulary_notes(
 
 def _compared(
     data: DataSettings,
-    measured: Sequence[Measured],
+    measured: Sequence[ModelPerplexity],
     texts: Sequence[Sequence[Words]],
     notes: Sequence[str],
 ) -> CorpusPerplexities:

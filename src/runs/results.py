@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from gardenpath.eval.perplexity.comparison import PerplexityRow
+    from gardenpath.eval.published.imported import Imported
+    from gardenpath.eval.published.receipt import Receipt
     from gardenpath.eval.report.study import Curve, Shown
     from gardenpath.eval.statistics.questions.analysis import AnalysisResult
     from gardenpath.eval.suites.design.suite import Suite
+    from gardenpath.eval.suites.scoring.outcome import TieRule
     from gardenpath.runs.suite_tables import SuiteTables
 
 
@@ -39,7 +42,8 @@ class Results:
     """The results of models on test suites.
 
     ``items`` has one row per model, item and prediction, ``effects`` one per effect,
-    ``surprisals`` one per word, and ``summary`` the accuracies with their intervals.
+    ``surprisals`` one per word, and ``summary`` the accuracies with their intervals. Surprisals
+    from files have an ``origin`` (``published``), ``sources`` and a ``receipt``.
     """
 
     title: str
@@ -51,6 +55,34 @@ class Results:
     search: str | None = None
     perplexity: Sequence[PerplexityRow] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
+    origin: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    receipt: Receipt | None = None
+
+    @classmethod
+    def of_imported(
+        cls,
+        imported: Imported,
+        *,
+        title: str,
+        origin: str = "given",
+        sources: Mapping[str, str] | None = None,
+        ties: TieRule = "expectation",
+        tie_seed: int = 0,
+    ) -> Results:
+        """Return the results of imported surprisals, with the same tables as of own runs."""
+        from gardenpath.runs.suite_tables import suite_tables
+
+        tables = suite_tables([], [], imported=imported.runs, ties=ties, tie_seed=tie_seed)
+        return cls(
+            title=title,
+            suites=imported.suites,
+            names=imported.names,
+            tables=replace(tables, notes=(*imported.notes, *tables.notes)),
+            origin=origin,
+            sources=sources or {},
+            receipt=imported.receipt,
+        )
 
     @property
     def items(self) -> pd.DataFrame:
@@ -117,7 +149,7 @@ class Results:
     def write(self, folder: str | Path) -> Path:
         """Write all tables to a folder, replacing earlier results; return the folder."""
         with results_folder(Path(folder), about=self._about()) as temporary:
-            self._write_tables(temporary)
+            self.write_tables(temporary)
         return Path(folder)
 
     def report(self, folder: str | Path) -> Path:
@@ -137,19 +169,23 @@ class Results:
             title=self.title, suites=self.suites, names=self.names, results=self.scored,
             surprisals=self.surprisals, versions=versions(*REPORT_PACKAGES, *MODEL_PACKAGES),
             search=self.search, analyses=self.analyses, parses=self.tables.parses,
-            curves=self.curves, perplexity=self.perplexity,
+            curves=self.curves, perplexity=self.perplexity, origin=self.origin,
+            sources=self.sources,
         )  # fmt: skip
         with results_folder(Path(folder), about=self._about()) as temporary:
-            self._write_tables(temporary)
+            self.write_tables(temporary)
             write_analyses(temporary / "statistics", self.analyses)
             written = write_report(study, temporary)
         return Path(folder) / written.name
 
-    def _write_tables(self, folder: Path) -> None:
+    def write_tables(self, folder: Path) -> None:
+        """Write all tables, and the receipt of imported surprisals, to a folder."""
         self.scored.write(folder)
         write_table(folder / EFFECTS.file, self.effects)
         write_table(folder / SURPRISALS.file, self.surprisals)
         write_table(folder / SENTENCES.file, self.sentences)
+        if self.receipt is not None:
+            self.receipt.write(folder)
         if self.word_pairs:
             write_table(folder / WORD_PAIRS.file, self.word_pairs)
         if self.perplexity:

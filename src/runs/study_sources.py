@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gardenpath.console import show_progress
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.sentence import SPLITS
+from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.shown_analyses import run_analyses
 from gardenpath.eval.statistics.corpora.corpus_statistics import (
     corpus_statistics,
@@ -46,19 +47,25 @@ def study_evidence(
 ) -> Evidence:
     """Return the data of one source of a study, with the results of the study's analyses."""
     known = corpora or CorpusTables()
+    items, effects, sentences = map(_of_models, (results.items, results.effects, results.sentences))
     data = StudyData(
         source=source,
-        items=results.items,
-        effects=results.effects,
-        sentences=results.sentences,
-        surprisals=results.surprisals,
+        items=items,
+        effects=effects,
+        sentences=sentences,
+        surprisals=_of_models(results.surprisals),
         perplexity=known.perplexity,
         corpora=known.statistics,
         lengths=known.lengths,
         constructions=known.constructions,
     )
-    found = run_analyses(results.items, results.effects, results.sentences, study=study)
+    found = run_analyses(items, effects, sentences, study=study)
     return Evidence(data, {one.analysis.name: one for one in found})
+
+
+def _of_models(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of models; exact grammars are a yardstick, not a subject."""
+    return table[table["model"] != EXACT]
 
 
 def corpus_tables(

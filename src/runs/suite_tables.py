@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
+from gardenpath.eval.published.imported import ImportedRun
 from gardenpath.eval.report.study import Parse, ParseKey
 from gardenpath.eval.suites.design.suite import Item, Suite
 from gardenpath.eval.suites.library.lint import lint_against
 from gardenpath.eval.suites.scoring.effects import ItemEffect, item_effects
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score_table
 from gardenpath.eval.suites.scoring.outcome import TieRule
-from gardenpath.eval.suites.scoring.regions import RegionTable
+from gardenpath.eval.suites.scoring.regions import RegionTable, rows_of
 from gardenpath.eval.suites.scoring.scored_items import (
     RunName,
     effects_frame,
     items_frame,
-    surprisal_rows,
+    label_columns,
+    word_rows,
 )
 from gardenpath.eval.suites.scoring.sentence_measures import sentence_measures
-from gardenpath.runs.measured import Measured
-from gardenpath.runs.run import Run
+from gardenpath.store.tables import SENTENCES, SURPRISALS
 from gardenpath.text import Words
+
+if TYPE_CHECKING:
+    from gardenpath.data.words.vocabulary import Vocabulary
+    from gardenpath.runs.measured import Measured
+    from gardenpath.runs.run import Run
 
 Knows = Callable[[str], bool]
 
@@ -87,41 +93,87 @@ def sentences_in(suites: Iterable[Suite], language: str | None) -> list[Words]:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OnSuite:
+    """The surprisals (bits) of one run on one suite: a row for every variant of every item."""
+
+    name: RunName
+    suite: Suite
+    rows: Sequence[Sequence[float]]
+    unknown: Collection[str]
+    unigram_log_prob: Callable[[str], float] | None = None
+
+
 def suite_tables(
-    suites: Sequence[Suite], models: Sequence[Measured], *, ties: TieRule, tie_seed: int
+    suites: Sequence[Suite],
+    models: Sequence[Measured],
+    *,
+    imported: Sequence[ImportedRun] = (),
+    ties: TieRule,
+    tie_seed: int,
 ) -> SuiteTables:
-    """Return outcomes, effects and surprisals of all models on all suites in their languages."""
+    """Return outcomes, effects and surprisals of models on the suites in their languages.
+
+    ``imported`` are runs whose surprisals come from files, each on a suite of its own; they get the
+    same tables as ``models``.
+    """
+    scored = [*_measured_on(suites, models), *map(_imported_on, imported)]
     outcomes: list[tuple[RunName, list[ItemOutcome]]] = []
     effects: list[tuple[RunName, list[ItemEffect]]] = []
-    surprisals = []
     measures: list[dict[str, object]] = []
-    for model in models:
-        values = model.surprisal_bits
-        for suite in (one for one in suites if model.fits(one.language)):
-            unknown = {w for s in suite.sentences for w in s if not model.knows(w)}
-            table = RegionTable.from_words(suite, values)
-            scored = score_table(table, unknown=unknown, ties=ties, seed=tie_seed)
-            outcomes.append((model.name, scored))
-            effects.append((model.name, item_effects(table)))
-            surprisals.append(surprisal_rows(model.name, suite, values, unknown=unknown))
-            measures += _measures(model, suite)
+    for one in scored:
+        table = RegionTable.from_rows(one.suite, one.rows)
+        found = score_table(table, unknown=one.unknown, ties=ties, seed=tie_seed)
+        outcomes.append((one.name, found))
+        effects.append((one.name, item_effects(table)))
+        measures += _measures(one)
     return SuiteTables(
         items=items_frame(outcomes),
         effects=effects_frame(effects),
-        surprisals=pd.concat(surprisals, ignore_index=True),
-        sentences=pd.DataFrame(measures),
+        surprisals=_surprisals(scored),
+        sentences=SENTENCES.frame(measures),
         parses=_parse_table(suites, models),
         notes=_failure_notes(suites, models),
     )
 
 
-def _measures(model: Measured, suite: Suite) -> list[dict[str, object]]:
-    """Return local and global surprisal and SLOR of every sentence."""
-    found = sentence_measures(suite, model.surprisal_bits, unigram_log_prob=model.unigram_log_prob)
+def _measured_on(suites: Sequence[Suite], models: Sequence[Measured]) -> Iterator[_OnSuite]:
+    for model in models:
+        for suite in (one for one in suites if model.fits(one.language)):
+            values = model.surprisal_bits
+            yield _OnSuite(
+                name=model.name,
+                suite=suite,
+                rows=rows_of(suite, values),
+                unknown={w for s in suite.sentences for w in s if not model.knows(w)},
+                unigram_log_prob=model.unigram_log_prob,
+            )
+
+
+def _imported_on(run: ImportedRun) -> _OnSuite:
+    return _OnSuite(name=run.name, suite=run.suite, rows=run.rows, unknown=run.unknown)
+
+
+def _surprisals(scored: Iterable[_OnSuite]) -> pd.DataFrame:
+    """Return every word of every variant with its region and surprisal, in bits."""
+    return SURPRISALS.frame(
+        [
+            row
+            for one in scored
+            for row in word_rows(one.name, one.suite, one.rows, unknown=one.unknown)
+        ]
+    )
+
+
+def _measures(one: _OnSuite) -> Iterator[dict[str, object]]:
+    """Yield local and global surprisal and SLOR of every sentence; each label becomes a column."""
+    suite = one.suite
     who = {
-        **asdict(model.name), "suite": suite.name, "class": suite.kind, "modifier": suite.modifier
+        **asdict(one.name), "suite": suite.name, "class": suite.kind, "modifier": suite.modifier
     }  # fmt: skip
-    return [{**who, **asdict(one)} for one in found]
+    for each in sentence_measures(suite, one.rows, unigram_log_prob=one.unigram_log_prob):
+        measured = {name: value for name, value in asdict(each).items() if name != "labels"}
+        yield {**who, **measured, **label_columns(each.labels)}
 
 
 def _parse_table(

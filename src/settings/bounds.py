@@ -34,4 +34,5 @@ NonNegativeInt = Annotated[int, Bounds(0)]
 Seed = Annotated[int, Bounds(0, 2**32 - 1)]  # the range that NumPy accepts
 NonNegativeFloat = Annotated[float, Bounds(0.0)]
 Fraction = Annotated[float, Bounds(0.0, 1.0, high_is_open=True)]
+Share = Annotated[float, Bounds(0.0, 1.0)]
 PositiveFloat = Annotated[float, Bounds(1e-6)]

@@ -35,7 +35,7 @@ from gardenpath.settings.compose import (
     root_of,
     typed,
 )
-from gardenpath.settings.grid import Block, narrowed, read_grid
+from gardenpath.settings.grid import GridBlock, narrowed, read_grid
 from gardenpath.settings.origins import file_of
 
 # Mistakes of a value or a name: ``seed=-2: …``, ``model.sizze is not a setting; …``.
@@ -64,11 +64,11 @@ class CommandLine:
     _given: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Without task=, suite= selects task=suite; lists are written in Hydra's form."""
+        """Without task=, suite= and study= select their tasks; lists get Hydra's form."""
         self._given = list(self.arguments)
         names = [one.partition("=")[0] for one in self.arguments]
-        if self.source.script == "evaluate" and "suite" in names and "task" not in names:
-            self.arguments = [*self.arguments, "task=suite"]
+        if self.source.script == "evaluate" and "task" not in names:
+            self.arguments += [f"task={name}" for name in ("suite", "study") if name in names]
         self.arguments = [
             one
             for argument in self.arguments
@@ -135,7 +135,7 @@ class CommandLine:
         grid = [{_name_of(self.written_out(f"{k}=")): v for k, v in b.items()} for b in grid]
         return [self._with_block(block) for block in self._applicable(grid)]
 
-    def _applicable(self, grid: Sequence[Block]) -> list[tuple[Block, set[str]]]:
+    def _applicable(self, grid: Sequence[GridBlock]) -> list[tuple[GridBlock, set[str]]]:
         """Return the blocks that remain, each with the settings on the command line it lacks.
 
         A setting that only some of the models have, such as a size, is for their blocks alone.
@@ -165,7 +165,7 @@ class CommandLine:
             (block, missing - everywhere) for block, missing in zip(blocks, unknown, strict=True)
         ]
 
-    def _with_block(self, applied: tuple[Block, set[str]]) -> CommandLine:
+    def _with_block(self, applied: tuple[GridBlock, set[str]]) -> CommandLine:
         block, without = applied
         kept = [
             one for one in self._given if _name_of(self.written_out(one)) not in (*block, *without)

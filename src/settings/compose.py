@@ -30,6 +30,7 @@ from gardenpath.settings.check import defaults, read
 from gardenpath.settings.evaluate_settings import (
     TASKS,
     EvaluateSettings,
+    StudySettings,
     SuiteSettings,
 )
 from gardenpath.settings.paths import Paths
@@ -87,6 +88,7 @@ def _evaluate_nodes() -> Iterable[tuple[str, str, Any]]:
     yield from (("task", f"_{name}", defaults(one)) for name, one in TASKS.items())
     yield from (("search", f"_{name}", defaults(one)) for name, one in SEARCHES.items())
     yield "suite", "_suite", defaults(SuiteSettings)
+    yield "study", "_study", defaults(StudySettings)
 
 
 def _train_nodes() -> Iterable[tuple[str, str, Any]]:

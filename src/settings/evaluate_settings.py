@@ -11,15 +11,18 @@ from gardenpath.data.corpus_files import CorpusForm
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.errors import ConfigError
+from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
+from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.models.training.training_settings import LOGGERS, LoggerSettings, NoLogger
 from gardenpath.settings.bounds import NonNegativeInt, PositiveInt, Seed
 from gardenpath.settings.check import Tagged
 from gardenpath.settings.paths import Paths
+from gardenpath.settings.surprisal_sources import MaterialPaths, SurprisalPaths
 
-_A_FOLDER_OF_SURPRISALS = "the folder with one folder per model"
+_A_FOLDER_OF_SURPRISALS = "the folder with one folder per model, or a table"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,10 +115,17 @@ class RescoreTask:
     REMEDIES: ClassVar[Mapping[str, str]] = {"surprisals": _A_FOLDER_OF_SURPRISALS}
 
     name: Literal["rescore"] = "rescore"
-    surprisals: str
-    """Folder of surprisals, with one folder per model."""
-    materials: str | None = None
-    """Folder of the published materials; null scores Gardenpath's own suites."""
+    surprisals: SurprisalPaths
+    """Folder with one folder per model, or a table; several as [A,B], or as {corpus: A, …}."""
+    materials: MaterialPaths | None = None
+    """Folder of the published materials, or several; null scores the suites of suite=."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Names of columns of tables of surprisals, as {word: token, surprisal: surp}."""
+    conditions: ConditionSource = "sentences"
+    """Conditions of the published reflexives: from the sentences, or from the labels as published.
+    """
+    pairing: PairingRules = PairingRules()
+    """How strictly sentences must equal those of the materials, and the unit of surprisals."""
     ties: TieRule = "expectation"
     """Outcome of a tie: its expected value (1/2, or 1/3 for three values) or a seeded coin toss."""
     tie_seed: Seed = 0
@@ -151,6 +161,28 @@ class ExportTask:
     """Splits to write."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class StudyTask:
+    """A published study: tables, figures and claims, from released surprisals and from runs."""
+
+    name: Literal["study"] = "study"
+    surprisals: SurprisalPaths | None = None
+    """Folder of released surprisals; several as [A,B], or as {corpus: A, …}."""
+    materials: MaterialPaths | None = None
+    """Folder of the published materials, or several; runs are scored on them too. Null uses the
+    suites of Gardenpath."""
+    conditions: ConditionSource = "sentences"
+    """Conditions of the published reflexives: from the sentences, or from the labels as published.
+    """
+    items: ItemChoice = "paper"
+    """Items of the published reflexives in Table 3: those that the paper used, or all released."""
+    pairing: PairingRules = PairingRules()
+    """How strictly sentences must equal those of the materials, and the unit of surprisals."""
+    marginal_sentences: NonNegativeInt | None = 100
+    """Number of sentences, from the first, on which syntactic models are searched for perplexities
+    on the first corpus in corpora=; null uses all, 0 none."""
+
+
 Task = (
     PerplexityTask
     | SurprisalTask
@@ -160,6 +192,7 @@ Task = (
     | RescoreTask
     | CorpusTask
     | ExportTask
+    | StudyTask
 )
 
 TASKS: Mapping[str, type[Task]] = {
@@ -171,9 +204,10 @@ TASKS: Mapping[str, type[Task]] = {
     "rescore": RescoreTask,
     "corpus": CorpusTask,
     "export": ExportTask,
+    "study": StudyTask,
 }
 # Tasks to which data= and corpora= belong.
-_TASKS_OF_CORPORA = (PerplexityTask, CorpusTask, ExportTask)
+_TASKS_OF_CORPORA = (PerplexityTask, CorpusTask, ExportTask, StudyTask)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +237,21 @@ class SuiteSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StudySettings:
+    """A published study, and the suites on which runs of our own are scored for it."""
+
+    name: str
+    """Name of the study and of its results folder."""
+    suites: Sequence[str]
+    """Sets of suites, or names of suites, for runs; materials= replaces them by the published ones.
+    """
+    in_vocabulary: bool = False
+    """Whether to use only items whose words are in the vocabularies of all models."""
+    items: PositiveInt | None = None
+    """Number of items of each suite, from the first; null uses all."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluateSettings:
     """Everything that determines an evaluation."""
 
@@ -212,6 +261,13 @@ class EvaluateSettings:
         "surprisals": "task.surprisals",
         "materials": "task.materials",
         "data.parts": "data.reader.parts",
+        "columns": "task.columns",
+        "conditions": "task.conditions",
+        "unit": "task.pairing.unit",
+        "reworded": "task.pairing.reworded",
+        "misplaced": "task.pairing.misplaced",
+        "prefixes": "task.pairing.prefixes",
+        "words": "task.pairing.words",
     }
     # Settings that hold corpora by name and are set by a list of choices of data=.
     CORPORA: ClassVar[frozenset[str]] = frozenset({"corpora", "data.reader.parts"})
@@ -222,6 +278,8 @@ class EvaluateSettings:
     """Task to perform."""
     suite: SuiteSettings | None = None
     """Test suites."""
+    study: StudySettings | None = None
+    """Published study."""
     search: Annotated[SearchSettings, Tagged("kind", SEARCHES)] = WordSync()
     """Search settings of syntactic models."""
     logger: Annotated[LoggerSettings, Tagged("kind", LOGGERS)] = NoLogger()
@@ -232,7 +290,7 @@ class EvaluateSettings:
     """Corpus of task=corpus, perplexity and export; null uses the corpora of the runs."""
     corpora: Mapping[str, DataSettings] = field(default_factory=dict)
     """Several corpora by name, as in corpora=[ctb,xinhua] corpora.ctb.root=FOLDER."""
-    run: str | Sequence[str]
+    run: str | Sequence[str] | None
     """A run folder, or a folder that contains several: all finished runs in it are evaluated.
     Several folders are separated by commas."""
     output: str = "results"
@@ -250,7 +308,7 @@ class EvaluateSettings:
     @property
     def run_folders(self) -> tuple[str, ...]:
         """The folders in which to look for runs."""
-        return (self.run,) if isinstance(self.run, str) else tuple(self.run)
+        return (self.run,) if isinstance(self.run, str) else tuple(self.run or ())
 
     @property
     def named_corpora(self) -> list[DataSettings]:
@@ -266,13 +324,17 @@ class EvaluateSettings:
         is_needed = name in ("suite", "rescore") and content.get("suite") is None
         has_corpus = content.get("data") is not None or content.get("corpora")
         missing = _suite_is_missing() if is_needed else []
+        if isinstance(task, Mapping) and name == "study":
+            missing += _missing_in_study(content, task)
         if name == "export" and not has_corpus:
             missing.append("data is missing: name the corpus to write, as in data=ptb_sample")
         return missing
 
     def mistakes(self) -> list[str]:
-        """Return the mistakes in the combination of a task and corpora."""
+        """Return the mistakes in the combination of a task, runs and corpora."""
         found = []
+        if self.run is None and not isinstance(self.task, StudyTask):
+            found.append("run is missing: name a run folder, or a folder that contains runs")
         if self.named_corpora and not isinstance(self.task, _TASKS_OF_CORPORA):
             found.append(f"data= and corpora= have no effect on task={self.task.name}")
         names = [one.name for one in self.named_corpora]
@@ -284,6 +346,15 @@ class EvaluateSettings:
         """What this machine lacks for these settings."""
         problem = device_problem(self.device)
         return [f"device={self.device}: {problem}"] if problem else []
+
+
+def _missing_in_study(content: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
+    """Return what a study lacks: its name, or surprisals and runs to compute it from."""
+    if content.get("study") is None:
+        return ["study is missing: try study=mandarin, reflexives, suppression or filler_gap"]
+    if task.get("surprisals") is None and content.get("run") is None:
+        return ["a study needs surprisals=FOLDER materials=FOLDER, or runs as in run=runs/ctb"]
+    return []
 
 
 def _suite_is_missing() -> list[str]:

@@ -19,10 +19,10 @@ from typing import Any
 from gardenpath.errors import ConfigError
 
 # Values by setting; a block is the product of its values.
-Block = dict[str, list[str]]
+GridBlock = dict[str, list[str]]
 
 
-def read_grid(content: Any) -> list[Block]:
+def read_grid(content: Any) -> list[GridBlock]:
     """Read the blocks of a configuration file; an empty list if it has none."""
     if content is None:
         return []
@@ -36,7 +36,7 @@ def _values(value: Any) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
 
 
-def narrowed(grid: Sequence[Block], given: Mapping[str, Sequence[str]]) -> list[Block]:
+def narrowed(grid: Sequence[GridBlock], given: Mapping[str, Sequence[str]]) -> list[GridBlock]:
     """Return the blocks that remain with the values given on the command line.
 
     Values of the grid select its blocks: with ``model=rnng``, only the seeds of rnng remain. Values
@@ -61,13 +61,13 @@ def narrowed(grid: Sequence[Block], given: Mapping[str, Sequence[str]]) -> list[
     ]
 
 
-def _selected(block: Block, name: str, values: Sequence[str]) -> Block:
+def _selected(block: GridBlock, name: str, values: Sequence[str]) -> GridBlock:
     if name not in block:
         return block
     return {**block, name: [value for value in block[name] if value in values]}
 
 
-def _is_within(block: Block, other: Block) -> bool:
+def _is_within(block: GridBlock, other: GridBlock) -> bool:
     """Whether another block contains all combinations of a block."""
     return block.keys() == other.keys() and all(
         set(values) <= set(other[name]) for name, values in block.items()

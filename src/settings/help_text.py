@@ -31,6 +31,7 @@ Train a language model and write a complete run folder.
 Evaluate trained models.
 
   {program} suite=mandarin                       test suites, with a report
+  {program} study=mandarin surprisals=FOLDER materials=FOLDER    a published study
   {program} task=perplexity run=runs/ptb_sample
   {program} task=surprisal run=runs/… input=sentences.txt
   {program} task=parse run=runs/…/rnng/seed1

@@ -184,6 +184,7 @@ SENTENCES = Schema(
         TableColumn("global_bits_per_word", "number", "surprisal of the clause, in bits per word"),
         TableColumn("slor", "number", "syntactic log-odds ratio, in nats per word"),
     ),
+    others="text",
 )
 WORD_PAIRS = Schema(
     name="word pairs",

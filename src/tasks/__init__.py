@@ -11,6 +11,7 @@ from gardenpath.settings.evaluate_settings import (
     ParseTask,
     PerplexityTask,
     RescoreTask,
+    StudyTask,
     SuitesTask,
     SuiteTask,
     SurprisalTask,
@@ -44,6 +45,10 @@ def run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks import rescore
 
             rescore.run(settings, task)
+        case StudyTask() as task:
+            from gardenpath.tasks import study
+
+            study.run(settings, task)
         case CorpusTask() as task:
             from gardenpath.tasks import corpus
 

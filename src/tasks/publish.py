@@ -1,4 +1,4 @@
-"""Publish the tables, figures and report of an evaluation to Weights & Biases."""
+"""Write the results of an evaluation, and publish them to Weights & Biases."""
 
 from __future__ import annotations
 
@@ -7,8 +7,24 @@ from pathlib import Path
 
 from gardenpath.console import console
 from gardenpath.models.training.training_settings import WandbSettings
+from gardenpath.runs.results import Results
 from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.tasks.printing import print_analyses
+
+
+def write_results(
+    results: Results, folder: Path, settings: EvaluateSettings, *, report: bool
+) -> None:
+    """Write results and print where they are."""
+    if report:
+        print_analyses(results.shown_analyses())
+        path = results.report(folder)
+        console.print(f"Tables: {folder}")
+        console.print(f"Report: {path}")
+    else:
+        console.print(f"Tables: {results.write(folder)}")
+    publish(folder, settings)
 
 
 def publish(folder: Path, settings: EvaluateSettings) -> None:

@@ -2,91 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gardenpath.console import console
-from gardenpath.errors import ConfigError
-from gardenpath.eval.published.rescoring import (
-    Rescored,
-    rescore_mandarin,
-    rescore_reflexives,
-    rescore_suites,
-)
-from gardenpath.eval.report.order import models_in_order
-from gardenpath.eval.report.shown_analyses import run_analyses, shown_results, write_analyses
-from gardenpath.eval.report.study import Shown, Study
-from gardenpath.eval.report.study_builder import REPORT_PACKAGES
-from gardenpath.eval.report.write import write_report
+from gardenpath.eval.published.imported import Imported
+from gardenpath.eval.published.layouts import import_layout
+from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.runs.results import how_made
+from gardenpath.runs.results import Results
 from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings, RescoreTask, SuiteSettings
-from gardenpath.store.results_folder import results_folder
-from gardenpath.tasks.printing import print_analyses
-from gardenpath.tasks.publish import publish
-from gardenpath.text import enumeration, heading, plural
-from gardenpath.versions import versions
-
-_PUBLISHED = {"mandarin": rescore_mandarin, "reflexives": rescore_reflexives}
+from gardenpath.settings.surprisal_sources import material_paths, shown_paths, surprisal_sets
+from gardenpath.tasks.publish import write_results
 
 
 def run(settings: EvaluateSettings, task: RescoreTask) -> None:
     """Score, print and write."""
     suite = settings.suites
-    results = _rescored(suite, task)
-    for table in results.tables(title=f"{suite.label}: accuracy"):
+    whose = "published" if task.materials else "given"
+    results = Results.of_imported(
+        _imported(suite, task),
+        title=suite.label,
+        origin=whose,
+        sources={
+            "surprisals": shown_paths(task.surprisals),
+            "materials": shown_paths(task.materials) if task.materials else "suites of Gardenpath",
+        },
+        ties=task.ties,
+        tie_seed=task.tie_seed,
+    )
+    results = replace(results, about={"settings": plain(settings)})
+    for table in results.accuracy_tables():
         console.print(table)
     folder = Path(settings.output) / f"{suite.label}_rescored"
-    with results_folder(folder, about=how_made(settings=plain(settings))) as temporary:
-        results.write(temporary)
-        if task.report:
-            found = run_analyses(results.items)
-            write_analyses(temporary / "statistics", found)
-            analyses = shown_results(found)
-            print_analyses(analyses)
-            write_report(_study(results, analyses, suite, task), temporary)
-    console.print(f"Tables: {folder}")
-    if task.report:
-        console.print(f"Report: {folder / 'report.html'}")
-    publish(folder, settings)
+    write_results(results, folder, settings, report=task.report)
 
 
-def _study(
-    results: Rescored, analyses: Sequence[Shown], suite: SuiteSettings, task: RescoreTask
-) -> Study:
-    """Return the content of the report."""
-    items = results.items
-    models = models_in_order(items["model"])
-    counted = items.drop_duplicates(["suite", "item"])
-    whose = "published" if task.materials else "given"
-    return Study(
-        title=f"{heading(suite.label)}: {whose} surprisals of {plural(len(models), 'model')}",
-        facts={
-            "surprisals": task.surprisals,
-            "materials": task.materials or "suites of Gardenpath",
-            "models": enumeration(models),
-            "seeds": enumeration(sorted(items["seed"].dropna().unique())),
-            "suites": f"{counted['suite'].nunique()} with {len(counted)} items",
-            "versions": versions(*REPORT_PACKAGES),
-        },
-        notes=results.notes,
-        items=items,
-        summary=results.summary,
-        surprisals=results.surprisals,
-        critical=results.critical,
-        analyses=analyses,
-        chance=results.chance,
-    )
-
-
-def _rescored(suite: SuiteSettings, task: RescoreTask) -> Rescored:
-    surprisals = Path(task.surprisals)
+def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
+    sets = surprisal_sets(task.surprisals)
     if task.materials is None:
         suites = load_suites(suite.suites)
-        return rescore_suites(suites, surprisals, ties=task.ties, seed=task.tie_seed)
-    if suite.label not in _PUBLISHED:
-        layouts = " and ".join(_PUBLISHED)
-        raise ConfigError([f"suite={suite.label}: materials= is for the published {layouts}"])
-    rescore = _PUBLISHED[suite.label]
-    return rescore(Path(task.materials), surprisals, ties=task.ties, seed=task.tie_seed)
+        return import_tables(suites, sets, task.pairing, columns=task.columns)
+    materials = material_paths(task.materials)
+    return import_layout(suite.label, materials, sets, task.pairing, conditions=task.conditions)

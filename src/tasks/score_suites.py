@@ -15,8 +15,7 @@ from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings, SuiteTask
 from gardenpath.tasks.asked import asked_runs
 from gardenpath.tasks.perplexity import printed_perplexities
-from gardenpath.tasks.printing import print_analyses
-from gardenpath.tasks.publish import publish
+from gardenpath.tasks.publish import write_results
 
 
 def run(settings: EvaluateSettings, task: SuiteTask) -> None:
@@ -41,20 +40,6 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         scored = {name.run for name in results.names}
         results = replace(results, perplexity=_perplexity(runs, scored, settings, task))
     write_results(results, Path(settings.output) / chosen.label, settings, report=task.report)
-
-
-def write_results(
-    results: Results, folder: Path, settings: EvaluateSettings, *, report: bool
-) -> None:
-    """Write results and print where they are."""
-    if report:
-        print_analyses(results.shown_analyses())
-        path = results.report(folder)
-        console.print(f"Tables: {folder}")
-        console.print(f"Report: {path}")
-    else:
-        console.print(f"Tables: {results.write(folder)}")
-    publish(folder, settings)
 
 
 def _print_unknown(results: Results) -> None:

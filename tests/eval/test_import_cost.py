@@ -18,7 +18,8 @@ SLOW = ("torch", "scipy", "matplotlib")
         ("gardenpath.eval.report.study", SLOW),
         ("gardenpath.eval.report.write", SLOW),
         ("gardenpath.eval.report.study_builder", ("torch", "matplotlib")),
-        ("gardenpath.eval.published.rescoring", SLOW),
+        ("gardenpath.eval.published.published_imports", SLOW),
+        ("gardenpath.runs.suite_tables", ("torch", "matplotlib")),
     ],
 )
 def test_slow_libraries_are_not_imported(module: str, unwanted: tuple[str, ...]) -> None:

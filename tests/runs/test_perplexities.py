@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from gardenpath.data.sentence import SPLITS
+from gardenpath.errors import RunError
 from gardenpath.eval.perplexity.comparison import EXACT, PerplexityRow
 from gardenpath.models.scores import Totals
 from gardenpath.runs.perplexities import CorpusPerplexities, as_perplexity, perplexities
 from gardenpath.runs.run import Run
 from gardenpath.settings.compose import load_settings
 from tests import small_runs
-from tests.toy_runs import TEST_SENTENCES, run_of
+from tests.toy_runs import TEST_SENTENCES, copied, run_of
 
 
 def _perplexities(
@@ -109,6 +111,107 @@ def test_the_cache_of_the_run_is_used_unless_another_is_given(tmp_path: Path) ->
     other = tmp_path / "other"
     list(perplexities([run], split="valid", marginal_sentences=None, cache=other))
     assert other.is_dir() and len(list((tmp_path / "cache").glob("[!.]*"))) == 1
+
+
+def _elsewhere(runs: Sequence[Run], *arguments: str, limit: int | None = 3) -> CorpusPerplexities:
+    data = load_settings("train", [*arguments, *(f"data.reader.{s}=12" for s in SPLITS)]).data
+    (found,) = perplexities(runs, split="test", marginal_sentences=limit, corpora=[data])
+    return found
+
+
+ANOTHER = ("data=toy_english", "data.reader.seed=9", "data.name=another")
+
+
+def test_a_run_reads_another_corpus_with_its_own_vocabulary(folder: Path) -> None:
+    """The words of another corpus, joint with its gold trees and summed over trees."""
+    runs = [run_of(folder, model) for model in ("ngram", "rnng", "plm")]
+    found = _elsewhere(runs, *ANOTHER)
+    rows = {row.model: row for row in found.rows}
+    assert set(rows) == {
+        "ngram", "rnng (joint)", "rnng (marginal)", "plm (joint)", "plm (marginal)", EXACT,
+    }  # fmt: skip
+    data = load_settings("train", [*ANOTHER, "data.reader.test=12"]).data
+    sentences = [one.words for one in data.preparation().sentences("test")]
+    assert rows["ngram"].sentences == 12 and rows["rnng (marginal)"].sentences == 3
+    scorer = runs[0].scorer()
+    nats = -sum(one.sum() for one in scorer.word_log_probs(sentences))
+    events = sum(map(len, sentences)) + 12
+    assert rows["ngram"].perplexity == pytest.approx(math.exp(nats / events))
+    unknown = sum(not runs[0].knows(word) for words in sentences for word in words)
+    assert rows["ngram"].unknown_rate == pytest.approx(unknown / sum(map(len, sentences)))
+    assert {row.trained_on for row in found.rows} == {"toy_english", ""}
+    assert rows["ngram"].shared_perplexity is None  # all have the same vocabulary
+    assert "not comparable" not in found.caption
+
+
+def test_the_test_split_of_the_own_corpus_named_again_gives_the_same(folder: Path) -> None:
+    runs = [run_of(folder, model) for model in ("ngram", "lstm", "rnng", "plm")]
+    (own,) = _perplexities(runs, 3)
+    (again,) = perplexities(
+        runs, split="test", marginal_sentences=3, corpora=[runs[0].settings.data]
+    )
+    assert [row.model for row in again.rows] == [row.model for row in own.rows]
+    for before, after in zip(own.rows, again.rows, strict=True):
+        assert after.perplexity == pytest.approx(before.perplexity, rel=1e-5)
+
+
+def test_different_vocabularies_are_announced_and_shared_words_compared(
+    folder: Path, tmp_path: Path
+) -> None:
+    other = small_runs.loaded(small_runs.run(tmp_path, "model=unigram"))
+    found = _elsewhere([run_of(folder, "ngram"), other], *ANOTHER)
+    assert "not comparable one to one" in found.caption
+    assert "of the words are unknown, predicted as" in found.caption
+    rows = {row.model: row for row in found.rows}
+    data = load_settings("train", [*ANOTHER, "data.reader.test=12"]).data
+    sentences = [one.words for one in data.preparation().sentences("test")]
+    for run in (run_of(folder, "ngram"), other):
+        nats, events = 0.0, 0
+        for words, log_probs in zip(sentences, run.scorer().word_log_probs(sentences), strict=True):
+            for word, log_prob in zip((*words, None), log_probs, strict=True):
+                if word is None or (run_of(folder, "ngram").knows(word) and other.knows(word)):
+                    nats, events = nats - log_prob, events + 1
+        row = rows[run.name.model]
+        assert row.shared_perplexity == pytest.approx(math.exp(nats / events))
+
+
+def test_unknown_labels_leave_no_joint_perplexity(folder: Path, tmp_path: Path) -> None:
+    for split in SPLITS:
+        (tmp_path / f"{split}.txt").write_text("(XP (NP the dog) (VP sees it))\n" * 2)
+    data = load_settings("train", ["data=brackets", f"data.root={tmp_path}"]).data
+    (found,) = perplexities(
+        [run_of(folder, "rnng")], split="test", marginal_sentences=1, corpora=[data]
+    )
+    assert [row.model for row in found.rows] == ["rnng (marginal)"]
+    assert "no joint perplexity: the trees have labels that the model does not know: XP" in (
+        found.caption
+    )
+    text = small_runs.settings(tmp_path).data
+    small_runs.write_corpus(tmp_path / "corpus")
+    (found,) = perplexities(
+        [run_of(folder, "rnng")], split="test", marginal_sentences=1, corpora=[text]
+    )
+    assert "the corpus has no trees" in found.caption
+
+
+def test_a_lower_casing_model_reads_lower_case(folder: Path, tmp_path: Path) -> None:
+    run = copied(run_of(folder, "ngram"), tmp_path / "lower", lowercase=True)
+    for split in SPLITS:
+        (tmp_path / f"{split}.txt").write_text("The Dog sees IT\n")
+    data = load_settings("train", ["data=text", f"data.root={tmp_path}"]).data
+    (found,) = perplexities([run], split="test", marginal_sentences=1, corpora=[data])
+    nats = -run.scorer().word_log_probs([("the", "dog", "sees", "it")])[0].sum()
+    assert found.rows[0].perplexity == pytest.approx(math.exp(nats / 5))
+
+
+def test_runs_of_another_language_are_left_out_or_refused(folder: Path, tmp_path: Path) -> None:
+    run = run_of(folder, "ngram")
+    with pytest.raises(RunError, match=r"no run has the language of toy_mandarin \(zh\)"):
+        _elsewhere([run], "data=toy_mandarin")
+    chinese = small_runs.loaded(small_runs.run(tmp_path, "model=unigram", "data.language=zh"))
+    found = _elsewhere([run, chinese], "data=toy_mandarin")
+    assert f"left out, because of another language than toy_mandarin: {run.path}" in found.caption
+    assert [row.model for row in found.rows] == ["unigram", EXACT]
 
 
 def test_a_joint_model_without_an_end_has_no_perplexity_without_it() -> None:

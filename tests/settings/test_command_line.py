@@ -202,7 +202,7 @@ def test_a_sweep_costs_by_groups_and_not_by_jobs(monkeypatch: pytest.MonkeyPatch
         ("task=suite", "suite is missing: try suite=mandarin, or list all suites with task=suites"),
         ("task=surprisal", "input is missing: a file of sentences, or - for standard input"),
         ("input=x.txt", "input is not a setting; "),
-        ("model=rnng", "model= belongs to train.py; evaluate.py takes logger, paths, search"),
+        ("model=rnng", "model= belongs to train.py; evaluate.py takes data, logger, paths, search"),
         ("search.kind=word_snyc", "search.kind=word_snyc: did you mean 'word_sync'?"),
         ("search.action_beam=0", "search.action_beam=0: must be at least 1"),
         ("search.fast_track=-1", "search.fast_track=-1: must be at least 0"),
@@ -270,6 +270,52 @@ def test_a_mistake_in_a_file_names_the_file(tmp_path: Path) -> None:
     line = CommandLine(ConfigSource("train", "mine", str(tmp_path)), [])
     with pytest.raises(ConfigError, match=r"mine\.yaml: seed=-3: must be in"):
         line.settings()
+
+
+@pytest.mark.parametrize(
+    ("value", "folders"),
+    [
+        ("runs", ["runs"]),
+        ("runs/a,runs/b", ["runs/a", "runs/b"]),
+        ("[runs/a,runs/b]", ["runs/a", "runs/b"]),
+        ("/my runs/a,b", ["/my runs/a", "b"]),
+        ("'a,b'", ["a,b"]),
+    ],
+)
+def test_several_folders_of_runs(value: str, folders: list[str]) -> None:
+    line = CommandLine(ConfigSource("evaluate"), [f"run={value}"])
+    assert list(line.settings().run_folders) == folders
+
+
+def test_several_folders_of_runs_can_be_swept() -> None:
+    check_command_line("evaluate", ["-m", "run=a,b"])
+    line = CommandLine(ConfigSource("evaluate"), ["run=a,b"], is_sweep=True)
+    assert line.arguments == ["run=a,b"]
+
+
+def test_corpora_are_named_in_a_list() -> None:
+    arguments = ["task=corpus", "corpora=[ctb,toy_english]", "corpora.ctb.root=/there"]
+    settings = CommandLine(ConfigSource("evaluate"), arguments).settings()
+    assert [one.name for one in settings.named_corpora] == ["ctb", "toy_english"]
+    assert settings.corpora["ctb"].reader.root == "/there"
+    one = CommandLine(ConfigSource("evaluate"), ["task=perplexity", "corpora=ctb"]).settings()
+    assert list(one.corpora) == ["ctb"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mistakes"),
+    [
+        (["corpora=[cbt]", "corpora.cbt.root=x"], ["unknown data 'cbt'; did you mean 'ctb'?"]),
+        (["corpora=[ctb]", "corpora.ptb.root=x"], ["corpora.ptb.root is not a setting"]),
+        (["corpora=[ctb]", "corpora.ctb.reader.genres=[xx]"], ["corpora.ctb.reader.genres=[xx]"]),
+        (["data=ctb", "corpora=[ctb]", "data.root=/x"], ["two corpora are called ctb"]),
+        (["task=parse", "data=ctb"], ["data= and corpora= have no effect on task=parse"]),
+    ],
+)
+def test_mistakes_in_named_corpora(arguments: list[str], mistakes: list[str]) -> None:
+    found = _mistakes(*arguments, script="evaluate")
+    assert len(found) == len(mistakes)
+    assert all(mistake in one for mistake, one in zip(mistakes, found, strict=True))
 
 
 def test_settings_of_another_search_are_unknown() -> None:

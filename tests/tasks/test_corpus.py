@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from gardenpath.errors import InputError
+from gardenpath.eval.report.study import Study
+from gardenpath.settings.compose import load_settings
 from gardenpath.store.results_folder import read_results_manifest
-from gardenpath.tasks import corpus
+from gardenpath.tasks import corpus, run_task
 from tests.toy_runs import TEST_SENTENCES, evaluate, run_of
 
 
 @pytest.fixture
-def without_pictures(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def without_pictures(monkeypatch: pytest.MonkeyPatch) -> list[Study]:
     """What would be in the report, which is slow to draw and tested elsewhere."""
-    studies: list[object] = []
+    studies: list[Study] = []
 
-    def keep(study: object, folder: Path) -> Path:
+    def keep(study: Study, folder: Path) -> Path:
         studies.append(study)
         return folder / "report.html"
 
@@ -27,7 +29,7 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def test_sizes_words_and_constructions(
-    folder: Path, tmp_path: Path, without_pictures: list[object]
+    folder: Path, tmp_path: Path, without_pictures: list[Study]
 ) -> None:
     evaluate(folder, tmp_path, "task=corpus", "task.words=[the,himself]")
     found = tmp_path / "corpora"
@@ -48,29 +50,29 @@ def test_sizes_words_and_constructions(
     assert about["settings"]["task"]["words"] == ["the", "himself"]
 
 
-def test_licensing_beside_frequency(
-    folder: Path, tmp_path: Path, without_pictures: list[object]
-) -> None:
-    effects = tmp_path / "effects.csv"
-    kinds = ("comp_quant", "cleft_noun", "embwhq", "tough")
-    pd.DataFrame(
-        {"run": "r", "corpus": "toy_english", "model": "ngram", "seed": 1, "suite": "s",
-         "class": "filler_gap", "item": 1, "modifier": kinds,
-         "effect": "licensing_interaction", "value_bits": [1.0, 2.0, 3.0, 5.0]}
-    ).to_csv(effects, index=False)  # fmt: skip
-    evaluate(folder, tmp_path, "task=corpus", f"task.effects={effects}", model="ngram")
-    table = pd.read_csv(tmp_path / "corpora" / "licensing_by_frequency.csv")
-    assert set(table["modifier"]) <= set(kinds) and len(table) > 0
-    assert (tmp_path / "corpora" / "correlations.csv").is_file()
-
-
-@pytest.mark.parametrize("content", [None, "", "a,b\n1,2\n"])
-def test_a_wrong_table_of_effects_is_named(
-    folder: Path, tmp_path: Path, content: str | None, without_pictures: list[object]
-) -> None:
-    effects = tmp_path / "effects.csv"
-    if content is not None:
-        effects.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=r"effects\.csv.*suite=filler_gap"):
-        evaluate(folder, tmp_path, "task=corpus", f"task.effects={effects}", model="ngram")
-    assert not (tmp_path / "corpora").exists()
+def test_named_corpora_need_no_runs(tmp_path: Path, without_pictures: list[Study]) -> None:
+    """Two corpora in one table, each with its own settings."""
+    sizes = [
+        f"corpora.{name}.reader.{split}={size}"
+        for name, size in (("toy_english", 40), ("toy_mandarin", 30))
+        for split in ("train", "valid", "test")
+    ]
+    settings = load_settings(
+        "evaluate",
+        ["task=corpus", "corpora=[toy_english,toy_mandarin]", *sizes, f"output={tmp_path}",
+         f"run={tmp_path / 'none'}", f"paths.cache={tmp_path / 'cache'}"],
+    )  # fmt: skip
+    run_task(settings)
+    found = tmp_path / "corpora"
+    statistics = pd.read_csv(found / "statistics.csv")
+    train = statistics[statistics["split"] == "train"].set_index("corpus")
+    assert train["sentences"].to_dict() == {"toy_english": 40, "toy_mandarin": 30}
+    (study,) = without_pictures
+    for name, data in settings.corpora.items():
+        words = [one.words for one in data.reader.read("train")]
+        assert train.loc[name, "tokens"] == sum(map(len, words))
+        assert train.loc[name, "longest"] == max(map(len, words))
+        assert study.lengths[name] == dict(sorted(Counter(map(len, words)).items()))
+    counts = pd.read_csv(found / "constructions.csv")
+    assert set(counts["corpus"]) == {"toy_english"}
+    assert not (found / "perplexity.csv").exists()

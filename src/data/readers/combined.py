@@ -26,7 +26,7 @@ ALIKE = ("drop_traces", "keep_pos", "collapse_unary", "lowercase")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part(CorpusSettings):
+class CorpusPart(CorpusSettings):
     """A corpus as a part of another, with its own reader and cleaning."""
 
     reader: Annotated[Reader, Tagged("kind", SINGLE_READERS)]
@@ -46,7 +46,7 @@ class CombinedCorpus:
     """Several corpora; each split consists of the same split of some or all of them, in order."""
 
     kind: Literal["combined"] = "combined"
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, CorpusPart] = field(default_factory=dict)
     """Corpora by name, as in data.parts=[toy_english,ptb_sample]."""
     train: Sequence[str] | None = None
     """Parts of the training split; null uses all."""
@@ -119,7 +119,7 @@ class CombinedCorpus:
         named: Sequence[str] | None = getattr(self, split)
         return list(self.parts) if named is None else named
 
-    def _with(self, split: str) -> list[tuple[str, Part]]:
+    def _with(self, split: str) -> list[tuple[str, CorpusPart]]:
         names = self._names(split)
         return [(name, part) for name, part in self.parts.items() if name in names]
 
@@ -131,14 +131,14 @@ def _named(part: str, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
         yield Sentence(one.words, source, one.tree)
 
 
-def _located(name: str, part: Part, split: str) -> Iterator[Sentence]:
+def _located(name: str, part: CorpusPart, split: str) -> Iterator[Sentence]:
     try:
         yield from part.reader.read(split)
     except MissingCorpusError as error:
         raise error.in_part(name) from error
 
 
-def _key(name: str, part: Part, splits: Sequence[str]) -> str:
+def _key(name: str, part: CorpusPart, splits: Sequence[str]) -> str:
     try:
         return part.reader.fingerprint(splits)
     except MissingCorpusError as error:

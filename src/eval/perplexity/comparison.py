@@ -23,7 +23,7 @@ _TRAINED_ON = "trained\non"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class ModelPerplexity:
     """The perplexity of a model, and what it depends on beside the sentences.
 
     ``trained_on`` is the corpus of the model, ``vocabulary`` the number of units that it predicts,
@@ -44,7 +44,7 @@ class Measured:
 class PerplexityRow:
     """One model on one corpus; the excess is relative to the exact grammar, in bits per word.
 
-    The last four values are those of :class:`Measured`.
+    The last four values are those of :class:`ModelPerplexity`.
     """
 
     corpus: str
@@ -68,7 +68,7 @@ class PerplexityRow:
 
 
 def compare(
-    corpus: str, models: Iterable[Measured], exact: Mapping[int, Perplexity] | None
+    corpus: str, models: Iterable[ModelPerplexity], exact: Mapping[int, Perplexity] | None
 ) -> list[PerplexityRow]:
     """Return the rows of one corpus, then the exact grammar.
 
@@ -82,7 +82,7 @@ def compare(
         key=lambda one: (-one.result.sentences, -one.result.words, -one.result.with_end),
     )
     if exact:
-        measured.append(Measured(model=EXACT, seed=None, result=exact[max(exact)]))
+        measured.append(ModelPerplexity(model=EXACT, seed=None, result=exact[max(exact)]))
     return [
         PerplexityRow(
             corpus=corpus,

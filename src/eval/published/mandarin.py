@@ -1,19 +1,24 @@
-"""The published Mandarin suites (Wang et al. 2021) and per-word surprisals for them.
+"""The published Mandarin suites (Wang et al. 2021).
 
 A suite is a text file, ``cls_none_txt.txt``, with one sentence per line and spaces between words;
-consecutive lines form an item. Surprisals are tables of tokens, one per suite and run, in the order
-of the lines.
+consecutive lines form an item.
+
+All published tables of surprisals were made from an earlier version of two suites: the relative
+clauses of three items (twelve sentences) have other words, the critical words are the same. These
+wordings are accepted, and listed in the receipt; the suite of an imported run has the sentences
+that were scored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.fitting import FittedSurprisals, fit
-from gardenpath.eval.published.surprisal_files import read_lines, read_token_table
+from gardenpath.eval.published.mandarin_checks import RELATIVISER, check_item, check_sisters
+from gardenpath.eval.published.pairing import Materials, in_file_order
+from gardenpath.eval.published.surprisal_files import read_lines
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
 from gardenpath.text import Words
@@ -31,6 +36,17 @@ _MODIFIERS = {
     "sub2": "coordinated_rc",
     "subh": "embedded_rc",
 }
+
+
+# The earlier wordings (see ``pairing.wording_digest``) of object_rc, items 5 and 7, and of
+# subject_rc, item 28, of classifier-noun.
+_EARLIER_WORDINGS = frozenset(
+    {
+        *("be626ae95a67", "b10d5fa7a752", "3997bbb7d3c8", "1564141d8e01"),
+        *("68694f2910da", "b781a3e7d2a2", "17509181026f", "18dd8f1409a4"),
+        *("956e718cec48", "54fd0c10c081", "5ed9df67ac16", "f0eb8bbac055"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +71,7 @@ def _from_end(start: int, end: int = 0) -> Callable[[Words], tuple[int, int]]:
 
 def _last_de(words: Words) -> tuple[int, int]:
     """Return the relativiser of the outermost relative clause: the last 的."""
-    last = max((number for number, word in enumerate(words) if word == "的"), default=-1)
+    last = max((number for number, word in enumerate(words) if word == RELATIVISER), default=-1)
     return last, last + 1
 
 
@@ -110,43 +126,47 @@ LAYOUTS = (
 )
 
 
-def load_mandarin(folder: Path) -> dict[str, Suite]:
-    """Read the suites in a folder and its subfolders, by file key (``cls_none``)."""
-    found = {}
+def load_mandarin(folders: Sequence[Path]) -> dict[str, Materials]:
+    """Read the suites in folders and their subfolders, by file key (``cls_none``)."""
+    found: dict[str, Materials] = {}
     for layout in LAYOUTS:
         for modifier in _MODIFIERS:
             key = f"{layout.key}_{modifier}"
-            paths = sorted({*folder.rglob(f"{key}_txt.txt"), *folder.rglob(f"{key}.txt")})
+            names = (f"{key}_txt.txt", f"{key}.txt")
+            paths = sorted({path for one in folders for name in names for path in one.rglob(name)})
+            if len(paths) > 1:
+                raise InputError(f"{paths[1]} is the same suite", path=paths[0])
             if paths:
                 found[key] = read_mandarin_suite(paths[0], layout, modifier)
     if not found:
         raise InputError(
             "contains no Mandarin suite",
-            path=folder,
+            path=", ".join(map(str, folders)),
             remedy="suites are text files such as cls_none_txt.txt, in any subfolder",
         )
+    check_sisters(found.values())
     return found
 
 
-def read_mandarin_suite(path: Path, layout: Layout, modifier: str) -> Suite:
-    """Read one suite from its text file."""
+def read_mandarin_suite(path: Path, layout: Layout, modifier: str) -> Materials:
+    """Read one suite from its text file; the lines of every item must fit their conditions."""
     lines = read_lines(path)
     sentences = [(n, tuple(line.split())) for n, line in enumerate(lines, 1) if line.strip()]
     size = len(layout.conditions)
-    if len(sentences) % size:
+    if not sentences or len(sentences) % size:
         raise InputError(
             f"{len(sentences)} sentences cannot be divided into items of {size}", path=path
         )
     items = []
     for start in range(0, len(sentences), size):
+        group = sentences[start : start + size]
+        check_item(layout.kind, [words for _, words in group], path, group[0][0])
         variants = tuple(
             Variant(condition, _regions(words, layout, path, line))
-            for condition, (line, words) in zip(
-                layout.conditions, sentences[start : start + size], strict=True
-            )
+            for condition, (line, words) in zip(layout.conditions, group, strict=True)
         )
         items.append(Item(start // size + 1, variants))
-    return Suite(
+    suite = Suite(
         name=f"mandarin/{layout.kind}/{_MODIFIERS[modifier]}",
         language="zh",
         regions=_REGIONS,
@@ -159,6 +179,8 @@ def read_mandarin_suite(path: Path, layout: Layout, modifier: str) -> Suite:
         critical=("target",),
         reference=_REFERENCE,
     )
+    found = in_file_order(path, suite, [line for line, _ in sentences])
+    return replace(found, known=_EARLIER_WORDINGS)
 
 
 def _regions(words: Words, layout: Layout, path: Path, line: int) -> tuple[Words, ...]:
@@ -170,8 +192,3 @@ def _regions(words: Words, layout: Layout, path: Path, line: int) -> tuple[Words
 
 def _prediction(more: str, less: str) -> Prediction:
     return Prediction(f"{more}>{less}", Formula.parse(f"(target;%{more}%) > (target;%{less}%)"))
-
-
-def read_mandarin_run(path: Path, suite: Suite) -> FittedSurprisals:
-    """Read the surprisals of a run on a suite, from a table in the order of the suite's lines."""
-    return fit(suite, read_token_table(path), path=path)

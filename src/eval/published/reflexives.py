@@ -1,24 +1,36 @@
-"""The published reflexive stimuli (Hu et al. 2020) and two-column surprisals for them.
+"""The published reflexive stimuli (Hu et al. 2020).
 
 There is one CSV file per experiment and pronoun, ``exp2-rc/herself.csv``. An item has several rows
 per condition, in which the nouns are exchanged; these become variants, which are averaged before
-conditions are compared. Surprisals are ``token surprisal`` lines, in the order of the rows.
+conditions are compared. Rows of an item need not be contiguous.
+
+Conditions come from the sentences: a sentence is ungrammatical if the noun that binds the pronoun
+differs from it in number, a distractor if the other noun does. ``mismatch_position`` says the same;
+a file in which it does not is refused. The labels ``grammatical`` and ``locality`` contradict the
+sentences in some rows of one experiment. The authors' script used ``grammatical``, as does
+``conditions="labels"`` here.
+
+A row gives its sentence twice, with and without ``<eos>``. In one row the two differ in a word;
+surprisals may be those of either.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.fitting import FittedSurprisals, fit
-from gardenpath.eval.published.surprisal_files import ScoredSentence, read_lines
+from gardenpath.eval.published.import_settings import ConditionSource
+from gardenpath.eval.published.pairing import Materials
+from gardenpath.eval.published.surprisal_files import read_lines
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
-from gardenpath.eval.suites.scoring.alignment import is_edge, is_unknown
+from gardenpath.eval.suites.scoring.alignment import is_edge
+from gardenpath.text import Words
 
 _REFERENCE = "Hu, Chen and Levy 2020: A closer look at the performance of neural language models"
 
@@ -26,12 +38,36 @@ _PRONOUNS = ("herself", "himself", "themselves")
 _CONDITIONS = ("baseline", "distractor", "ungrammatical")
 _REGIONS = ("context", "reflexive", "end")
 
-# The material between the subject and its reflexive, by the suffix of the experiment's name.
-_MODIFIERS = {
-    "rc": "relative_clause",
-    "sc": "sentential_complement",
-    "pp": "prepositional_phrase",
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Name of an experiment in the paper, and which of the two nouns binds the pronoun."""
+
+    name: str
+    binder: int
+
+
+EXPERIMENTS = {
+    "exp1a-ml-rc": Experiment("exp1a", 0),
+    "exp1b-ml-comp": Experiment("exp1b", 1),
+    "exp2-rc": Experiment("exp2a", 0),
+    "exp3-comp": Experiment("exp2b", 1),
+    "exp4-pp": Experiment("exp3", 0),
 }
+
+_CONDITION_OF_POSITION = {
+    "none": "baseline",
+    **dict.fromkeys(("rc_subj", "nonlocal_subj", "distractor"), "distractor"),
+    **dict.fromkeys(("matrix_subj", "local_subj", "head"), "ungrammatical"),
+}
+
+# Items that Table 3 of the paper leaves out, in the experiments with 75 released items.
+_LEFT_OUT = {
+    "himself": range(46, 61),
+    "themselves": range(46, 61),
+    "herself": range(61, 76),
+}
+_IN_SUBSETS = ("exp2a", "exp2b", "exp3")
 
 _LICENSING = Prediction(
     "licensing",
@@ -41,51 +77,109 @@ _LICENSING = Prediction(
     ),
 )
 
-_COLUMNS = ("item", "grammatical", "mismatch_position", "pronoun", "sentence_no_eos")
+_COLUMNS = (
+    *("item", "grammatical", "mismatch_position", "pronoun", "verb"),
+    *("sentence", "sentence_no_eos"),
+)
 
 
-def load_reflexives(folder: Path) -> dict[tuple[str, str], Suite]:
-    """Read the suites in a folder of experiments, by experiment and pronoun."""
-    paths = [path for path in sorted(folder.rglob("*.csv")) if path.stem in _PRONOUNS]
-    if not paths:
+@dataclass(frozen=True)
+class Stimuli:
+    """The suite of one experiment and pronoun; ``contradicting`` counts rows by wrong label."""
+
+    materials: Materials
+    contradicting: Mapping[str, int]
+
+    @property
+    def notes(self) -> list[str]:
+        """What readers should know about the labels."""
+        name = self.materials.suite.name
+        return [
+            f"{name}: {label} contradicts the sentence in {count} rows"
+            for label, count in self.contradicting.items()
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: int
+    item: int
+    condition: str
+    labelled: tuple[str, ...]
+    words: Words
+    other: tuple[Words, ...]
+    cells: Mapping[str, str]
+
+
+def load_reflexives(
+    folders: Sequence[Path], conditions: ConditionSource = "sentences"
+) -> dict[tuple[str, str], Stimuli]:
+    """Read the suites in folders of experiments, by experiment (its folder) and pronoun."""
+    paths = sorted({path for folder in folders for path in folder.rglob("*.csv")})
+    found: dict[tuple[str, str], Stimuli] = {}
+    for path in paths:
+        key = (path.parent.name, path.stem)
+        if path.stem not in _PRONOUNS or path.parent.name not in EXPERIMENTS:
+            continue
+        if key in found:
+            raise InputError(f"is the same suite as {found[key].materials.path}", path=path)
+        found[key] = read_stimuli(path, conditions)
+    if not found:
         raise InputError(
             "contains no reflexive stimuli",
-            path=folder,
-            remedy="stimuli are tables such as exp2-rc/herself.csv",
+            path=", ".join(map(str, folders)),
+            remedy=f"stimuli are tables such as exp2-rc/herself.csv; experiments: "
+            f"{', '.join(EXPERIMENTS)}",
         )
-    return {(path.parent.name, path.stem): read_stimuli(path) for path in paths}
+    return found
 
 
-def read_stimuli(path: Path) -> Suite:
+def read_stimuli(path: Path, conditions: ConditionSource = "sentences") -> Stimuli:
     """Read the suite of one experiment and pronoun."""
-    experiment, pronoun = path.parent.name, path.stem
-    variants: dict[int, list[Variant]] = {}
-    for line, row in _rows(path):
-        try:
-            number = int(row["item"])
-        except ValueError:
-            problem = f"item {row['item']!r} is not a number"
-            raise InputError(problem, path=path, line=line) from None
-        variants.setdefault(number, []).append(_variant(row, path, line))
-    suffix = experiment.rpartition("-")[2]
-    return Suite(
-        name=f"reflexives/{experiment}/{pronoun}",
+    experiment = EXPERIMENTS[path.parent.name]
+    rows = [_row(line, cells, experiment, path) for line, cells in _cells(path)]
+    if not rows:
+        raise InputError("contains no sentences", path=path)
+    _check_items(rows, path)
+    items: dict[int, list[tuple[int, Variant]]] = {}
+    for place, row in enumerate(rows):
+        items.setdefault(row.item, []).append((place, _variant(row)))
+    suite = Suite(
+        name=f"reflexives/{experiment.name}/{path.stem}",
         language="en",
         regions=_REGIONS,
         conditions=_CONDITIONS,
         predictions=(_LICENSING,),
         items=tuple(
-            Item(number, tuple(rows), {"pronoun": pronoun}) for number, rows in variants.items()
+            Item(number, tuple(variant for _, variant in own), {"pronoun": path.stem})
+            for number, own in items.items()
         ),
         kind="reflexives",
-        modifier=_MODIFIERS.get(suffix, experiment),
+        modifier=experiment.name,
         critical=("reflexive",),
+        ties="complete",
         reference=_REFERENCE,
     )
+    places = tuple(place for own in items.values() for place, _ in own)
+    materials = Materials(
+        path,
+        suite,
+        places,
+        tuple(row.line for row in rows),
+        other={place: row.other for place, row in enumerate(rows) if row.other},
+        labels=tuple(rows[n].labelled for n in places) if conditions == "labels" else (),
+    )
+    return Stimuli(materials, _contradicting(rows))
 
 
-def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
-    reader = csv.DictReader(io.StringIO("\n".join(read_lines(path))))
+def _variant(row: _Row) -> Variant:
+    place = len(row.words) - 1 - row.words[::-1].index(row.cells["pronoun"])
+    cut = (row.words[:place], row.words[place : place + 1], row.words[place + 1 :])
+    return Variant(row.condition, cut)
+
+
+def _cells(path: Path) -> list[tuple[int, dict[str, str]]]:
+    reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
     names = reader.fieldnames or []
     if missing := [column for column in _COLUMNS if column not in names]:
         raise InputError(f"has no column {', '.join(missing)}", path=path, line=1)
@@ -97,62 +191,97 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     return rows
 
 
-def _variant(row: Mapping[str, str], path: Path, line: int) -> Variant:
-    words = tuple(row["sentence_no_eos"].split())
-    if row["pronoun"] not in words:
-        raise InputError(f"the sentence does not contain {row['pronoun']!r}", path=path, line=line)
-    place = len(words) - 1 - words[::-1].index(row["pronoun"])
-    if row["grammatical"] == "0":
-        condition = "ungrammatical"
-    else:
-        condition = "baseline" if row["mismatch_position"] == "none" else "distractor"
-    return Variant(condition, (words[:place], words[place : place + 1], words[place + 1 :]))
+def _row(line: int, cells: Mapping[str, str], experiment: Experiment, path: Path) -> _Row:
+    pronoun, position = cells["pronoun"], cells["mismatch_position"]
+    words = tuple(cells["sentence_no_eos"].split())
+    spoken = tuple(word for word in cells["sentence"].split() if not is_edge(word))
+    if pronoun != path.stem or pronoun not in words:
+        raise InputError(f"the sentence does not contain {path.stem!r}", path=path, line=line)
+    if not cells["item"].isdecimal():
+        raise InputError(f"item {cells['item']!r} is not a number", path=path, line=line)
+    if position not in _CONDITION_OF_POSITION:
+        known = ", ".join(_CONDITION_OF_POSITION)
+        problem = f"mismatch_position is {position!r}"
+        raise InputError(problem, path=path, line=line, remedy=f"known: {known}")
+    condition = _CONDITION_OF_POSITION[position]
+    said = [_condition_in(one, pronoun, experiment) for one in (words, spoken)]
+    if condition not in said:
+        raise InputError(
+            f"mismatch_position is {position!r} ({condition}), but the sentence is of condition "
+            f"{said[0]}: {' '.join(words)!r}",
+            path=path,
+            line=line,
+            remedy="the conditions of the stimuli are exchanged, or the file is of another "
+            "experiment",
+        )
+    # The authors' script takes all rows with grammatical 0 as ungrammatical, even distractors.
+    labelled = [condition] if condition != "ungrammatical" else []
+    labelled += ["ungrammatical"] if cells["grammatical"] == "0" else []
+    other = (spoken,) if spoken != words else ()
+    return _Row(line, int(cells["item"]), condition, tuple(labelled), words, other, cells)
 
 
-def read_two_columns(path: Path, suite: Suite) -> FittedSurprisals:
-    """Read the surprisals of a run on a suite, from lines in the order of the suite's rows.
+def _condition_in(words: Words, pronoun: str, experiment: Experiment) -> str:
+    """Return the condition that the numbers of the two nouns make."""
+    nouns = [words[n + 1] for n, word in enumerate(words[:-1]) if word.lower() == "the"]
+    if len(nouns) != 2:
+        return f"with {len(nouns)} nouns"
+    fits = [_is_plural(noun) == (pronoun == "themselves") for noun in nouns]
+    if not fits[experiment.binder]:
+        return "ungrammatical" if fits[1 - experiment.binder] else "with two mismatches"
+    return "baseline" if fits[1 - experiment.binder] else "distractor"
 
-    Sentences are separated by one or more edge tokens; in a file without such tokens, sentences
-    have the lengths of the suite's sentences.
+
+def _is_plural(noun: str) -> bool:
+    is_regular = noun.endswith("s") and not noun.endswith("ss")
+    return is_regular or noun.endswith(("men", "children", "people"))
+
+
+def _check_items(rows: Sequence[_Row], path: Path) -> None:
+    """Refuse item numbers that do not fit: every item has one verb and as many rows as others."""
+    verbs: dict[int, str] = {}
+    counts: Counter[tuple[int, str]] = Counter()
+    for row in rows:
+        if verbs.setdefault(row.item, row.cells["verb"]) != row.cells["verb"]:
+            problem = f"item {row.item} has the verb {verbs[row.item]!r} in another row"
+            raise InputError(problem, path=path, line=row.line, remedy="item numbers are wrong")
+        counts[row.item, row.condition] += 1
+    usual = Counter(counts.values()).most_common(1)[0][0]
+    for item in verbs:
+        for condition in _CONDITIONS:
+            if counts[item, condition] != usual:
+                raise InputError(
+                    f"item {item} has {counts[item, condition]} rows of condition {condition}, "
+                    f"others have {usual}",
+                    path=path,
+                    remedy="rows are missing or item numbers are wrong",
+                )
+
+
+def _contradicting(rows: Sequence[_Row]) -> dict[str, int]:
+    """Count the rows whose labels say another condition than their sentences."""
+    wrong = [row.condition == "ungrammatical" for row in rows]
+    counts = {
+        "grammatical": sum(
+            (row.cells["grammatical"] == "0") != is_wrong
+            for row, is_wrong in zip(rows, wrong, strict=True)
+        )
+    }
+    places = [row.cells.get("locality") for row in rows]
+    # Where the label varies, it is "nonlocal" if and only if the sentence is ungrammatical.
+    if len(set(places)) > 1:
+        pairs = zip(places, wrong, strict=True)
+        counts["locality"] = sum((place == "nonlocal") != is_wrong for place, is_wrong in pairs)
+    return {label: count for label, count in counts.items() if count}
+
+
+def paper_subset(suite: Suite) -> Suite:
+    """Return the 60 items that Table 3 of the paper uses of the 75 released ones.
+
+    Suites of the experiments 1a and 1b are returned unchanged.
     """
-    rows = _pairs(path)
-    lengths = [len(variant.words) for item in suite.items for variant in item.variants]
-    if any(is_edge(token) for _, token, _ in rows):
-        marks = [is_edge(token) for _, token, _ in rows]
-        runs = itertools.groupby(zip(marks, rows, strict=True), key=lambda pair: pair[0])
-        parts = [[row for _, row in run] for is_mark, run in runs if not is_mark]
-    else:
-        if len(rows) != sum(lengths):
-            raise InputError(
-                f"has {len(rows)} words, but suite {suite.name} has {sum(lengths)}", path=path
-            )
-        ends = list(itertools.accumulate(lengths))
-        parts = [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-    return fit(suite, [_sentence(n, part) for n, part in enumerate(parts, 1)], path=path)
-
-
-def _pairs(path: Path) -> list[tuple[int, str, float]]:
-    rows = []
-    for line, text in enumerate(read_lines(path), start=1):
-        if not text.strip():
-            continue
-        fields = text.split()
-        try:
-            token, surprisal = fields
-            rows.append((line, token, float(surprisal)))
-        except ValueError:
-            raise InputError(
-                f"{text!r} is not a token and its surprisal", path=path, line=line
-            ) from None
-    return rows
-
-
-def _sentence(number: int, rows: Sequence[tuple[int, str, float]]) -> ScoredSentence:
-    return ScoredSentence(
-        run="",
-        sentence_id=str(number),
-        tokens=tuple(token for _, token, _ in rows),
-        surprisal_bits=tuple(surprisal for _, _, surprisal in rows),
-        seen=tuple(not is_unknown(token) for _, token, _ in rows),
-        line=rows[0][0],
-    )
+    if suite.modifier not in _IN_SUBSETS:
+        return suite
+    pronoun = suite.name.rpartition("/")[2]
+    kept = tuple(item for item in suite.items if item.number not in _LEFT_OUT[pronoun])
+    return replace(suite, items=kept)

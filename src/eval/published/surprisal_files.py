@@ -1,87 +1,117 @@
-"""Readers of surprisal files: our own table of words and SyntaxGym's table of tokens.
+"""Readers of files of tokens and their surprisals, sentence by sentence.
 
-Both are tab-separated and have a header. Our own, which may start with ``#`` comments::
-
-    run	sentence_id	word_id	word	seen	surprisal_bits
-
-SyntaxGym's, with identifiers from 1::
+The forms that need no further information: SyntaxGym's table, with identifiers from 1::
 
     sentence_id	token_id	token	surprisal
+
+and two columns without a header, ``token surprisal``, in which ``<eos>`` ends a sentence. Tables
+with other columns are read by ``token_tables``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.scoring.alignment import is_edge, is_unknown
-from gardenpath.store.tables import WORD_SURPRISALS
+from gardenpath.eval.suites.scoring.alignment import is_edge
 
-# Tables of other programs need not contain the run or the model's input for a word.
-_OWN_COLUMNS = tuple(name for name in WORD_SURPRISALS.names if name not in ("run", "seen_as"))
 _TOKEN_COLUMNS = ("sentence_id", "token_id", "token", "surprisal")
-
-_SEEN = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredSentence:
-    """The tokens of a sentence, their surprisals in bits, and whether they are in vocabulary."""
-
-    run: str
-    sentence_id: str
-    tokens: tuple[str, ...]
-    surprisal_bits: tuple[float, ...]
-    seen: tuple[bool, ...]
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    run: str
-    sentence_id: str
-    token: str
-    surprisal: float
-    seen: bool
+class ScoredSentence:
+    """The tokens of a sentence and their values; ``line`` is that of its first token.
+
+    Values are in the unit of the file until ``value_checks.in_bits`` converts them.
+    """
+
+    tokens: tuple[str, ...]
+    values: tuple[float, ...]
     line: int
 
 
-def read_own_table(path: Path) -> list[ScoredSentence]:
-    """Read our own table; ``run`` is empty if the table does not contain it."""
-    return _sentences(_own_rows(path))
-
-
 def read_token_table(path: Path) -> list[ScoredSentence]:
-    """Read a table of tokens; tokens such as ``<unk>`` are out of vocabulary."""
-    rows = (
-        _Row(
-            run="",
-            sentence_id=fields["sentence_id"],
-            token=fields["token"],
-            surprisal=_number(fields["surprisal"], path, line),
-            seen=not is_unknown(fields["token"]),
-            line=line,
-        )
-        for line, fields in read_tabs(path, _TOKEN_COLUMNS)
+    """Read SyntaxGym's table; sentences and tokens must be numbered from 1, without gaps."""
+    sentences: list[ScoredSentence] = []
+    tokens: list[str] = []
+    values: list[float] = []
+    first = 0
+    for line, (sentence, token_id, token, value) in _token_rows(path):
+        if token_id == "1":
+            if tokens:
+                sentences.append(ScoredSentence(tuple(tokens), tuple(values), first))
+            tokens, values, first = [], [], line
+        if sentence != str(len(sentences) + 1) or token_id != str(len(tokens) + 1):
+            raise InputError(
+                f"sentence {sentence}, token {token_id} where sentence {len(sentences) + 1}, token "
+                f"{len(tokens) + 1} is expected",
+                path=path,
+                line=line,
+                remedy="sentence_id and token_id count from 1, without gaps",
+            )
+        tokens.append(token)
+        values.append(number_of(value, path, line))
+    if tokens:
+        sentences.append(ScoredSentence(tuple(tokens), tuple(values), first))
+    return sentences
+
+
+def _token_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of a table with exactly the columns of SyntaxGym, else as ``read_tabs``."""
+    lines = read_lines(path)
+    if lines[0].split("\t") == list(_TOKEN_COLUMNS):
+        for line, text in enumerate(lines[1:], start=2):
+            fields = text.split("\t")
+            if len(fields) == len(_TOKEN_COLUMNS):
+                yield line, fields
+            elif text.strip():
+                problem = f"{len(fields)} columns, but the header has {len(_TOKEN_COLUMNS)}"
+                raise InputError(problem, path=path, line=line)
+        return
+    for line, row in read_tabs(path, _TOKEN_COLUMNS):
+        yield line, [row[column] for column in _TOKEN_COLUMNS]
+
+
+def read_two_columns(path: Path, lengths: Sequence[int]) -> list[ScoredSentence]:
+    """Read ``token surprisal`` lines.
+
+    One or more edge tokens end a sentence. In a file without any, sentences have the ``lengths``
+    (in words) of the materials.
+    """
+    rows = _pairs(path)
+    if any(is_edge(token) for _, token, _ in rows):
+        marks = [is_edge(token) for _, token, _ in rows]
+        runs = itertools.groupby(zip(marks, rows, strict=True), key=lambda pair: pair[0])
+        parts = [[row for _, row in run] for is_mark, run in runs if not is_mark]
+    else:
+        if len(rows) != sum(lengths):
+            raise InputError(
+                f"has {len(rows)} words, but the materials have {sum(lengths)}", path=path
+            )
+        ends = itertools.accumulate(lengths)
+        parts = [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    return [_sentence(part) for part in parts]
+
+
+def _pairs(path: Path) -> list[tuple[int, str, float]]:
+    rows = []
+    for line, text in enumerate(read_lines(path), start=1):
+        if not text.strip():
+            continue
+        fields = text.split()
+        if len(fields) != 2:
+            raise InputError(f"{text!r} is not a token and its surprisal", path=path, line=line)
+        rows.append((line, fields[0], number_of(fields[1], path, line)))
+    return rows
+
+
+def _sentence(rows: Sequence[tuple[int, str, float]]) -> ScoredSentence:
+    return ScoredSentence(
+        tuple(token for _, token, _ in rows), tuple(value for _, _, value in rows), rows[0][0]
     )
-    return _sentences(rows)
-
-
-def _own_rows(path: Path) -> Iterator[_Row]:
-    for line, fields in read_tabs(path, _OWN_COLUMNS):
-        seen = _SEEN.get(fields["seen"].lower())
-        if seen is None:
-            raise InputError(f"seen is {fields['seen']!r}, not 1 or 0", path=path, line=line)
-        yield _Row(
-            run=fields.get("run", ""),
-            sentence_id=fields["sentence_id"],
-            token=fields["word"],
-            surprisal=_number(fields["surprisal_bits"], path, line),
-            seen=seen,
-            line=line,
-        )
 
 
 def read_tabs(path: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -120,42 +150,21 @@ def read_lines(path: Path) -> list[str]:
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
-def _number(text: str, path: Path, line: int) -> float:
+def number_of(text: str, path: Path, line: int) -> float:
+    """Return a surprisal as a number; an error names the line."""
     try:
         return float(text)
     except ValueError:
         raise InputError(f"surprisal {text!r} is not a number", path=path, line=line) from None
 
 
-def _sentences(rows: Iterable[_Row]) -> list[ScoredSentence]:
-    """Group consecutive rows with the same run and sentence into sentences."""
-    groups: list[list[_Row]] = []
-    for row in rows:
-        last = groups[-1][0] if groups else None
-        if last is None or (last.run, last.sentence_id) != (row.run, row.sentence_id):
-            groups.append([])
-        groups[-1].append(row)
-    return [
-        ScoredSentence(
-            run=group[0].run,
-            sentence_id=group[0].sentence_id,
-            tokens=tuple(row.token for row in group),
-            surprisal_bits=tuple(row.surprisal for row in group),
-            seen=tuple(row.seen for row in group),
-            line=group[0].line,
-        )
-        for group in groups
-    ]
-
-
 def without_edges(sentence: ScoredSentence) -> ScoredSentence:
     """Return the sentence without the tokens that mark its start and its end."""
+    if not any(is_edge(token) for token in sentence.tokens):
+        return sentence
     kept = [number for number, token in enumerate(sentence.tokens) if not is_edge(token)]
     return ScoredSentence(
-        run=sentence.run,
-        sentence_id=sentence.sentence_id,
-        tokens=tuple(sentence.tokens[number] for number in kept),
-        surprisal_bits=tuple(sentence.surprisal_bits[number] for number in kept),
-        seen=tuple(sentence.seen[number] for number in kept),
-        line=sentence.line,
+        tuple(sentence.tokens[number] for number in kept),
+        tuple(sentence.values[number] for number in kept),
+        sentence.line,
     )

@@ -29,7 +29,7 @@ from gardenpath.store.tables import (
     SURPRISALS,
     read_table,
 )
-from gardenpath.text import key
+from gardenpath.text import Words, key
 
 # Run, suite, item, condition, variant, word_id.
 ParseKey = tuple[str, str, int | str, str, int | str, int]
@@ -104,7 +104,8 @@ class Study:
     ``facts`` describe the evaluation (models, corpora, seeds, search, versions), in display order.
     ``critical`` maps suites to their critical regions, ``chance`` maps classes to chance levels
     (default: 1/2). ``modifier_orders`` rank modifiers from simple to complex. ``lengths`` counts,
-    for each corpus, the sentences of each length in words. ``notes`` are shown in the overview.
+    for each corpus, the sentences of each length in words. ``glosses`` maps suite and item to the
+    gloss of its first variant and its translation. ``notes`` are shown in the overview.
     """
 
     title: str
@@ -122,6 +123,7 @@ class Study:
     lengths: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     critical: Mapping[str, Sequence[str]] = field(default_factory=dict)
     chance: Mapping[str, float] = field(default_factory=dict)
+    glosses: Mapping[tuple[str, int | str], tuple[Words, str]] = field(default_factory=dict)
     modifier_orders: Sequence[Chain] = field(default_factory=modifier_orders)
 
     def __post_init__(self) -> None:

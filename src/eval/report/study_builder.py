@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ from gardenpath.eval.statistics.questions.analysis import AnalysisResult
 from gardenpath.eval.suites.design.suite import Suite, chance_by_class
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.store.tables import EFFECTS
-from gardenpath.text import enumeration, heading, plural
+from gardenpath.text import Words, enumeration, heading, plural
 
 # The packages that affect the numbers of a report, in addition to Python; and those of models.
 REPORT_PACKAGES = ("numpy", "scipy", "pandas", "matplotlib")
@@ -34,15 +35,18 @@ def build_study(
     parses: Mapping[ParseKey, Sequence[Parse]] | None = None,
     curves: Sequence[Curve] = (),
     perplexity: Sequence[PerplexityRow] = (),
+    origin: str = "",
+    sources: Mapping[str, str] | None = None,
 ) -> Study:
     """Build the study for the report on trained models.
 
     ``title`` is the name of the set of suites; ``names`` are the runs. ``search`` describes the
-    search if some model needs one; ``versions`` lists the versions of the software.
+    search if some model needs one; ``versions`` lists the versions of the software. For surprisals
+    from files, ``origin`` says whose they are (``published``), and ``sources`` are the files.
     """
     return Study(
-        title=_title(title, names),
-        facts=_facts(suites, names, search=search, versions=versions),
+        title=_title(title, names, origin),
+        facts={**(sources or {}), **_facts(suites, names, search=search, versions=versions)},
         notes=results.notes,
         items=results.items,
         summary=results.summary,
@@ -54,23 +58,36 @@ def build_study(
         curves=curves,
         critical={suite.name: suite.critical for suite in suites},
         chance=chance_by_class(suites),
+        glosses=_glosses(suites),
     )
 
 
-def _title(suites: str, names: Sequence[RunName]) -> str:
+def _glosses(suites: Sequence[Suite]) -> dict[tuple[str, int | str], tuple[Words, str]]:
+    """Return glosses and translations of the items that have them."""
+    return {
+        (suite.name, item.number): (tuple(chain.from_iterable(item.gloss)), item.translation)
+        for suite in suites
+        for item in suite.items
+        if item.gloss or item.translation
+    }
+
+
+def _title(suites: str, names: Sequence[RunName], origin: str = "") -> str:
     """Return a title such as ``Demo: 6 models trained on toy_english and toy_mandarin``."""
-    models = len({name.model for name in names})
-    corpora = enumeration([name.corpus for name in names], last=" and ")
-    return f"{heading(suites)}: {plural(models, 'model')} trained on {corpora}"
+    models = plural(len({name.model for name in names}), "model")
+    corpora = enumeration([name.corpus for name in names if name.corpus], last=" and ")
+    whose = f"{origin} surprisals of {models}" if origin else models
+    return f"{heading(suites)}: {whose}" + (f" trained on {corpora}" if corpora else "")
 
 
 def _facts(
     suites: Sequence[Suite], names: Sequence[RunName], *, search: str | None, versions: str
 ) -> dict[str, str]:
     items = sum(len(suite.items) for suite in suites)
+    corpora = enumeration([name.corpus for name in names if name.corpus])
     return {
         "models": enumeration(models_in_order([name.model for name in names])),
-        "corpora": enumeration([name.corpus for name in names]),
+        **({"corpora": corpora} if corpora else {}),
         "seeds": enumeration(sorted(name.seed for name in names if name.seed is not None)),
         "suites": f"{len(suites)} with {items} items",
         **({"search": search} if search else {}),

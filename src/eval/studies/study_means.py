@@ -12,7 +12,7 @@ import pandas as pd
 from gardenpath.eval.studies.study_parts import StudyCell
 
 # Half-width of a 95 % interval in standard errors (normal approximation).
-_Z = 1.96
+Z = 1.96
 
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
@@ -34,7 +34,7 @@ def mean_cell(values: Sequence[float] | pd.Series, **keys: Any) -> StudyCell:
     if not len(known):
         return StudyCell(n=0, **keys)
     mean = float(known.mean())
-    reach = _Z * float(known.std(ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
+    reach = Z * float(known.std(ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
     return StudyCell(value=mean, low=mean - reach, high=mean + reach, n=len(known), **keys)
 
 

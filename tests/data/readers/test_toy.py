@@ -44,7 +44,8 @@ def test_corpus_is_the_same_everywhere() -> None:
     first = [" ".join(read(grammar, "train")[0].words) for grammar in ("english", "mandarin")]
     assert first == [
         "it was the boats that these librarians steered suddenly .",
-        "如果 毕业 的 老板 尝 炒饭 ， 张伟 就 会 笑 。",
+        "如果 毕业 的 老板 围住 认真 的 记者 ， "
+        "张伟 应该 拜访 这 位 批评 过 警察 认识 的 工人 的 老人 。",
     ]
 
 

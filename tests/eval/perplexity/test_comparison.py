@@ -10,7 +10,7 @@ from rich.console import Console
 
 from gardenpath.eval.perplexity.comparison import (
     EXACT,
-    Measured,
+    ModelPerplexity,
     as_table,
     compare,
     perplexity_frame,
@@ -26,8 +26,8 @@ def _perplexity(bits_per_word: float) -> Perplexity:
 
 
 MODELS = [
-    Measured(model="ngram", seed=1, result=_perplexity(5.0)),
-    Measured(model="lstm", seed=2, result=_perplexity(4.5)),
+    ModelPerplexity(model="ngram", seed=1, result=_perplexity(5.0)),
+    ModelPerplexity(model="lstm", seed=2, result=_perplexity(4.5)),
 ]
 
 
@@ -72,7 +72,7 @@ def test_table_shows_every_model_and_the_caption() -> None:
 
 def test_headings_are_whole_on_80_columns() -> None:
     console = Console(width=80)
-    marginal = Measured(model="rnng (marginal)", seed=1, result=_perplexity(9.0))
+    marginal = ModelPerplexity(model="rnng (marginal)", seed=1, result=_perplexity(9.0))
     with console.capture() as captured:
         console.print(as_table(compare("toy", [marginal], None), title="T"))
     lines = captured.get().splitlines()
@@ -89,8 +89,8 @@ def test_a_model_is_compared_with_the_exact_answer_to_the_same_sentences() -> No
     fewer = Perplexity(sentences=2, words=6, word_nats=6 * nats, end_nats=2 * nats)
     failed = Perplexity(sentences=1, words=3, word_nats=1.0, end_nats=1.0, failed=1)
     exact = {1: _perplexity(4.0), 2: fewer}
-    rnng = Measured(model="rnng", seed=1, result=fewer)
-    plm = Measured(model="plm", seed=1, result=failed)
+    rnng = ModelPerplexity(model="rnng", seed=1, result=fewer)
+    plm = ModelPerplexity(model="plm", seed=1, result=failed)
     rows = compare("toy", [*MODELS, rnng, plm], exact)
     found = {row.model: row.excess_bits_per_word for row in rows}
     assert found == pytest.approx({"rnng": 0.0, "ngram": 1.0, "lstm": 0.5, "plm": None, EXACT: 0.0})
@@ -99,10 +99,10 @@ def test_a_model_is_compared_with_the_exact_answer_to_the_same_sentences() -> No
 
 def test_models_are_ranked_among_those_with_the_same_sentences_only() -> None:
     """The table has a line between rows that are not comparable."""
-    few = Measured(model="few", seed=1, result=_perplexity(9.0))
+    few = ModelPerplexity(model="few", seed=1, result=_perplexity(9.0))
     nats = 2.0 * math.log(2)
     many = [
-        Measured(
+        ModelPerplexity(
             model=name, seed=1, result=Perplexity(sentences=2, words=6, word_nats=6 * n, end_nats=n)
         )
         for name, n in (("better", nats), ("worse", 2 * nats))
@@ -114,7 +114,7 @@ def test_models_are_ranked_among_those_with_the_same_sentences_only() -> None:
 
 
 def test_a_table_of_models_from_elsewhere_names_their_corpora() -> None:
-    measured = Measured(
+    measured = ModelPerplexity(
         model="lstm", seed=1, result=_perplexity(3.0), trained_on="xinhua", vocabulary=88_000,
         unknown_rate=0.125, shared_perplexity=42.5,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.store.tables import SURPRISALS
 from tests.eval.report.samples import garden_paths
+from tests.eval.suites.suite_samples import small_suite
 
 RUNS = [
     RunName(run="b", model="rnng", corpus="toy_mandarin", seed=2),
@@ -40,6 +41,18 @@ def test_a_study_says_what_was_run(search: str | None) -> None:
     assert study.notes == ("a note",) and len(study.effects) == 0
     assert study.critical == {suite.name: suite.critical for suite in suites}
     assert study.modifiers(["subject_rc", "none"]) == ["none", "subject_rc"]
+
+
+def test_glosses_are_those_of_the_items() -> None:
+    suite = small_suite()
+    gloss = (("he", "have", "one"), ("CL",), ("cat",), (".",))
+    items = (replace(suite.items[0], gloss=gloss, translation="He has a cat."), suite.items[1])
+    study = build_study(
+        title="x", suites=[replace(suite, items=items)], names=RUNS, versions="",
+        results=ScoredItems(items=garden_paths({"lstm": 0.0})), surprisals=SURPRISALS.frame([]),
+    )  # fmt: skip
+    words = ("he", "have", "one", "CL", "cat", ".")
+    assert study.glosses == {(suite.name, 1): (words, "He has a cat.")}
 
 
 def test_chance_is_that_of_the_suites() -> None:

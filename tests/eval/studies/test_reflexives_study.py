@@ -13,9 +13,8 @@ import pytest
 
 from gardenpath.eval.studies.compared import ComparedPart, compared_parts
 from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.papers.reflexives_measures import ItemChoice
-from gardenpath.eval.studies.papers.reflexives_study import REFLEXIVES_STUDY, reflexives_study
-from gardenpath.eval.studies.study_parts import RELEASED, StudyClaim
+from gardenpath.eval.studies.papers.reflexives_study import reflexives_study
+from gardenpath.eval.studies.study_parts import RELEASED, ItemChoice, StudyClaim
 from tests.eval.studies.released import PRONOUNS, reflexives, study_data
 
 EXPERIMENTS = ("exp1a", "exp2a", "exp1b", "exp2b", "exp3")
@@ -87,7 +86,7 @@ def test_released_files_give_figure_2(released: Evidence) -> None:
 
 
 def test_claims_of_the_released_files(released: Evidence) -> None:
-    claims = REFLEXIVES_STUDY.result([released]).claims
+    claims = reflexives_study().result([released]).claims
     found = [
         (claim.place.split(",")[0].removeprefix("section "), claim.verdict) for claim in claims
     ]
@@ -137,7 +136,7 @@ def _made(
 
 
 def _claim(one: Evidence, start: str) -> StudyClaim:
-    claims = REFLEXIVES_STUDY.result([one]).claims
+    claims = reflexives_study().result([one]).claims
     (found,) = (claim for claim in claims if claim.text.startswith(start))
     return found
 
@@ -230,7 +229,7 @@ def test_claims_about_accuracies(start: str, accuracies: dict[str, float], verdi
     ],
 )
 def test_claims_about_distractors(effect: float, verdicts: tuple[str, ...]) -> None:
-    claims = REFLEXIVES_STUDY.result([_made({"grnn": 1.0, "tiny": 1.0}, effect=effect)]).claims
+    claims = reflexives_study().result([_made({"grnn": 1.0, "tiny": 1.0}, effect=effect)]).claims
     assert tuple(claim.verdict for claim in claims if "5.4" in claim.place) == verdicts
 
 

@@ -7,8 +7,9 @@ import math
 import pandas as pd
 import pytest
 
+from gardenpath.errors import ConfigError
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult, make_analysis
-from gardenpath.eval.studies.all_studies import STUDIES
+from gardenpath.eval.studies.all_studies import STUDIES, study_spec
 from gardenpath.eval.studies.evidence import Evidence, listed, significant
 from gardenpath.eval.studies.study_means import mean_cell, short_count
 from tests.eval.studies.small_study import SMALL, data
@@ -89,5 +90,9 @@ def test_counts_are_as_papers_print_them() -> None:
 
 
 def test_studies_have_their_names() -> None:
-    assert all(name == study.name for name, study in STUDIES.items())
-    assert {"mandarin", "reflexives", "suppression"} <= set(STUDIES)
+    assert all(study_spec(name).name == name for name in STUDIES)
+    assert set(STUDIES) == {"mandarin", "reflexives", "suppression", "filler_gap"}
+    with pytest.raises(ConfigError, match=r"unknown study 'mandarine'.*mandarin"):
+        study_spec("mandarine")
+    notes = [study_spec("reflexives", items=items).parts[1].note for items in ("paper", "all")]
+    assert "60 of 75" in notes[0] and "all released items" in notes[1]

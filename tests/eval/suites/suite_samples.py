@@ -86,6 +86,8 @@ def suites(draw: st.DrawFn, *, most_variants: int = 2) -> Suite:
                 for _ in range(count)
             ),
             draw(labels),
+            gloss=tuple(draw(st.just(()) | sentence)),
+            translation=draw(TEXTS),
         )
         for number in draw(st.lists(st.integers(0, 50), min_size=1, max_size=3, unique=True))
     )

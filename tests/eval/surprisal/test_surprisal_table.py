@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.rescoring import rescore_suites
-from gardenpath.eval.published.surprisal_files import read_own_table
+from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
+from gardenpath.eval.published.table_import import import_tables
+from gardenpath.eval.published.token_tables import read_words
 from gardenpath.eval.surprisal.surprisal_rows import (
     RunHeader,
     SentenceFailure,
@@ -226,11 +227,13 @@ def test_the_importer_reads_our_tsv(tmp_path: Path) -> None:
     path = tmp_path / "table.tsv"
     other = [replace(row, run="toy/rnng/seed1") for row in ROWS]
     write_surprisals(path, [*ROWS, *other], HEADER)
-    first, second = read_own_table(path)
-    assert (first.run, second.run) == ("toy/lstm/seed1", "toy/rnng/seed1")
-    assert first.tokens == ("The", "no", '"', "</s>") and first.sentence_id == "1"
-    assert first.seen == (True, True, False, True)
-    assert first.surprisal_bits[:3] == (2.5, 0.1, math.inf) and math.isnan(first.surprisal_bits[3])
+    table = read_words(path, PairingRules(), {})
+    assert (table.is_own, table.unit.unit) == (True, "bits")
+    assert [run.run for run in table.runs] == ["toy/lstm/seed1", "toy/rnng/seed1"]
+    (first,) = table.runs[0].sentences
+    assert first.scored.tokens == ("The", "no", '"', "</s>") and first.unseen == {'"'}
+    values = first.scored.values
+    assert values[:3] == (2.5, 0.1, math.inf) and math.isnan(values[3])
 
 
 def test_suites_are_rescored_from_our_tsv(tmp_path: Path) -> None:
@@ -241,9 +244,9 @@ def test_suites_are_rescored_from_our_tsv(tmp_path: Path) -> None:
     views = [[word if word != "猫2" else "<unk-len2>" for word in s] for s in sentences]
     rows = rows_of("lstm_seed3", sentences, scores, views)
     write_surprisals(tmp_path / "cats.tsv", rows, HEADER)
-    items = rescore_suites([suite], tmp_path).items
-    found = items[["model", "seed", "item", "outcome", "unknown"]].values.tolist()
-    assert found == [["lstm", 3, 1, 1.0, 0], ["lstm", 3, 2, 0.0, 1]]
+    (run,) = import_tables([suite], [SurprisalSet(tmp_path)], PairingRules()).runs
+    assert (run.name.run, run.name.model, run.unknown) == ("lstm_seed3", "lstm", {"猫2"})
+    assert [row[2] for row in run.rows] == pytest.approx(nouns)
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table", "table.tsv.gz"])

@@ -87,7 +87,13 @@ def _suites(study: Study, limits: ExplorerLimits) -> dict[str, dict[str, Any]]:
     suites: dict[str, dict[str, Any]] = {}
     for suite, items in ((name, by_suite[name]) for name in study.suites()):
         kept: list[dict[str, Any]] = [
-            {"id": _plain(item), "variants": [], "places": {}, "s": {}}
+            {
+                "id": _plain(item),
+                "variants": [],
+                "places": {},
+                "s": {},
+                **_gloss(study, suite, item),
+            }
             for item in items[: limits.items]
         ]
         suites[str(suite)] = {
@@ -99,6 +105,12 @@ def _suites(study: Study, limits: ExplorerLimits) -> dict[str, dict[str, Any]]:
             "items": kept,
         }
     return suites
+
+
+def _gloss(study: Study, suite: object, item: object) -> dict[str, Any]:
+    """Return the gloss of the first variant (``g``) and the translation (``t``), if any."""
+    words, translation = study.glosses.get((str(suite), _plain(item)), ((), ""))
+    return {**({"g": list(words)} if words else {}), **({"t": translation} if translation else {})}
 
 
 def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFrame:

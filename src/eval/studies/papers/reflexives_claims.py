@@ -21,13 +21,13 @@ from gardenpath.eval.studies.evidence import Evidence, listed
 from gardenpath.eval.studies.papers.reflexives_measures import (
     CHANCE,
     REFLEXIVE_MODELS,
-    ItemChoice,
     ReflexiveAccuracy,
     of_pronoun,
     outcomes,
     reflexive_accuracies,
     reflexive_effects,
 )
+from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, judged, untested
 from gardenpath.eval.suites.scoring.effects import DISTRACTOR
 

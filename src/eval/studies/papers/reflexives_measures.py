@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,9 +13,7 @@ from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.inference.intervals import NORMAL
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.model_rows import ModelRows, StudyModels, corpora_of, rows_by_model
-
-# Which items of Exps. 2a, 2b and 3 count: those of the paper, or all that were released.
-ItemChoice = Literal["paper", "all"]
+from gardenpath.eval.studies.study_parts import ItemChoice
 
 EXPERIMENTS = ("exp1a", "exp2a", "exp1b", "exp2b", "exp3")
 PRONOUNS = ("themselves", "himself", "herself")

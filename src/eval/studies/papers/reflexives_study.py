@@ -12,13 +12,12 @@ from gardenpath.eval.studies.papers.reflexives_claims import reflexives_claims
 from gardenpath.eval.studies.papers.reflexives_measures import (
     PRONOUNS,
     REFLEXIVE_MODELS,
-    ItemChoice,
     of_pronoun,
     reflexive_accuracies,
     reflexive_effects,
 )
 from gardenpath.eval.studies.study_means import short_count
-from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
+from gardenpath.eval.studies.study_parts import FigureStyle, ItemChoice, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
 from gardenpath.eval.suites.scoring.effects import DISTRACTOR, UNGRAMMATICAL
 
@@ -133,6 +132,3 @@ def reflexives_study(items: ItemChoice = "paper") -> StudySpec:
             ),
         ),
     )  # fmt: skip
-
-
-REFLEXIVES_STUDY = reflexives_study()

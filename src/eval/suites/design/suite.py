@@ -28,6 +28,10 @@ from gardenpath.settings.check import nearest
 
 Metric = Literal["sum", "mean", "max", "first"]
 
+# Which ties of a prediction with several comparisons count as their expectation: those of any
+# comparisons, or only if all comparisons are tied, else 0.
+CountedTies = Literal["any", "complete"]
+
 _BLANKS = re.compile(r"[ \t\n\r]+")
 
 
@@ -57,12 +61,15 @@ class Item:
     """A set of variants that differ only in the tested property.
 
     ``labels`` are properties by which results can be grouped, such as the pronoun or the depth of
-    embedding.
+    embedding. ``gloss`` has one English word for each word of the first variant, region by region;
+    ``translation`` is its meaning in English. Both may be empty.
     """
 
     number: int
     variants: tuple[Variant, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
+    gloss: tuple[tuple[str, ...], ...] = ()
+    translation: str = ""
 
     def numbered_variants(self) -> Iterator[tuple[int, Variant]]:
         """Yield the variants, each with its number within its condition, counted from 1."""
@@ -92,6 +99,7 @@ class Suite:
     between the dependent words; both may be empty. ``spaced``: whether words are written with
     spaces between them. ``critical``: the critical regions; variants may differ only in these and
     in the regions listed in ``differing``. ``chance``: the chance level, if the suite specifies it.
+    ``ties``: ``complete`` if a prediction counts 0 where only some of its comparisons are tied.
     ``meta``: further entries of the file, such as author and tags, which are kept but not used.
     """
 
@@ -110,6 +118,7 @@ class Suite:
     critical: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     chance: float | None = None
+    ties: CountedTies = "any"
     description: str = ""
     reference: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)

@@ -1,9 +1,10 @@
-"""Minimal pairs in the CSV format of CLiMP: one row per sentence, two rows per pair.
+"""Minimal pairs in CSV files: one row per sentence and two rows per pair, or one row per pair.
 
-The columns are phenomenon, paradigm, sentence and label (1 for good), but one of the files has no
-header and a different order. The sentence is therefore the last column with Chinese characters in
-every row, and the label is a column of ones and zeros. Without labels, the good sentence of each
-pair comes first.
+In CLiMP, the columns are phenomenon, paradigm, sentence and label (1 for good), but one of the files
+has no header and a different order. The sentence is therefore the column of that name, else the
+last column with Chinese characters in every row; the label is a column of ones and zeros. Without
+labels, the good sentence of each pair comes first. Files with one row per pair have the columns
+``sentence_good`` and ``sentence_bad``. Separators may be commas, semicolons or tabs.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.formats.csv_tables import separator_of
 from gardenpath.eval.suites.formats.minimal_pairs import Pair, has_han, pair_suite
 from gardenpath.store.files import read_text
 
 _NAMES = ("phenomenon", "paradigm")
+_GOOD, _BAD = "sentence_good", "sentence_bad"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +35,42 @@ class _Columns:
 def load_climp(path: str | Path, *, name: str = "") -> Suite:
     """Read a file of pairs; the suite is named after the file unless ``name`` is given."""
     rows = _rows(path)
-    header = None if any(has_han(cell) for cell in rows[0][1]) else rows.pop(0)[1]
+    headed = [cell.strip().lower() for cell in rows[0][1]]
+    has_header = not any(has_han(cell) for cell in rows[0][1])
+    if has_header:
+        rows.pop(0)
     if not rows:
-        raise InputError("contains no Chinese sentences", path=path)
-    columns = _columns([row for _, row in rows], header or [], path)
-    if len(rows) % 2:
-        raise InputError("the last sentence has no partner", path=path, line=rows[-1][0])
-    pairs = [
-        _pair(first, second, columns, path)
-        for first, second in zip(rows[::2], rows[1::2], strict=True)
-    ]
+        raise InputError("contains no sentences", path=path)
+    pairs = _pairs(rows, headed if has_header else [], path)
     phenomena = {pair.labels.get("phenomenon", "") for pair in pairs}
     kind = phenomena.pop() if len(phenomena) == 1 else ""
     called = name or Path(path).stem
-    return pair_suite(pairs, path=path, name=called, language="zh", kind=kind)
+    return pair_suite(pairs, path=path, name=called, kind=kind)
+
+
+def _pairs(
+    rows: Sequence[tuple[int, list[str]]], header: Sequence[str], path: str | Path
+) -> list[Pair]:
+    if {_GOOD, _BAD} <= set(header):
+        good, bad = header.index(_GOOD), header.index(_BAD)
+        labels = {name: header.index(name) for name in _NAMES if name in header}
+        return [
+            Pair(row[good], row[bad], line, {name: row[n].strip() for name, n in labels.items()})
+            for line, row in rows
+        ]
+    columns = _columns([row for _, row in rows], header, path)
+    if len(rows) % 2:
+        raise InputError("the last sentence has no partner", path=path, line=rows[-1][0])
+    return [
+        _pair(first, second, columns, path)
+        for first, second in zip(rows[::2], rows[1::2], strict=True)
+    ]
 
 
 def _rows(path: str | Path) -> list[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(read_text(path), newline=""))
+    text = read_text(path).removeprefix("\N{BYTE ORDER MARK}")
+    separator = separator_of(text.partition("\n")[0])
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     if not rows:
         raise InputError("is empty", path=path)
@@ -63,21 +84,28 @@ def _rows(path: str | Path) -> list[tuple[int, list[str]]]:
 
 def _columns(rows: Sequence[Sequence[str]], header: Sequence[str], path: str | Path) -> _Columns:
     places = range(len(rows[0]))
+    headed = {name: place for place, name in enumerate(header)}
     chinese = [place for place in places if all(has_han(row[place]) for row in rows)]
-    if not chinese:
-        raise InputError("no column contains a Chinese sentence in every row", path=path)
+    sentence = headed.get("sentence", chinese[-1] if chinese else None)
+    if sentence is None:
+        raise InputError(
+            "no column is named sentence or contains a Chinese sentence in every row",
+            path=path,
+            line=1,
+            remedy=f"pairs have the columns sentence and label (1, 0), or {_GOOD} and {_BAD}; "
+            "tables of items need a YAML file (docs/suites.md)",
+        )
     labels = [place for place in places if {row[place].strip() for row in rows} == {"0", "1"}]
-    headed = {cell.strip().lower(): place for place, cell in enumerate(header)}
     texts = [
         place
         for place in places
-        if place != chinese[-1] and not all(row[place].strip().isdecimal() for row in rows)
+        if place != sentence and not all(row[place].strip().isdecimal() for row in rows)
     ]
     named = {each: headed[each] for each in _NAMES if each in headed}
     return _Columns(
-        sentence=chinese[-1],
+        sentence=sentence,
         label=labels[-1] if labels else None,
-        names=named or dict(zip(_NAMES, texts, strict=False)),
+        names=named or ({} if header else dict(zip(_NAMES, texts, strict=False))),
     )
 
 

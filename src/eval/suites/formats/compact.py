@@ -15,14 +15,15 @@ The conditions of an item are lines with ``|`` between regions and spaces betwee
         match: 他 看见 了 一 | 只 | 猫 | 。
         mismatch: 他 看见 了 一 | 本 | 猫 | 。
 
-A condition may have a list of lines, whose surprisals are averaged, and an item may have
-``labels``. ``chance`` gives the chance level if it does not follow from the predictions. Further
-information about the suite (author, tags) belongs in ``meta``.
+A condition may have a list of lines, whose surprisals are averaged. An item may have ``labels``, a
+``gloss`` of its first line, word by word, and a ``translation``. ``chance`` gives the chance level
+if it does not follow from the predictions. Further information about the suite (author, tags)
+belongs in ``meta``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -50,20 +51,27 @@ _TEXTS = ("name", "language", "version", "kind", "modifier", "description", "ref
 _FLAGS = ("spaced", "normalised")
 _LISTS = ("conditions", "critical", "differing", "regions")
 _KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "chance", "meta", "predictions", "items")
-_LABELS = "labels"
+_LABELS, _GLOSS, _TRANSLATION = "labels", "gloss", "translation"
+# Entries of an item that are not conditions.
+_NO_CONDITIONS = (_LABELS, _GLOSS, _TRANSLATION)
 
 
 def load_compact(path: str | Path) -> Suite:
     """Read a suite; errors name the file and the line."""
-    return _Reader(YamlNodes(str(path))).suite()
+    nodes = YamlNodes(str(path))
+    return suite_of_nodes(nodes, nodes.root())
+
+
+def suite_of_nodes(nodes: YamlNodes, root: yaml.Node) -> Suite:
+    """Return the suite that a mapping describes; ``nodes`` is the file that errors name."""
+    return _Reader(nodes).suite(root)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
     nodes: YamlNodes
 
-    def suite(self) -> Suite:
-        root = self.nodes.root()
+    def suite(self, root: yaml.Node) -> Suite:
         entries = self.nodes.mapping(root, "a suite")
         for name, entry in entries.items():
             if name not in _KEYS:
@@ -171,29 +179,46 @@ class _Reader:
         regions: tuple[str, ...],
         conditions: tuple[str, ...] | None,
     ) -> Item:
+        entries = self.nodes.mapping(node, f"item {number}")
         variants = []
-        labels: dict[str, str] = {}
-        for name, entry in self.nodes.mapping(node, f"item {number}").items():
-            if name == _LABELS:
-                labels = self.labels(entry, number)
+        for name, entry in entries.items():
+            if name in _NO_CONDITIONS:
                 continue
             if conditions is not None:
                 self.known(name, conditions, f"item {number}: condition", entry.key)
             for line in self.nodes.items(entry.value):
                 variants.append(self.variant(name, line, number, regions))
-        return Item(number, tuple(variants), labels)
+        return Item(
+            number,
+            tuple(variants),
+            labels=self.labels(entries.get(_LABELS), number),
+            gloss=self.gloss(entries.get(_GLOSS), number, regions),
+            translation=self.translation(entries.get(_TRANSLATION), number),
+        )
 
-    def labels(self, entry: YamlEntry, number: int) -> dict[str, str]:
+    def labels(self, entry: YamlEntry | None, number: int) -> dict[str, str]:
         what = f"the labels of item {number}"
-        return {
-            name: self.text(label, name)
-            for name, label in self.nodes.mapping(entry.value, what).items()
-        }
+        found = self.nodes.mapping(entry.value, what) if entry else {}
+        return {name: self.text(label, name) for name, label in found.items()}
+
+    def gloss(
+        self, entry: YamlEntry | None, number: int, regions: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], ...]:
+        return self.words(entry.value, f"item {number}, gloss", regions) if entry else ()
+
+    def translation(self, entry: YamlEntry | None, number: int) -> str:
+        return self.text(entry, f"item {number}, translation") if entry else ""
 
     def variant(
         self, condition: str, node: yaml.Node, number: int, regions: tuple[str, ...]
     ) -> Variant:
         what = f"item {number}, {condition}"
+        return Variant(condition, self.words(node, what, regions))
+
+    def words(
+        self, node: yaml.Node, what: str, regions: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], ...]:
+        """Return the words of a line, region by region."""
         parts = self.nodes.text(node, what).split("|")
         if len(parts) != len(regions):
             raise self.nodes.error(
@@ -204,7 +229,7 @@ class _Reader:
         words = tuple(split_words(part) for part in parts)
         if not any(words):
             raise self.nodes.error(f"{what}: no words", node)
-        return Variant(condition, words)
+        return words
 
 
 def _conditions(items: Iterable[Item]) -> tuple[str, ...]:
@@ -251,23 +276,25 @@ def _items(suite: Suite) -> Iterator[str]:
         if item.labels:
             yield f"    {_LABELS}: {flow(item.labels)}"
         for condition in dict.fromkeys(variant.condition for variant in item.variants):
-            if condition == _LABELS:
-                raise SuiteError(f"{suite.name}: in YAML, no condition can be named {_LABELS!r}")
-            lines = [scalar(_line(suite, v)) for v in item.of_condition(condition)]
+            if condition in _NO_CONDITIONS:
+                raise SuiteError(f"{suite.name}: in YAML, no condition can be named {condition!r}")
+            lines = [scalar(_line(suite, v.regions)) for v in item.of_condition(condition)]
             if len(lines) == 1:
                 yield f"    {scalar(condition)}: {lines[0]}"
             else:
                 yield f"    {scalar(condition)}:"
                 yield from (f"      - {line}" for line in lines)
+        if item.gloss:
+            yield f"    {_GLOSS}: {scalar(_line(suite, item.gloss))}"
+        if item.translation:
+            yield f"    {_TRANSLATION}: {scalar(item.translation)}"
 
 
-def _line(suite: Suite, variant: Variant) -> str:
-    for word in variant.words:
+def _line(suite: Suite, regions: Sequence[tuple[str, ...]]) -> str:
+    for word in (word for words in regions for word in words):
         if "|" in word or split_words(word) != (word,):
             raise SuiteError(
                 f"{suite.name}: the word {word!r} cannot be written to YAML; words must not be "
                 "empty or contain bars or spaces"
             )
-    return "|".join(f" {' '.join(words)} " if words else " " for words in variant.regions).strip(
-        " "
-    )
+    return "|".join(f" {' '.join(words)} " if words else " " for words in regions).strip(" ")

@@ -1,8 +1,8 @@
 """Reader and writer of SyntaxGym's JSON format.
 
-Information that SyntaxGym's format does not support (language, labels of items, names of
-predictions) is written as additional entries, which SyntaxGym ignores, and is read back. If a file
-has no such entries, predictions are numbered, the regions of the predictions are the critical
+Information that SyntaxGym's format does not support (language, labels and glosses of items, names
+of predictions) is written as additional entries, which SyntaxGym ignores, and is read back. If a
+file has no such entries, predictions are numbered, the regions of the predictions are the critical
 regions, and regions in which the variants of at least half of the items differ are treated as
 differing.
 
@@ -45,7 +45,7 @@ _CONDITION = re.compile(r"[A-Za-z0-9_-]+")
 # Entries of ``meta`` that are fields of a suite; all other entries are kept unchanged.
 OWN_META = (
     *("name", "language", "version", "kind", "modifier", "metric", "normalised", "spaced"),
-    *("conditions", "critical", "differing", "chance", "comment", "reference"),
+    *("conditions", "critical", "differing", "chance", "ties", "comment", "reference"),
 )
 _NOT_IN_TERMS = re.compile(r"[;()\[\]%]")
 
@@ -100,6 +100,7 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
         critical=tuple(meta.get("critical", critical_regions(predictions, regions))),
         differing=tuple(meta.get("differing", differing_regions(items, regions))),
         chance=None if meta.get("chance") is None else chance_of(meta["chance"]),
+        ties="complete" if meta.get("ties") == "complete" else "any",
         description=_text(meta, "comment"),
         reference=_text(meta, "reference"),
         meta={key: value for key, value in meta.items() if _is_further(key, value)},
@@ -136,7 +137,13 @@ def _item(entry: Mapping[str, Any], regions: Sequence[str], path: str | Path) ->
             what = f"item {number}, {name}: regions {sorted(contents)}"
             raise InputError(f"{what}, but region_meta has 1 to {len(regions)}", path=path)
         variants.append(Variant(name, tuple(split_words(contents[n]) for n in sorted(contents))))
-    return Item(number, tuple(variants), dict(entry.get("labels", {})))
+    return Item(
+        number,
+        tuple(variants),
+        labels=dict(entry.get("labels", {})),
+        gloss=tuple(split_words(str(region)) for region in entry.get("gloss", ())),
+        translation=_text(entry, "translation"),
+    )
 
 
 def _prediction(entry: Mapping[str, Any], number: int, regions: tuple[str, ...]) -> Prediction:
@@ -217,6 +224,7 @@ def _meta(suite: Suite) -> dict[str, Any]:
         "critical": list(suite.critical),
         "differing": list(suite.differing),
         **({} if suite.chance is None else {"chance": suite.chance}),
+        **({} if suite.ties == "any" else {"ties": suite.ties}),
         **{key: value for key, value in suite.meta.items() if key not in OWN_META},
     }
 
@@ -232,8 +240,13 @@ def _item_entry(item: Item) -> dict[str, Any]:
         }
         for variant in item.variants
     ]
-    labels = {"labels": dict(item.labels)} if item.labels else {}
-    return {"item_number": item.number, "conditions": conditions, **labels}
+    further = {
+        "labels": dict(item.labels),
+        "gloss": [" ".join(words) for words in item.gloss],
+        "translation": item.translation,
+    }
+    kept = {name: value for name, value in further.items() if value}
+    return {"item_number": item.number, "conditions": conditions, **kept}
 
 
 def _numbered(suite: Suite, formula: Formula) -> str:

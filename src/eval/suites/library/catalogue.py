@@ -22,7 +22,11 @@ ExportFormat = Literal["syntaxgym", "text", "compact"]
 
 @dataclass(frozen=True, slots=True)
 class SuiteEntry:
-    """One suite; ``example`` has a sentence for each condition of the first item."""
+    """One suite.
+
+    ``example`` has a sentence for each condition of the first item, and gloss and translation of
+    the first sentence if the item has them.
+    """
 
     name: str
     language: str
@@ -59,7 +63,10 @@ def _example(suite: Suite) -> tuple[tuple[str, str], ...]:
     first: dict[str, str] = {}
     for variant in suite.items[0].variants:
         first.setdefault(variant.condition, suite.text(variant))
-    return tuple(first.items())
+    item = suite.items[0]
+    gloss = " ".join(word for words in item.gloss for word in words)
+    said = {"gloss": gloss, "translation": item.translation}
+    return (*first.items(), *((name, text) for name, text in said.items() if text))
 
 
 def suite_table(entries: Sequence[SuiteEntry], *, examples: bool = True) -> Table:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import fnmatch
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-
-import yaml
 
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.suite import Suite, SuiteError
 from gardenpath.eval.suites.formats.blimp import load_blimp
 from gardenpath.eval.suites.formats.climp import load_climp
 from gardenpath.eval.suites.formats.compact import load_compact
+from gardenpath.eval.suites.formats.csv_tables import separator_of
+from gardenpath.eval.suites.formats.framed import load_framed_suite, load_yaml, names_in_head
 from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
 from gardenpath.eval.suites.formats.syntaxgym_csv import load_syntaxgym_csv
+from gardenpath.eval.suites.formats.table_suite import is_table_suite, load_table_suite
+from gardenpath.eval.suites.library.checklist import checklist
+from gardenpath.eval.suites.library.class_rules import CHECKLIST
 from gardenpath.eval.suites.library.generated import GENERATORS, TEMPLATES
 from gardenpath.eval.suites.library.lint import check
 from gardenpath.eval.suites.library.modifiers import ORDER_FILE
@@ -23,23 +27,43 @@ from gardenpath.settings.check import nearest
 
 MATERIALS = Path(__file__).parents[1] / "materials"
 
+# A file, and the modifier that selects a suite in it if the file is framed.
+_Source = tuple[Path, str]
 
-def _load_csv(path: Path) -> Suite:
-    """Read either of the two CSV formats, which the first line distinguishes."""
+
+def _load_csv(path: Path) -> list[Suite]:
+    """Read any of the CSV formats, which the header distinguishes."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
-            is_long = "item_number" in lines.readline()
+            first = lines.readline()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    return load_syntaxgym_csv(path) if is_long else load_climp(path)
+    names = {name.strip().strip('"') for name in first.split(separator_of(first))}
+    if "item_number" in names:
+        return [load_syntaxgym_csv(path)]
+    if {"item", "condition"} <= names:
+        raise InputError(
+            "is a table of items without predictions",
+            path=path,
+            line=1,
+            remedy=f"write a YAML file with 'table: {path.name}', regions and predictions, and "
+            "give that as the suite (docs/suites.md)",
+        )
+    return [load_climp(path)]
 
 
-_LOADERS: dict[str, Callable[[Path], Suite]] = {
-    ".yaml": load_compact,
-    ".yml": load_compact,
-    ".json": load_syntaxgym,
-    ".jsonl": load_blimp,
+def _load_yaml(path: Path) -> list[Suite]:
+    return [load_table_suite(path)] if is_table_suite(path) else load_yaml(path)
+
+
+# The suites of a file, by its suffix.
+_LOADERS: dict[str, Callable[[Path], list[Suite]]] = {
+    ".yaml": _load_yaml,
+    ".yml": _load_yaml,
+    ".json": lambda path: [load_syntaxgym(path)],
+    ".jsonl": lambda path: [load_blimp(path)],
     ".csv": _load_csv,
+    ".tsv": _load_csv,
 }
 
 _log = logging.getLogger(__name__)
@@ -55,17 +79,17 @@ def load_suites(pattern: str | Sequence[str]) -> list[Suite]:
 
     A pattern is a name (``mandarin/verb_noun/none``), a prefix of names up to a slash
     (``mandarin``), a glob pattern (``*/none``), or the path of a file (YAML, SyntaxGym's JSON or
-    CSV, minimal pairs as JSON Lines or CSV). Suites that cannot be scored raise an error; warnings
-    of the linter are logged.
+    CSV, minimal pairs as JSON Lines or CSV), which may hold several suites. Suites that cannot be
+    scored raise an error; warnings of the linter and of the checklist are logged.
     """
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
-    sources: dict[str, Callable[[], Suite]] = {}
+    sources: dict[str, Callable[[], list[Suite]]] = {}
     for each in patterns:
         if Path(each).suffix in _LOADERS:
-            sources[each] = _from_file(Path(each))
+            sources[each] = partial(_LOADERS[Path(each).suffix], Path(each))
         else:
             sources.update(_matching(each))
-    return [_checked(make()) for make in sources.values()]
+    return [_checked(suite) for make in sources.values() for suite in make()]
 
 
 def load_suite_file(path: Path) -> Suite:
@@ -73,54 +97,53 @@ def load_suite_file(path: Path) -> Suite:
     if path.suffix not in _LOADERS:
         remedy = f"choose one of {', '.join(_LOADERS)}"
         raise InputError("is not a file of a suite", path=path, remedy=remedy)
-    return _checked(_LOADERS[path.suffix](path))
+    found = _LOADERS[path.suffix](path)
+    if len(found) > 1:
+        remedy = "read all of them with gardenpath.suites(path)"
+        raise InputError(f"has {len(found)} suites, not one", path=path, remedy=remedy)
+    return _checked(found[0])
 
 
 def _checked(suite: Suite) -> Suite:
-    if warnings := check(suite):
+    if warnings := [*check(suite), *checklist(suite)]:
         more = f"; {len(warnings) - 1} more" if len(warnings) > 1 else ""
         _log.warning("suite %s: %s%s", suite.name, warnings[0], more)
     return suite
 
 
-def _matching(pattern: str) -> dict[str, Callable[[], Suite]]:
-    authored = {name: _from_file(path) for name, path in _authored().items()}
-    known = {**authored, **GENERATORS}
+def _matching(pattern: str) -> dict[str, Callable[[], list[Suite]]]:
+    authored = _authored()
     if twice := set(authored) & set(GENERATORS):
         raise SuiteError(f"suite {min(twice)} is both in a file and generated")
-    found = {
-        name: known[name]
-        for name in sorted(known)
+    names = sorted({*authored, *GENERATORS})
+    found = [
+        name
+        for name in names
         if fnmatch.fnmatchcase(name, pattern) or name.startswith(f"{pattern.rstrip('/')}/")
-    }
+    ]
     if not found:
-        heads = sorted({name.split("/")[0] for name in known})
-        hint = nearest(pattern, [*known, *heads], heads)
+        heads = sorted({name.split("/")[0] for name in names})
+        hint = nearest(pattern, [*names, *heads], heads)
         raise SuiteError(f"unknown suite {pattern!r}; {hint}")
-    return found
+    return {name: partial(_named, name, authored.get(name)) for name in found}
 
 
-def _from_file(path: Path) -> Callable[[], Suite]:
-    return lambda: _LOADERS[path.suffix](path)
+def _named(name: str, source: _Source | None) -> list[Suite]:
+    """Return the suite of a name, read from its file or generated."""
+    if source is None:
+        return [GENERATORS[name]()]
+    path, modifier = source
+    return [load_framed_suite(path, modifier) if modifier else load_compact(path)]
 
 
-def _authored() -> dict[str, Path]:
-    """Return names and files of the authored suites, without templates and the order file."""
-    found: dict[str, Path] = {}
+def _authored() -> dict[str, _Source]:
+    """Return names and sources of the authored suites, without reading their items."""
+    found: dict[str, _Source] = {}
     for path in sorted(MATERIALS.rglob("*.yaml")):
-        if path.is_relative_to(TEMPLATES) or path == ORDER_FILE:
+        if path == ORDER_FILE or path.is_relative_to(TEMPLATES) or path.parent == CHECKLIST:
             continue
-        name = _name(path)
-        if name in found:
-            raise SuiteError(f"{path} and {found[name]} have the same name, {name}")
-        found[name] = path
+        for name, modifier in names_in_head(path).items():
+            if name in found:
+                raise SuiteError(f"{path} and {found[name][0]} have the same name, {name}")
+            found[name] = (path, modifier)
     return found
-
-
-def _name(path: Path) -> str:
-    """Return the name of a suite without reading its items."""
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            if line.startswith("name:"):
-                return str(yaml.safe_load(line)["name"])
-    raise SuiteError(f"{path}: the suite has no name; add a line such as 'name: my_suite'")

@@ -57,6 +57,7 @@ def lint(suite: Suite) -> list[Complaint]:
             *_empty_targets(suite),
             *_differences(suite),
             *_repetitions(suite),
+            *_glosses(suite),
         ]
     return sorted(found, key=lambda one: one.severity)
 
@@ -211,6 +212,22 @@ def _repetitions(suite: Suite) -> Iterator[Complaint]:
         where = "this item" if first.number == item.number else f"item {first.number}"
         message = f"the same sentence as {other.condition} of {where}"
         yield Complaint("warning", item.number, variant.condition, "", message)
+
+
+def _glosses(suite: Suite) -> Iterator[Complaint]:
+    """Yield regions whose gloss has more or fewer words than the first variant of the item."""
+    for item in suite.items:
+        if not item.gloss:
+            continue
+        first = item.variants[0]
+        if len(item.gloss) != len(suite.regions):
+            message = f"the gloss has {len(item.gloss)} regions, the suite {len(suite.regions)}"
+            yield Complaint("warning", item.number, first.condition, "", message)
+            continue
+        for region, gloss, words in zip(suite.regions, item.gloss, first.regions, strict=True):
+            if len(gloss) != len(words):
+                message = f"{len(words)} words, but {len(gloss)} in the gloss: {' '.join(gloss)}"
+                yield Complaint("warning", item.number, first.condition, region, message)
 
 
 @dataclass(frozen=True, slots=True)

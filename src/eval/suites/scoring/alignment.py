@@ -42,6 +42,7 @@ class Span:
     end: int
 
 
+@cache
 def is_edge(token: str) -> bool:
     """Whether a token only marks the start or the end of a sentence."""
     return token in _EDGES or token.lower() in _EDGES

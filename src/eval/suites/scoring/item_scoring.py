@@ -80,6 +80,7 @@ def _item_outcome(
         ties=ties,
         # The coin depends only on seed, item and prediction, not on the order of scoring.
         coin=f"{seed}/{suite.name}/{item.number}/{prediction.name}",
+        counted=suite.ties,
     )
     words = critical_words(suite, item, prediction.formula)
     return ItemOutcome(

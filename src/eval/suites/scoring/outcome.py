@@ -5,6 +5,9 @@ true when tied quantities are in random order: 1/2 for ``a > b``, 1/3 for ``a > 
 three are equal, 1/2 if only ``b`` equals ``a`` and ``c`` is smaller. The probability is exact,
 computed over all orders of the tied quantities. Alternatively, ties can be broken by a seeded coin
 flip per item. ``=`` claims equality and is never a tie.
+
+Suites may count only complete ties: if some but not all comparisons of a prediction are tied, its
+outcome is 0.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from gardenpath.eval.suites.design.formula import (
     Term,
     Value,
 )
+from gardenpath.eval.suites.design.suite import CountedTies
 from gardenpath.eval.suites.scoring.regions import exact_sum
 
 TieRule = Literal["expectation", "coin"]
@@ -53,9 +57,17 @@ class Outcome:
 
 
 def outcome(
-    formula: Formula, lookup: Lookup, *, ties: TieRule = "expectation", coin: str = ""
+    formula: Formula,
+    lookup: Lookup,
+    *,
+    ties: TieRule = "expectation",
+    coin: str = "",
+    counted: CountedTies = "any",
 ) -> Outcome:
-    """Return the outcome of a prediction for one item; ``coin`` seeds the coin flip for ties."""
+    """Return the outcome of a prediction for one item.
+
+    ``coin`` seeds the coin flip for ties; ``counted`` are the ties that do not count 0.
+    """
     claim = formula.tree
     if not isinstance(claim, Comparison | And | Or):
         raise FormulaError("a quantity without a comparison is not a claim", text=str(formula))
@@ -67,6 +79,8 @@ def outcome(
     groups = _tied_groups(formula.comparisons, values)
     if not groups:
         return Outcome(float(holds_in_order(claim, values, {})), False, difference)
+    if counted == "complete" and not _is_complete(formula.comparisons, values):
+        return Outcome(0.0, True, difference)
     if ties == "coin":
         ranks = _thrown(groups, random.Random(coin))  # a string seeds the same on every machine
         return Outcome(float(holds_in_order(claim, values, ranks)), True, difference)
@@ -103,6 +117,10 @@ def _tied_groups(
         if one.operator != "=" and values[one.left] == values[one.right]:
             tied.setdefault(values[one.left], {}).update({one.left: None, one.right: None})
     return [list(group) for group in tied.values()]
+
+
+def _is_complete(comparisons: Sequence[Comparison], values: Mapping[Value, float]) -> bool:
+    return all(values[one.left] == values[one.right] for one in comparisons)
 
 
 def _thrown(groups: Sequence[Sequence[Value]], dice: random.Random) -> Ranks:

@@ -61,6 +61,18 @@ def region_value(
     return value / words if words else math.nan
 
 
+def rows_of(suite: Suite, surprisals: Mapping[Words, Sequence[float]]) -> list[Sequence[float]]:
+    """Return the surprisals (bits) of the words of every variant of every item, in order."""
+    rows = []
+    for item in suite.items:
+        for variant in item.variants:
+            if variant.words not in surprisals:
+                place = place_of(suite, item, variant)
+                raise MissingSurprisalError(f"{place}: no surprisals for this sentence")
+            rows.append(surprisals[variant.words])
+    return rows
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionTable:
     """The value of every region for every item and condition of a suite.
@@ -75,14 +87,7 @@ class RegionTable:
     @classmethod
     def from_words(cls, suite: Suite, surprisals: Mapping[Words, Sequence[float]]) -> RegionTable:
         """Build the table from the surprisals (bits) of the words of every sentence."""
-
-        def by_region(item: Item, variant: Variant) -> ByRegion:
-            place = place_of(suite, item, variant)
-            if variant.words not in surprisals:
-                raise MissingSurprisalError(f"{place}: no surprisals for this sentence")
-            return _cut(surprisals[variant.words], variant, place)
-
-        return cls.build(suite, by_region)
+        return cls.from_rows(suite, rows_of(suite, surprisals))
 
     @classmethod
     def from_rows(cls, suite: Suite, rows: Sequence[Sequence[float]]) -> RegionTable:

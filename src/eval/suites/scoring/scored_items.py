@@ -17,6 +17,7 @@ from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
 from gardenpath.store.tables import (
     EFFECTS,
     ITEMS,
+    SENTENCES,
     SUMMARY,
     SUMMARY_KEYS,
     SURPRISALS,
@@ -92,7 +93,7 @@ def _item_row(name: RunName, one: ItemOutcome) -> dict[str, object]:
         "difference_bits": one.difference_bits,
         "unknown": len(one.unknown),
         "unknown_words": " ".join(one.unknown),
-        **_labels(one.labels),
+        **label_columns(one.labels),
     }
 
 
@@ -118,7 +119,7 @@ def effects_frame(measured: Iterable[tuple[RunName, Sequence[ItemEffect]]]) -> p
                 **_whose(name, one),
                 "effect": one.effect,
                 "value_bits": one.value_bits,
-                **_labels(one.labels),
+                **label_columns(one.labels),
             }
             for name, effects in measured
             for one in effects
@@ -126,9 +127,9 @@ def effects_frame(measured: Iterable[tuple[RunName, Sequence[ItemEffect]]]) -> p
     )
 
 
-def _labels(labels: Mapping[str, str]) -> dict[str, object]:
+def label_columns(labels: Mapping[str, str]) -> dict[str, object]:
     """Return labels as columns; labels named like another column get a prefix."""
-    taken = {*ITEMS.names, *EFFECTS.names}
+    taken = {*ITEMS.names, *EFFECTS.names, *SENTENCES.names}
     return {f"label_{name}" if name in taken else name: text for name, text in labels.items()}
 
 

@@ -29,9 +29,13 @@ from gardenpath.units import nats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceMeasures:
-    """Measures of one variant; ``variant`` counts the variants of a condition from 1."""
+    """Measures of one variant; ``variant`` counts the variants of a condition from 1.
+
+    ``labels`` are those of the item.
+    """
 
     item: int
+    labels: Mapping[str, str]
     condition: str
     variant: int
     words: int
@@ -54,23 +58,26 @@ def slor(
 
 def sentence_measures(
     suite: Suite,
-    surprisals: Mapping[Words, Sequence[float]],
+    surprisals: Sequence[Sequence[float]],
     *,
     unigram_log_prob: Callable[[str], float] | None = None,
 ) -> list[SentenceMeasures]:
     """Return the measures of every variant of a suite from the surprisals (bits) of its words.
 
-    ``unigram_log_prob`` returns the unigram log probability (nats) of a word in the model's
-    training corpus; without it, SLOR is None.
+    ``surprisals`` has a row for every variant of every item, in order. ``unigram_log_prob`` returns
+    the unigram log probability (nats) of a word in the model's training corpus; without it, SLOR is
+    None.
     """
+    given = iter(surprisals)
     rows = []
     for item in suite.items:
         for number, variant in item.numbered_variants():
-            words, values = variant.words, surprisals[variant.words]
+            words, values = variant.words, next(given)
             clause = _values_in(values, variant, _clause_regions(suite))
             rows.append(
                 SentenceMeasures(
                     item=item.number,
+                    labels=item.labels,
                     condition=variant.condition,
                     variant=number,
                     words=len(words),

@@ -288,6 +288,19 @@ def test_the_explorer_holds_what_the_study_holds(content: str, study: Study) -> 
         assert [(share, data["trees"][n]) for share, n in parses["2"]] == study.parses[key]
 
 
+def test_the_explorer_has_glosses_and_translations(study: Study) -> None:
+    name = study.suites()[0]
+    known: dict[tuple[str, int | str], tuple[tuple[str, ...], str]]
+    known = {(name, 2): (("he", "see", "cat"), "He sees a cat."), (name, 1): ((), "Only this.")}
+    items = explorer_data(replace(study, glosses=known), ExplorerLimits())["suites"][0]["items"]
+    said = {item["id"]: (item.get("g"), item.get("t")) for item in items}
+    assert said[2] == (["he", "see", "cat"], "He sees a cat.")
+    assert said[1] == (None, "Only this.")
+    assert (
+        set(explorer_data(study, ExplorerLimits())["suites"][0]["items"][0]) & {"g", "t"} == set()
+    )
+
+
 def test_infinite_surprisals_survive_the_way(content: str) -> None:
     data = _data(content)
     values = data["suites"][0]["items"][0]["s"][_run(data, EXACT)]

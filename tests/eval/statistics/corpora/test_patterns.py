@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.readers.lines import TextFiles
 from gardenpath.data.readers.nltk_corpora import PennTreebankSample
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.data.trees import transforms
@@ -17,6 +19,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.statistics.corpora.patterns import (
     Annotation,
     compile_pattern,
+    construction_counts,
     count_constructions,
     counts_table,
     is_annotated,
@@ -29,20 +32,27 @@ PATH = Path(__file__).parents[4] / "conf" / "patterns" / "english.yaml"
 CONSTRUCTIONS = load_constructions(PATH)
 
 PLAIN = {
-    "comp_quant": "(S (NP (PRP I)) (VP (VBD saw) (NP (NP (JJR more) (NNS cats)) (SBAR (IN than) "
+    "than_clause": "(S (NP (PRP I)) (VP (VBD saw) (NP (NP (JJR more) (NNS cats)) (SBAR (IN than) "
     "(S (NP (PRP you)) (VP (VBD heard)))))) (. .))",
-    "cleft": "(S (NP (PRP It)) (VP (VBD was) (NP (DT the) (NN cat)) (SBAR (WHNP (WDT that)) "
+    "it_cleft": "(S (NP (PRP It)) (VP (VBD was) (NP (DT the) (NN cat)) (SBAR (WHNP (WDT that)) "
     "(S (NP (PRP I)) (VP (VBD fed))))) (. .))",
-    "embwhq": "(S (NP (PRP I)) (VP (VBP know) (SBAR (WHNP (WP what)) (S (NP (PRP you)) "
+    "wh_complement": "(S (NP (PRP I)) (VP (VBP know) (SBAR (WHNP (WP what)) (S (NP (PRP you)) "
     "(VP (VBD ate))))) (. .))",
-    "topic": "(S (NP (DT This) (NN cat)) (, ,) (NP (PRP I)) (VP (VBP like)) (. .))",
-    "tough": "(S (NP (DT The) (NN cat)) (VP (VBZ is) (ADJP (JJ easy) (S (VP (TO to) "
+    "fronted_object": "(S (NP (DT This) (NN cat)) (, ,) (NP (PRP I)) (VP (VBP like)) (. .))",
+    "tough_infinitive": "(S (NP (DT The) (NN cat)) (VP (VBZ is) (ADJP (JJ easy) (S (VP (TO to) "
     "(VP (VB please)))))) (. .))",
     "transitive": "(S (NP (DT The) (NN cat)) (VP (VBD ate) (NP (DT the) (NN fish))) (. .))",
 }
+# The patterns of Ozaki et al. 2022, and the wider ones that match the same examples.
+WIDER = {
+    "comp_quant": "than_clause", "cleft": "it_cleft", "embwhq": "wh_complement",
+    "topic": "fronted_object", "tough": "tough_infinitive",
+}  # fmt: skip
 ANNOTATED = {
+    "comp_quant": "(S (NP-SBJ (PRP I)) (VP (VBD saw) (NP (NP (JJR more) (NNS cats)) (SBAR "
+    "(IN than) (S (NP-SBJ (PRP you)) (VP (VBD heard) (NP (-NONE- *?*))))))))",
     "cleft": "(S-CLF (NP-SBJ (PRP It)) (VP (VBD was) (NP-PRD (DT the) (NN cat)) (SBAR (WHNP-1 "
-    "(WP who)) (S (NP-SBJ (-NONE- *T*-1)) (VP (VBD slept))))))",
+    "(WDT that)) (S (NP-SBJ (-NONE- *T*-1)) (VP (VBD slept))))))",
     "embwhq": "(S (NP-SBJ (PRP I)) (VP (VBP know) (SBAR (WHNP-1 (WP what)) (S (NP-SBJ (PRP you)) "
     "(VP (VBD ate) (NP (-NONE- *T*-1)))))))",
     "topic": "(S (NP-TPC-1 (DT This) (NN cat)) (, ,) (NP-SBJ (PRP I)) (VP (VBP like) "
@@ -56,6 +66,9 @@ ASKED = (
 )
 # Near misses, which only the annotation tells from the real thing.
 DECOYS = {
+    "comp_quant": "(S (NP-SBJ (PRP I)) (VP (VBD saw) (NP (NP (ADJP (RBR more) (JJ old)) "
+    "(NNS cats)) (SBAR (IN than) (S (NP-SBJ (PRP you)) (VP (VBD heard) (NP (-NONE- *?*))))))))",
+    "cleft": "(S (NP-SBJ (PRP It)) (VP (VBD was) (NP-PRD (DT the) (NN cat))) (-NONE- *))",
     "embwhq": "(S (NP-SBJ (PRP I)) (VP (VBP like) (SBAR-NOM (WHNP-1 (WP what)) (S (NP-SBJ "
     "(PRP you)) (VP (VBD ate) (NP (-NONE- *T*-1)))))))",
     "topic": "(S (NP-TMP (DT This) (NN week)) (, ,) (NP-SBJ (PRP I)) (VP (VBD slept)))",
@@ -90,7 +103,8 @@ def test_annotated_examples(name: str) -> None:
     tree = _tree(ANNOTATED[name])
     counts = _counts([tree])
     assert counts[name] == 1
-    assert {other for other, count in counts.items() if count} <= {name, "transitive"}
+    matching = {other for other, count in counts.items() if count}
+    assert {name, WIDER[name]} <= matching <= {name, WIDER[name], "transitive"}
 
 
 @pytest.mark.parametrize("name", DECOYS)
@@ -100,7 +114,14 @@ def test_near_misses_do_not_count(name: str) -> None:
 
 def test_questions_may_follow_an_object() -> None:
     tree = _tree(ASKED)
-    assert _counts([tree], "plain")["embwhq"] == _counts([tree], "annotated")["embwhq"] == 1
+    name = "wh_complement"
+    assert _counts([tree], "plain")[name] == _counts([tree], "annotated")[name] == 1
+    assert _counts([tree], "annotated")["embwhq"] == 1
+
+
+def test_what_cannot_be_seen_in_plain_trees_is_not_counted() -> None:
+    counts = _counts([_tree(PLAIN["it_cleft"])])
+    assert not set(WIDER) & set(counts) and set(WIDER.values()) <= set(counts)
 
 
 def _nodes(tree: Tree) -> Iterator[Tree]:
@@ -110,21 +131,24 @@ def _nodes(tree: Tree) -> Iterator[Tree]:
             yield from _nodes(child)
 
 
+FOUND_IN_TOYS = ("it_cleft", "wh_complement", "fronted_object", "tough_infinitive")
+
+
 def _slow_counts(tree: Tree) -> dict[str, int]:
     """What the toy grammar makes of its constructions, looked for by hand."""
-    found = dict.fromkeys(("cleft", "embwhq", "topic", "tough"), 0)
+    found = dict.fromkeys(FOUND_IN_TOYS, 0)
     for node in _nodes(tree):
         labels = [child.label for child in node.children if isinstance(child, Tree)]
-        found["topic"] += labels[:3] == ["NP", "COMMA", "S"]
-        found["tough"] += node.label == "ADJP" and labels == ["JJ", "VP"]
+        found["fronted_object"] += labels[:3] == ["NP", "COMMA", "S"]
+        found["tough_infinitive"] += node.label == "ADJP" and labels == ["JJ", "VP"]
         if node.label == "VP" and "SBAR" in labels:
             place = labels.index("SBAR")
             clause = node.children[place]
             assert isinstance(clause, Tree)
             first = clause.children[0]
             is_wh = isinstance(first, Tree) and first.label == "WHNP"
-            found["cleft"] += is_wh and labels[place - 1] == "NP"
-            found["embwhq"] += is_wh and labels[place - 1] != "NP"
+            found["it_cleft"] += is_wh and labels[place - 1] == "NP"
+            found["wh_complement"] += is_wh and labels[place - 1] != "NP"
     return found
 
 
@@ -132,9 +156,9 @@ def test_toy_english_counts_are_those_of_a_slow_search() -> None:
     trees = [s.tree for s in ToyTreebank(grammar="english", train=400).read("train") if s.tree]
     counts = _counts(trees)
     expected = [_slow_counts(tree) for tree in trees]
-    for name in ("cleft", "embwhq", "topic", "tough"):
+    for name in FOUND_IN_TOYS:
         assert counts[name] == sum(one[name] for one in expected) > 0
-    assert counts["comp_quant"] == 0  # the grammar has none
+    assert counts["than_clause"] == 0  # the grammar has none
 
 
 def test_penn_treebank_sample(nltk_root: str) -> None:
@@ -142,14 +166,41 @@ def test_penn_treebank_sample(nltk_root: str) -> None:
     trees = [s.tree for s in itertools.islice(sentences, 700) if s.tree is not None]
     assert is_annotated(trees)
     counts = _counts(trees)
-    clefts = sum("-CLF" in label for tree in trees for label in tree.labels())
-    assert counts["cleft"] == clefts
-    assert counts["comp_quant"] > 0 and counts["embwhq"] > 0
+    clefts = [label for tree in trees for label in tree.labels() if "-CLF" in label]
+    assert counts["it_cleft"] == len(clefts) and counts["cleft"] == clefts.count("S-CLF")
+    assert counts["than_clause"] > 0 and counts["embwhq"] > 0
     assert 0.5 < counts["transitive"] / len(trees) < 2.0
     cleaned = [transforms.drop_traces(transforms.strip_function_tags(tree)) for tree in trees]
     plain = _counts([tree for tree in cleaned if tree is not None])
-    assert plain["comp_quant"] == counts["comp_quant"]
+    assert plain["than_clause"] == counts["than_clause"]
     assert plain["transitive"] == pytest.approx(counts["transitive"], rel=0.15)
+
+
+def test_the_patterns_of_the_paper_on_the_whole_sample(nltk_root: str) -> None:
+    """The published patterns, in tgrep, find these nodes; no trained model is needed."""
+    reader = PennTreebankSample(root=nltk_root)
+    data = DataSettings(name="ptb_sample", language="en", reader=reader)
+    paper = [one for one in CONSTRUCTIONS if one.name in WIDER]
+    found = construction_counts(data, paper)
+    assert {one.construction: one.count for one in found} == {
+        "cleft": 6, "comp_quant": 4, "embwhq": 9, "topic": 1, "tough": 6,
+    }  # fmt: skip
+    assert {one.total_sentences for one in found} == {3914}
+
+
+def test_a_tree_in_two_splits_counts_once() -> None:
+    reader = ToyTreebank(grammar="english", train=30, valid=20, test=20)
+    data = DataSettings(name="toy", language="en", reader=reader)
+    assert {one.total_sentences for one in construction_counts(data)} == {70}
+    twice = construction_counts(data, splits=("train", "train"))
+    assert {one.total_sentences for one in twice} == {30}
+    assert twice == construction_counts(data, splits=("train",))
+
+
+def test_text_has_no_constructions() -> None:
+    data = DataSettings(name="mine", language="en", reader=TextFiles(root="."))
+    with pytest.raises(StatisticsError, match="mine has no trees"):
+        construction_counts(data)
 
 
 def test_trees_without_tags_are_refused() -> None:
@@ -158,14 +209,14 @@ def test_trees_without_tags_are_refused() -> None:
 
 
 def test_conversion_keeps_the_tree() -> None:
-    tree = _tree(PLAIN["cleft"])
+    tree = _tree(PLAIN["it_cleft"])
     converted = to_nltk(tree)
     assert tuple(converted.leaves()) == tree.words()
     assert [node.label() for node in converted.subtrees()] == list(tree.labels())
 
 
 def test_table_of_counts() -> None:
-    trees = [_tree(PLAIN["transitive"])] * 2 + [_tree(PLAIN["topic"])] * 2
+    trees = [_tree(PLAIN["transitive"])] * 2 + [_tree(PLAIN["fronted_object"])] * 2
     table = counts_table(count_constructions(trees, CONSTRUCTIONS, corpus="c"))
     row = table.set_index("construction").loc["transitive"]
     assert (row["count"], row["sentences"], row["per_thousand"]) == (2, 2, 500.0)
@@ -176,7 +227,7 @@ def test_table_of_counts() -> None:
     ("text", "problem"),
     [
         ("constructions: {a: {annotated: '/^NP', plain: NP}}", "is invalid"),
-        ("constructions: {a: {annotated: NP}}", "plain"),
+        ("constructions: {a: {description: x}}", "a has neither"),
         (
             "constructions: {a: {annotated: NP, plain: NP, patern: x}}",
             "a has unknown settings: patern",
@@ -194,5 +245,5 @@ def test_mistakes_in_files_are_named(tmp_path: Path, text: str, problem: str) ->
 
 def test_patterns_are_compiled_once_and_used_often() -> None:
     test = compile_pattern("/^NP$/ < /^PRP$/")
-    matches = [test(node) for node in to_nltk(_tree(PLAIN["cleft"])).subtrees()]
+    matches = [test(node) for node in to_nltk(_tree(PLAIN["it_cleft"])).subtrees()]
     assert sum(map(bool, matches)) == 2

@@ -48,15 +48,31 @@ def test_words_with_blanks(tmp_path: Path) -> None:
     assert suite.items[0].labels == {}
 
 
+def test_english_sentences(tmp_path: Path) -> None:
+    suite = load(tmp_path, "id;sentence;label\n1;He doesn't sleep.;1\n2;He don't sleep.;0\n")
+    assert (suite.language, suite.spaced) == ("en", True)
+    good, bad = suite.items[0].variants
+    assert good.words == ("He", "does", "n't", "sleep", ".")
+    assert (good.condition, bad.condition, bad.words[1]) == ("good", "bad", "do")
+
+
+def test_one_row_per_pair(tmp_path: Path) -> None:
+    text = "paradigm\tsentence_good\tsentence_bad\nnumber\tCats sleep.\tCats sleeps.\n"
+    suite = load(tmp_path, text)
+    words = [variant.words for variant in suite.items[0].variants]
+    assert words == [("Cats", "sleep", "."), ("Cats", "sleeps", ".")]
+    assert suite.items[0].labels == {"paradigm": "number"}
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
         ("", None, "is empty"),
-        ("a,b\n", None, "contains no Chinese sentences"),
+        ("a,b\n", None, "contains no sentences"),
         (HEADED + "classifier,adjective,他来,1\n", 6, "no partner"),
         (HEADED.replace("大猫,0", "大猫,1"), 2, "one good and one bad"),
         (HEADED.replace("他有一本大猫,0", "他有一本大猫"), 3, "3 columns, but other lines have 4"),
-        ("x,1\n他,0\ny,1\n他,0\n", None, "no column contains a Chinese sentence"),
+        ("x,1\n他,0\ny,1\n他,0\n", 1, "no column is named sentence or contains a Chinese"),
     ],
 )
 def test_mistakes(tmp_path: Path, text: str, line: int | None, message: str) -> None:

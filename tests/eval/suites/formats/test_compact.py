@@ -69,6 +69,17 @@ def test_several_lines_labels_and_empty_regions(tmp_path: Path) -> None:
     ]
 
 
+def test_gloss_and_translation(tmp_path: Path) -> None:
+    text = SAMPLE.replace(
+        "  2:\n", "    gloss: he have one | CL | cat | .\n    translation: He has a cat.\n  2:\n"
+    )
+    first, second = load(tmp_path, text).items
+    assert first.gloss == (("he", "have", "one"), ("CL",), ("cat",), (".",))
+    assert first.translation == "He has a cat."
+    assert (second.gloss, second.translation) == ((), "")
+    assert first.variants == small_suite().items[0].variants
+
+
 def test_what_else_is_said_about_a_suite(tmp_path: Path) -> None:
     text = SAMPLE.replace("kind:", "meta: {author: A. Writer, tags: [a, 'no'], year: 2001}\nkind:")
     suite = load(tmp_path, text)
@@ -113,6 +124,7 @@ def test_numbers_in_predictions_become_names(tmp_path: Path) -> None:
         ("  2:\n", "  01:\n", 17, "item 1 occurs twice"),
         ("  2:\n", "  two:\n", 17, "the key must be a number"),
         ("mismatch: 他 有 一 | 本 | 猫", "match: 他 有 一 | 本 | 猫", 16, "occurs twice in item 1"),
+        ("  2:\n", "    gloss: he | has\n  2:\n", 17, "gloss: 2 regions, but the suite has 4"),
         ("modifier: none", "modifyer: none", 5, "entry 'modifyer' (did you mean 'modifier'?)"),
         ("spaced: false", "spaced: maybe", 6, "spaced: unknown value 'maybe' (valid: true, false)"),
         ("spaced: false", "metric: summ", 6, "did you mean 'sum'?"),
@@ -170,7 +182,8 @@ def test_words_that_cannot_be_written(word: str) -> None:
         dump_compact(replace(suite, items=(item,)))
 
 
-def test_a_condition_called_labels() -> None:
-    item = Item(1, (Variant("labels", ((), (), ("x",), ())),))
-    with pytest.raises(SuiteError, match="labels"):
+@pytest.mark.parametrize("name", ["labels", "gloss", "translation"])
+def test_names_that_no_condition_can_have(name: str) -> None:
+    item = Item(1, (Variant(name, ((), (), ("x",), ())),))
+    with pytest.raises(SuiteError, match=name):
         dump_compact(replace(small_suite(), items=(item,)))

@@ -38,6 +38,14 @@ def test_an_example_has_one_sentence_per_condition() -> None:
     assert len(suite_entries([replace(suite, items=(item,))])[0].example) == 2
 
 
+def test_an_example_is_glossed_and_translated() -> None:
+    suite = small_suite()
+    gloss = (("he", "have", "one"), ("CL",), ("cat",), (".",))
+    first = replace(suite.items[0], gloss=gloss, translation="He has a cat.")
+    (row,) = suite_entries([replace(suite, items=(first,))])
+    assert row.example[2:] == (("gloss", "he have one CL cat ."), ("translation", "He has a cat."))
+
+
 def printed(*, examples: bool) -> str:
     suite = small_suite()
     bracketed = replace(suite, name="x/[bold]y", spaced=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from gardenpath.eval.suites.design.suite import Prediction, Suite, SuiteError
 from gardenpath.eval.suites.formats.compact import dump_compact
 from gardenpath.eval.suites.formats.syntaxgym import dump_syntaxgym
 from gardenpath.eval.suites.library import collection
-from gardenpath.eval.suites.library.collection import load_suites, suite_names
+from gardenpath.eval.suites.library.collection import load_suite_file, load_suites, suite_names
 from tests.eval.suites.suite_samples import small_suite
 
 
@@ -137,5 +138,28 @@ def test_every_suite_of_the_project_has_a_name() -> None:
     assert len(names) == len(set(names)) > 0
     assert all(name == name.strip("/") and " " not in name for name in names)
     for path in collection.MATERIALS.glob("mandarin/*.yaml"):
-        (suite,) = load_suites(str(path))
-        assert suite.name in names and suite.name.split("/")[0] == path.parent.name
+        suites = load_suites(str(path))
+        assert [suite.name for suite in suites] == [
+            f"mandarin/{path.stem}/{suite.modifier}" for suite in suites
+        ]
+        assert len(suites) == 4 and {suite.name for suite in suites} <= set(names)
+
+
+def test_framed_files(own: Path) -> None:
+    """A file with several modifiers is several suites, by name and together."""
+    text = dump_compact(named("framed")).replace(
+        "modifier: none", "modifiers: {a: first, b: other}"
+    )
+    text = re.sub(
+        r"(    match: .*\n    mismatch: .*\n)", r"\1    modifiers: {a: {}, b: {}}\n", text
+    )
+    path = own / "framed.yaml"
+    path.write_text(text.replace("| 。", "| {modifier} 。"), encoding="utf-8")
+    assert [name for name in suite_names() if "framed" in name] == ["framed/a", "framed/b"]
+    both = load_suites(str(path))
+    assert [suite.modifier for suite in both] == ["a", "b"]
+    assert load_suites("framed") == both and load_suites("framed/b") == both[1:]
+    assert both[0].items == small_suite().items
+    with pytest.raises(InputError, match="has 2 suites, not one"):
+        load_suite_file(path)
+    assert load_suite_file(write(own / "one.yaml", named("one"))) == named("one")

@@ -46,6 +46,23 @@ def test_outcomes(text: str, values: dict[str, float], expected: float) -> None:
     assert _outcome(text, **values).value == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"u": 3, "b": 3, "d": 3}, 1 / 3),
+        ({"u": 3, "b": 3, "d": 2}, 0),
+        ({"u": 3, "b": 2, "d": 3}, 0),
+        ({"u": 3, "b": 2, "d": 2}, 1),
+        ({"u": 3, "b": 4, "d": 3}, 0),
+    ],
+)
+def test_only_complete_ties_may_count(values: dict[str, float], expected: float) -> None:
+    formula = Formula.parse(THREE_WAY)
+    found = outcome(formula, lambda _, condition: values[condition], counted="complete")
+    assert found.value == pytest.approx(expected)
+    assert found.is_tie == (3 in (values["b"], values["d"]))
+
+
 def test_ties_are_marked_where_a_comparison_is_tied() -> None:
     assert _outcome("(r;%a%) > (r;%b%)", a=2, b=2).is_tie
     assert not _outcome("(r;%a%) > (r;%b%)", a=2, b=1).is_tie

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.published.fitting import tokens_by_sentence
 from gardenpath.eval.published.surprisal_files import read_token_table
 from gardenpath.eval.suites.design.suite import Item, Metric, Suite, Variant
 from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
@@ -121,7 +120,8 @@ def test_syntaxgym_region_surprisals(reference_data: Path, metric: Metric) -> No
     folder = reference_data / "published" / "syntaxgym"
     suite = replace(load_syntaxgym(folder / "test_in.json"), metric=metric)
     path = folder / "test_surp_grnn.txt"
-    tokens = tokens_by_sentence(suite, read_token_table(path), path=path)
+    read = zip(suite.sentences, read_token_table(path), strict=True)
+    tokens = {words: (one.tokens, one.values) for words, one in read}
     table = RegionTable.from_tokens(suite, tokens, end_counts=True)
     expected = json.loads((folder / "test_out_grnn.json").read_text(encoding="utf-8"))
     compared = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -15,7 +16,7 @@ from tests.eval.suites.samples import cats_suite, surprisals_of
 
 def test_local_and_global_surprisal() -> None:
     suite = cats_suite(items=1)
-    rows = sentence_measures(suite, surprisals_of(suite, [(4, 7)]))
+    rows = sentence_measures(suite, _rows(suite, [(4, 7)]))
     assert [(row.condition, row.variant, row.words) for row in rows] == [
         ("match", 1, 4),
         ("mismatch", 1, 4),
@@ -23,7 +24,7 @@ def test_local_and_global_surprisal() -> None:
     assert [row.local_bits for row in rows] == [4, 7]
     assert [row.global_bits_per_word for row in rows] == [7.5 / 4, 10.5 / 4]
     assert [row.slor for row in rows] == [None, None]
-    bare = sentence_measures(replace(suite, critical=()), surprisals_of(suite, [(4, 7)]))
+    bare = sentence_measures(replace(suite, critical=()), _rows(suite, [(4, 7)]))
     assert math.isnan(bare[0].local_bits)
 
 
@@ -36,13 +37,19 @@ def test_fillers_and_gaps_are_measured_in_one_region_and_in_the_clause() -> None
         for name in conditions
     )
     suite = Suite("wh", "en", regions, conditions, (), (Item(1, items),), critical=("tail",))
-    bits = {variant.words: [float(2**n) for n in range(len(variant.words))] for variant in items}
+    bits = [[float(2**n) for n in range(len(variant.words))] for variant in items]
     rows = {one.condition: one for one in sentence_measures(suite, bits)}
     # Words: I what she saw | at noon | . and I what she saw | the cat | at noon | .
     assert rows["what_gap"].local_bits == 16 + 32
     assert rows["that_nogap"].local_bits == 16 + 32
     assert rows["that_nogap"].global_bits_per_word == (4 + 8 + 16 + 32 + 64 + 128) / 6
     assert rows["that_gap"].global_bits_per_word == (4 + 8 + 16 + 32) / 4
+
+
+def _rows(suite: Suite, noun_bits: list[tuple[float, float]]) -> list[Sequence[float]]:
+    """Surprisals by variant."""
+    values = surprisals_of(suite, noun_bits)
+    return [values[variant.words] for item in suite.items for variant in item.variants]
 
 
 def _object(condition: str) -> tuple[str, ...]:
@@ -64,9 +71,7 @@ def test_slor_takes_frequency_away() -> None:
 
 def test_slor_of_every_variant() -> None:
     suite = cats_suite(items=1)
-    rows = sentence_measures(
-        suite, surprisals_of(suite, [(4, 7)]), unigram_log_prob=lambda _: -math.log(2)
-    )
+    rows = sentence_measures(suite, _rows(suite, [(4, 7)]), unigram_log_prob=lambda _: -math.log(2))
     assert [row.slor for row in rows] == [
         pytest.approx((4 - 7.5) / 4 * math.log(2)),
         pytest.approx((4 - 10.5) / 4 * math.log(2)),

@@ -91,10 +91,12 @@
     const finite = values().flat().filter((bits) => bits !== null && bits >= 0);
     const top = Math.max(10, ...finite);
     const blocks = item().variants.map((variant, place) => {
+      // The gloss belongs to the first variant, word by word.
+      const glossed = place === 0 && item().g && item().g.length === variant.w.length;
       const words = variant.w.map((_, word) => {
         const starts = word === 0 || variant.r[word] !== variant.r[word - 1];
         return html("li", {}, html("span", { class: "region" }, starts ? readable(suite().regions[variant.r[word]]) : ""),
-          cell(place, word, top));
+          cell(place, word, top), ...(glossed ? [html("span", { class: "gloss" }, item().g[word])] : []));
       });
       const swatch = html("span", { class: "swatch" });
       swatch.style.borderColor = `var(--series-${place % 8})`;
@@ -102,7 +104,8 @@
       return html("div", { class: "variant" },
         html("h4", {}, html("span", {}, swatch, label(place)),
           ...(sum === null ? [] : [html("span", { class: "sum" }, `critical region: ${sum} bits`)])),
-        html("ol", { class: "words" }, ...words));
+        html("ol", { class: "words" }, ...words),
+        ...(place === 0 && item().t ? [html("p", { class: "translation" }, item().t)] : []));
     });
     at("variants").replaceChildren(...blocks);
     // One tab stop per variant; arrow keys move within it.

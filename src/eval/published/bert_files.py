@@ -1,0 +1,44 @@
+"""Surprisals of masked language models as published with the reflexive stimuli.
+
+The file repeats the columns of the stimuli and adds ``bert_sentence``, in which the pronoun is
+masked, and its ``surprisal`` in bits. No other word has a surprisal.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from pathlib import Path
+
+from gardenpath.errors import InputError
+from gardenpath.eval.published.surprisal_files import ScoredSentence, number_of, read_lines
+
+_COLUMNS = ("pronoun", "sentence_no_eos", "bert_sentence", "surprisal")
+_MASK = "***mask***"
+
+
+def read_bert(path: Path) -> list[ScoredSentence]:
+    """Read one sentence per row; only the masked pronoun has a value, the others are NaN."""
+    reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
+    names = reader.fieldnames or []
+    if missing := [column for column in _COLUMNS if column not in names]:
+        raise InputError(f"the header has no column {', '.join(missing)}", path=path, line=1)
+    sentences = []
+    for row in reader:
+        line = reader.line_num
+        if any(row[column] is None for column in _COLUMNS):
+            raise InputError("has too few columns", path=path, line=line)
+        words = tuple(row["sentence_no_eos"].split())
+        given = tuple(row["bert_sentence"].split())
+        if given.count(_MASK) != 1:
+            raise InputError(f"{row['bert_sentence']!r} has not one mask", path=path, line=line)
+        place = given.index(_MASK)
+        read = tuple(row["pronoun"] if word == _MASK else word for word in given)
+        if [word.lower() for word in words] != [word.lower() for word in read]:
+            problem = f"{row['bert_sentence']!r} is not {row['sentence_no_eos']!r} with a mask"
+            raise InputError(problem, path=path, line=line)
+        values = [math.nan] * len(words)
+        values[place] = number_of(row["surprisal"], path, line)
+        sentences.append(ScoredSentence(words, tuple(values), line))
+    return sentences

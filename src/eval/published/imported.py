@@ -1,0 +1,338 @@
+"""Imported surprisals: runs, each on one suite, with notes for the reader and a receipt."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from gardenpath.errors import InputError
+from gardenpath.eval.published.import_settings import PairingRules
+from gardenpath.eval.published.pairing import Materials, Paired, pair
+from gardenpath.eval.published.receipt import (
+    MaterialsReceipt,
+    Receipt,
+    SurprisalReceipt,
+    hash_of,
+)
+from gardenpath.eval.published.surprisal_files import ScoredSentence, without_edges
+from gardenpath.eval.published.value_checks import (
+    StatedUnit,
+    check_beginnings,
+    check_values,
+    in_bits,
+    not_scored,
+    unit_problem,
+)
+from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.text import enumeration, plural
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRun:
+    """The surprisals of one run on one suite.
+
+    ``suite`` has the sentences as they were scored. ``rows``: surprisals (bits) of the words of
+    every variant of every item, in order; NaN where a word was not scored. ``unknown``: the
+    out-of-vocabulary words.
+    """
+
+    name: RunName
+    suite: Suite
+    rows: tuple[tuple[float, ...], ...]
+    unknown: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """All runs of an import, notes for the reader, and the receipt."""
+
+    runs: tuple[ImportedRun, ...]
+    notes: tuple[str, ...]
+    receipt: Receipt
+
+    @property
+    def suites(self) -> tuple[Suite, ...]:
+        """The distinct suites, each as in the first run that has it."""
+        found: dict[str, Suite] = {}
+        for run in self.runs:
+            found.setdefault(run.suite.name, run.suite)
+        return tuple(found.values())
+
+    @property
+    def names(self) -> tuple[RunName, ...]:
+        """The distinct runs, in order."""
+        return tuple(dict.fromkeys(run.name for run in self.runs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileForm:
+    """How the sentences of a file were found, and what is known of its numbers.
+
+    ``checked``: whether the numbers are checked as those of other programs, in which zeros of first
+    words mean that a word was not scored; our own tables have none and may have certain words.
+    """
+
+    pairing: str
+    unit: StatedUnit
+    checked: bool = True
+    is_left_to_right: bool = True
+
+
+@dataclass
+class Importing:
+    """Collects the runs of an import and refuses what does not fit."""
+
+    layout: str
+    rules: PairingRules
+    runs: list[ImportedRun] = field(default_factory=list)
+    receipts: list[SurprisalReceipt] = field(default_factory=list)
+    materials: dict[str, MaterialsReceipt] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    exceptions: list[str] = field(default_factory=list)
+
+    def add(
+        self,
+        name: RunName,
+        materials: Materials,
+        sentences: Iterable[ScoredSentence],
+        path: Path,
+        form: FileForm,
+        *,
+        parts: Sequence[Suite] = (),
+        unknown: frozenset[str] = frozenset(),
+    ) -> None:
+        """Check the sentences of a file, pair them with the materials, and add them as a run.
+
+        If one file has several suites, ``materials`` has the items of all of them, and ``parts``
+        are these suites, in order. ``unknown`` are words that the file says to be unknown.
+        """
+        read = [without_edges(one) for one in sentences]
+        read = in_bits(read, form.unit, path, by_word=form.checked)
+        if empty := [one for one in read if not one.tokens]:
+            raise InputError("a sentence has no words", path=path, line=empty[0].line)
+        count = 0
+        if form.checked:
+            check_values(read, path)
+            read, count = not_scored(read)
+        paired = pair(materials, read, self.rules, path)
+        if self.rules.prefixes and form.is_left_to_right:
+            check_beginnings(read, path, shifts=form.checked)
+        for suite, rows in _divided(paired, parts):
+            self.runs.append(
+                ImportedRun(name=name, suite=suite, rows=rows, unknown=paired.unknown | unknown)
+            )
+        self._record(name, materials, paired, path, form, count)
+
+    def _record(
+        self,
+        name: RunName,
+        materials: Materials,
+        paired: Paired,
+        path: Path,
+        form: FileForm,
+        count: int,
+    ) -> None:
+        self.receipts.append(
+            SurprisalReceipt(
+                path=str(path),
+                sha256=hash_of(path),
+                run=name.run,
+                suite=materials.suite.name,
+                materials=str(materials.path),
+                pairing=form.pairing,
+                unit=form.unit.unit,
+                unit_from=form.unit.source,
+                sentences=len(paired.rows),
+                equal=paired.equal,
+                respelt=paired.respelt,
+                joined=paired.joined,
+                not_scored=count,
+                accepted=paired.accepted,
+            )
+        )
+
+    def used(
+        self,
+        path: Path,
+        suites: Sequence[Suite],
+        conditions: str,
+        contradicting: Mapping[str, int] | None = None,
+    ) -> None:
+        """Record a file of materials; ``contradicting`` counts rows whose labels are wrong."""
+        sentences = sum(len(item.variants) for suite in suites for item in suite.items)
+        self.materials[str(path)] = MaterialsReceipt(
+            path=str(path),
+            sha256=hash_of(path),
+            suites=tuple(suite.name for suite in suites),
+            sentences=sentences,
+            conditions=conditions,
+            contradicting=contradicting or {},
+        )
+
+    def _lacking(self, runs: Sequence[ImportedRun]) -> list[str]:
+        """Say which runs have no surprisals for some suites, in one note for equal gaps."""
+        suites = [suite for one in self.materials.values() for suite in one.suites]
+        found: dict[str, set[str]] = {}
+        for run in runs:
+            found.setdefault(run.name.run, set()).add(run.suite.name)
+        gaps: dict[tuple[str, ...], list[str]] = {}
+        for run_, own in found.items():
+            if lacking := tuple(suite for suite in suites if suite not in own):
+                gaps.setdefault(lacking, []).append(run_)
+        return [
+            f"no surprisals of {enumeration(names)} for {_shown_suites(lacking)}"
+            for lacking, names in gaps.items()
+        ]
+
+    def finish(self, where: Sequence[Path], expected: str) -> Imported:
+        """Return the import; raise an error if no file belongs to the materials."""
+        if not self.runs:
+            raise InputError(
+                "contains no surprisals for these suites",
+                path=", ".join(map(str, where)),
+                remedy=f"expected {expected}",
+            )
+        runs = with_ranks(self.runs)
+        _check_units(runs)
+        receipt = Receipt(
+            layout=self.layout,
+            rules=asdict(self.rules),
+            materials=tuple(self.materials.values()),
+            surprisals=tuple(self.receipts),
+            left_out=tuple(self.left_out),
+            exceptions=tuple(self.exceptions),
+        )
+        notes = (
+            *self.notes,
+            *self._lacking(runs),
+            *_notes(self.receipts, self.left_out),
+            *_copies(runs),
+        )
+        return Imported(runs=tuple(runs), notes=notes, receipt=receipt)
+
+
+def _shown_suites(suites: Sequence[str]) -> str:
+    more = f" and {len(suites) - _SHOWN_SUITES} more" if len(suites) > _SHOWN_SUITES else ""
+    return enumeration(suites[:_SHOWN_SUITES]) + more
+
+
+def _divided(
+    paired: Paired, parts: Sequence[Suite]
+) -> Iterator[tuple[Suite, tuple[tuple[float, ...], ...]]]:
+    """Yield the suites of a file with their rows, each with the sentences that were scored."""
+    if not parts:
+        yield paired.suite, paired.rows
+        return
+    items, rows = iter(paired.suite.items), iter(paired.rows)
+    for part in parts:
+        own = tuple(itertools.islice(items, len(part.items)))
+        count = sum(len(item.variants) for item in own)
+        yield replace(part, items=own), tuple(itertools.islice(rows, count))
+
+
+# Number of suites that a note names.
+_SHOWN_SUITES = 3
+
+# Fewest words from which mean surprisals of two runs are compared.
+_ENOUGH_FOR_UNITS = 100
+
+_SEED = re.compile(r"(?:trial|seed|run)[_-]?(\d+)$")
+_OUTPUTS = re.compile(r"_(?:outputs?|surprisals?)$")
+
+
+def run_name(folder: Path, root: Path) -> RunName:
+    """Derive model and random seed from the path of a folder below ``root``."""
+    parts = folder.relative_to(root).parts or (folder.name,)
+    found = _SEED.search(parts[-1])
+    bare = parts if found is None else (*parts[:-1], parts[-1][: found.start()].rstrip("_-"))
+    names = [_OUTPUTS.sub("", part) for part in bare if part]
+    model = "/".join(names) or _OUTPUTS.sub("", root.name)
+    return RunName(
+        run="/".join(parts), model=model, seed=None if found is None else int(found.group(1))
+    )
+
+
+def with_ranks(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
+    """Number the runs of each model and corpus from 1, and give each a name of its own.
+
+    The numbers of folders may have gaps. A single run without a number has no seed.
+    """
+    names = list(dict.fromkeys(run.name for run in runs))
+    seen = Counter((run.name, run.suite.name) for run in runs)
+    if twice := [key for key, count in seen.items() if count > 1]:
+        name, suite = twice[0]
+        raise InputError(
+            f"two files have surprisals of this run for {suite}",
+            path=name.run,
+            remedy="give every run once, or name the corpora of the sets: "
+            "'surprisals={ctb: FOLDER, xinhua: FOLDER}'",
+        )
+    groups: dict[tuple[str, str], list[RunName]] = {}
+    for name in names:
+        groups.setdefault((name.model, name.corpus), []).append(name)
+    taken = Counter(name.run for name in names)
+    new: dict[RunName, RunName] = {}
+    for group in groups.values():
+        group.sort(key=lambda name: (-1 if name.seed is None else name.seed, name.run))
+        for rank, name in enumerate(group, start=1):
+            is_single = len(group) == 1 and name.seed is None
+            called = f"{name.corpus}/{name.run}" if taken[name.run] > 1 else name.run
+            new[name] = replace(name, run=called, seed=None if is_single else rank)
+    return [replace(run, name=new[run.name]) for run in runs]
+
+
+def _check_units(runs: Sequence[ImportedRun]) -> None:
+    """Refuse runs of one model whose surprisals differ by the ratio of two units."""
+    means: dict[tuple[str, str, str], dict[str, float]] = {}
+    for run in runs:
+        known = [bits for row in run.rows for bits in row if math.isfinite(bits)]
+        key = (run.name.model, run.name.corpus, run.suite.name)
+        if len(known) >= _ENOUGH_FOR_UNITS:
+            means.setdefault(key, {})[run.name.run] = math.fsum(known) / len(known)
+    for (_, _, suite), found in means.items():
+        reference = sorted(found.values())[len(found) // 2]
+        for run_, mean in found.items():
+            if mean and reference and (problem := unit_problem(mean / reference)):
+                raise InputError(
+                    f"{suite}: the mean surprisal of this run is {mean:.3f}, that of another run "
+                    f"of the model {reference:.3f}: they differ by a factor of {problem}",
+                    path=run_,
+                    remedy="give all surprisals in one unit",
+                )
+
+
+def _notes(receipts: Sequence[SurprisalReceipt], left_out: Sequence[str]) -> list[str]:
+    """Say which sentences differ from the materials, and what was left out."""
+    counts: Counter[tuple[str, str, int]] = Counter()
+    for one in receipts:
+        for kind, number in Counter(difference.kind for difference in one.accepted).items():
+            counts[one.suite, kind, number] += 1
+    notes = [
+        f"{suite}: {plural(number, 'sentence')} in {kind} ({plural(files, 'file')})"
+        if kind.endswith("wording")
+        else f"{suite}: {plural(number, 'sentence')} {kind} in {plural(files, 'file')}"
+        for (suite, kind, number), files in counts.items()
+    ]
+    if left_out:
+        shown = enumeration(sorted({Path(path).name for path in left_out})[:3])
+        notes.append(f"{plural(len(left_out), 'file')} without materials left out, such as {shown}")
+    return notes
+
+
+def _copies(runs: Sequence[ImportedRun]) -> list[str]:
+    """Say which runs of a model have the same surprisals."""
+    found: dict[tuple[str, str, str, int], str] = {}
+    notes: dict[tuple[str, str], None] = {}
+    for run in runs:
+        key = (run.name.model, run.name.corpus, run.suite.name, hash(run.rows))
+        first = found.setdefault(key, run.name.run)
+        if first != run.name.run:
+            notes[first, run.name.run] = None
+    return [f"{one} and {other} have the same surprisals" for one, other in notes]

@@ -1,0 +1,229 @@
+"""Import of tables of surprisals for any suites, ours or a user's.
+
+A folder contains a folder for every run, with a table per suite (``<suite>.tsv``; slashes in the
+name may be folders or underscores), or one table for all suites. A single table may also hold many
+runs and suites, in columns such as ``run``, ``model`` and ``suite``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gardenpath.errors import InputError
+from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
+from gardenpath.eval.published.imported import FileForm, Imported, Importing, run_name
+from gardenpath.eval.published.pairing import Materials, in_file_order
+from gardenpath.eval.published.surprisal_files import ScoredSentence
+from gardenpath.eval.published.token_tables import (
+    TableRun,
+    TableSentence,
+    TokenTable,
+    cut_sentences,
+    read_words,
+)
+from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.scoring.scored_items import RunName
+
+_SUFFIXES = (".tsv", ".csv", ".txt")
+
+
+def import_tables(
+    suites: Sequence[Suite],
+    sets: Sequence[SurprisalSet],
+    rules: PairingRules,
+    *,
+    columns: Mapping[str, str] | None = None,
+) -> Imported:
+    """Import surprisals of the sentences of suites from tables (see the module).
+
+    ``columns`` maps roles (``word``, ``surprisal``, …) to names of columns. Sentences are found by
+    the columns item and condition, else by their order.
+    """
+    importing = Importing("tables", rules)
+    for suite in suites:
+        importing.used(Path(suite.name), [suite], "suite")
+    for given in sets:
+        for path, place, own in _files(given.path, suites):
+            table = read_words(path, rules, columns or {})
+            for run in table.runs:
+                name = _name(run, path, place, given)
+                _add_run(importing, name, own, run, table)
+    where = [given.path for given in sets]
+    return importing.finish(where, "tables such as mandarin_subordination_none.tsv")
+
+
+def _files(root: Path, suites: Sequence[Suite]) -> list[tuple[Path, Path, Sequence[Suite]]]:
+    """Return the tables, each with the folder that names its run, and the suites it may have."""
+    if root.is_file():
+        return [(root, root, suites)]
+    if not root.is_dir():
+        raise InputError("is not a folder or a table", path=root)
+    folders = [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
+    found: list[tuple[Path, Path, Sequence[Suite]]] = []
+    for folder in folders:
+        for suite in suites:
+            path = _file_of(folder, suite)
+            if path is not None:
+                found.append((path, folder, [suite]))
+    if found:
+        return found
+    tables = sorted(path for path in root.rglob("*") if path.suffix in _SUFFIXES)
+    return [(path, path, suites) for path in tables]
+
+
+def _file_of(folder: Path, suite: Suite) -> Path | None:
+    names = (suite.name, suite.name.replace("/", "_"))
+    paths = [folder / f"{name}{suffix}" for name in names for suffix in _SUFFIXES]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _name(run: TableRun, path: Path, place: Path, given: SurprisalSet) -> RunName:
+    """Return the name of a run from its columns or else from its folder or file."""
+    if place.is_file():
+        found = run_name(place.parent / place.stem, place.parent)
+    else:
+        found = run_name(place, given.path)
+    if run.run:
+        found = run_name(given.path / run.run.lstrip("/"), given.path)
+    if run.model:
+        parts = [run.model, *([f"seed{run.seed}"] if run.seed else [])]
+        found = replace(found, model=run.model, run=run.run or "/".join(parts))
+    if run.seed:
+        if not re.fullmatch(r"\d+", run.seed):
+            raise InputError(f"seed {run.seed!r} is not a whole number", path=path)
+        found = replace(found, seed=int(run.seed))
+    return replace(found, corpus=given.corpus or run.corpus)
+
+
+def _add_run(
+    importing: Importing, name: RunName, suites: Sequence[Suite], run: TableRun, table: TokenTable
+) -> None:
+    by_suite = _by_suite(suites, run.sentences, table.path, importing)
+    for suite, sentences, pairing in by_suite:
+        scored, materials = _in_order(suite, sentences, table.path)
+        if not table.words:
+            scored = _with_words(materials, scored, table.path)
+        form = FileForm(
+            pairing=pairing if table.words else f"{pairing}, without words",
+            unit=table.unit,
+            checked=not table.is_own,
+        )
+        unseen = frozenset(word for one in sentences for word in one.unseen)
+        importing.add(name, materials, scored, table.path, form, unknown=unseen)
+
+
+def _by_suite(
+    suites: Sequence[Suite],
+    sentences: Sequence[TableSentence],
+    path: Path,
+    importing: Importing,
+) -> list[tuple[Suite, list[TableSentence], str]]:
+    """Return the sentences of each suite, and how they were found."""
+    if any(one.suite for one in sentences):
+        names = {alias: suite for suite in suites for alias in _aliases(suite)}
+        found: dict[str, list[TableSentence]] = {}
+        for one in sentences:
+            if one.suite in names:
+                found.setdefault(names[one.suite].name, []).append(one)
+            else:
+                importing.left_out.append(f"{path}: suite {one.suite}")
+        importing.left_out[:] = dict.fromkeys(importing.left_out)
+        return [
+            (suite, found[suite.name], _keys(found[suite.name]))
+            for suite in suites
+            if suite.name in found
+        ]
+    if len(sentences) == 1:
+        lengths = [len(v.words) for suite in suites for i in suite.items for v in i.variants]
+        whole = sentences[0].scored
+        if len(lengths) > 1:
+            cut = cut_sentences(whole, lengths, path)
+            sentences = [replace(sentences[0], scored=one) for one in cut]
+    if len(suites) == 1:
+        return [(suites[0], list(sentences), _keys(sentences))]
+    return _consecutive(suites, list(sentences), path)
+
+
+def _aliases(suite: Suite) -> tuple[str, ...]:
+    return suite.name, suite.name.replace("/", "_")
+
+
+def _keys(sentences: Sequence[TableSentence]) -> str:
+    has_keys = all(one.item and one.condition for one in sentences)
+    return "item and condition" if has_keys else "order of sentences"
+
+
+def _consecutive(
+    suites: Sequence[Suite], sentences: list[TableSentence], path: Path
+) -> list[tuple[Suite, list[TableSentence], str]]:
+    sizes = [sum(len(item.variants) for item in suite.items) for suite in suites]
+    if len(sentences) != sum(sizes):
+        raise InputError(
+            f"has {len(sentences)} sentences, but the {len(suites)} suites have {sum(sizes)}",
+            path=path,
+            remedy="add a column 'suite', or name tables after suites",
+        )
+    found, start = [], 0
+    for suite, size in zip(suites, sizes, strict=True):
+        found.append((suite, sentences[start : start + size], "order of suites and sentences"))
+        start += size
+    return found
+
+
+def _in_order(
+    suite: Suite, sentences: Sequence[TableSentence], path: Path
+) -> tuple[list[ScoredSentence], Materials]:
+    """Return the sentences in the order of the suite's variants."""
+    materials = in_file_order(Path(suite.name), suite)
+    if _keys(sentences) == "item and condition":
+        return _by_key(suite, sentences, path), materials
+    scored = [one.scored for one in sentences]
+    if len(scored) == len(suite.sentences) < len(materials.located):
+        # Every distinct sentence once.
+        places = {words: place for place, words in enumerate(suite.sentences)}
+        scored = [scored[places[variant.words]] for _, variant in materials.located]
+    return scored, materials
+
+
+def _by_key(suite: Suite, sentences: Sequence[TableSentence], path: Path) -> list[ScoredSentence]:
+    renamed: Mapping[str, str] = suite.meta.get("table_conditions", {})
+    found: dict[tuple[str, str], list[ScoredSentence]] = {}
+    for one in sentences:
+        condition = renamed.get(one.condition, one.condition)
+        found.setdefault((one.item, condition), []).append(one.scored)
+    ordered = []
+    for item in suite.items:
+        for number, variant in item.numbered_variants():
+            own = found.get((str(item.number), variant.condition), [])
+            if len(own) < number:
+                raise InputError(
+                    f"has no sentence of item {item.number}, condition {variant.condition} of "
+                    f"suite {suite.name}",
+                    path=path,
+                )
+            ordered.append(own[number - 1])
+    if len(ordered) != len(sentences):
+        known = {(str(i.number), v.condition) for i in suite.items for v in i.variants}
+        other = next((key for key in found if key not in known), None)
+        what = f", such as item {other[0]}, condition {other[1]}" if other else ""
+        raise InputError(
+            f"has {len(sentences)} sentences, but suite {suite.name} has {len(ordered)}{what}",
+            path=path,
+        )
+    return ordered
+
+
+def _with_words(
+    materials: Materials, scored: Sequence[ScoredSentence], path: Path
+) -> list[ScoredSentence]:
+    """Give sentences without words those of the suite; their numbers must fit."""
+    found = []
+    for (_, variant), one in zip(materials.located, scored, strict=False):
+        if len(one.values) != len(variant.words):
+            problem = f"{len(one.values)} numbers for {' '.join(variant.words)!r}"
+            raise InputError(problem, path=path, line=one.line)
+        found.append(replace(one, tokens=variant.words))
+    return [*found, *scored[len(found) :]]

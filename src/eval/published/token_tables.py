@@ -1,0 +1,321 @@
+"""Tables with one row per word, as other programs write them.
+
+Tables are separated by tabs, commas or semicolons and have a header; ``columns`` maps what a column
+holds (its role) to the name that it has, if this is not one of the usual names. Files without a
+header have two columns, token and surprisal, or one column of surprisals.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gardenpath.errors import InputError
+from gardenpath.eval.published.import_settings import PairingRules, Unit
+from gardenpath.eval.published.surprisal_files import ScoredSentence, number_of, read_lines
+from gardenpath.eval.published.value_checks import StatedUnit
+from gardenpath.eval.suites.formats.csv_tables import CsvTable, read_csv_table
+from gardenpath.eval.suites.scoring.alignment import is_edge
+
+# Usual names of columns by what they hold, the most specific first.
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "word": ("word", "token", "tok", "form"),
+    "surprisal": (
+        *("surprisal_bits", "surprisal_nats", "surprisal", "surp", "surprisals"),
+        *("log_prob", "logprob", "log_probability", "logp"),
+    ),
+    "sentence": ("sentence_id", "sent_id", "sentence_number", "sentence_no", "sentid"),
+    "word_id": ("word_id", "token_id", "word_number", "position", "word_pos", "token_number"),
+    "suite": ("suite", "suite_name", "test_suite"),
+    "item": ("item", "item_number", "item_id"),
+    "condition": ("condition", "condition_name", "cond"),
+    "variant": ("variant",),
+    "run": ("run",),
+    "model": ("model", "model_name"),
+    "corpus": ("corpus", "training_corpus"),
+    "seed": ("seed",),
+    "seen": ("seen",),
+}
+
+OWN_COLUMN = "surprisal_bits"
+
+_SEEN = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
+
+# Parts of the names of columns that say a unit; each excludes the units that lack it.
+_BASES = {"bits": "bits", "nats": "nats", "log10": "log10"}
+_LOG_PROB = ("log_prob", "logprob", "logp", "log_likelihood")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSentence:
+    """A sentence of a table, with what the table says about it; empty if it does not."""
+
+    scored: ScoredSentence
+    suite: str = ""
+    item: str = ""
+    condition: str = ""
+    unseen: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRun:
+    """The sentences of one run of a table, in order; names are empty if the table has none."""
+
+    run: str = ""
+    model: str = ""
+    corpus: str = ""
+    seed: str = ""
+    sentences: list[TableSentence] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTable:
+    """A table of surprisals; ``words`` tells whether it contains the words."""
+
+    path: Path
+    unit: StatedUnit
+    is_own: bool
+    words: bool
+    runs: tuple[TableRun, ...]
+
+
+def read_words(path: Path, rules: PairingRules, columns: Mapping[str, str]) -> TokenTable:
+    """Read a table of any of these forms; values are in its unit, edge tokens are kept."""
+    if unknown := [role for role in columns if role not in ROLES]:
+        raise InputError(
+            f"columns: {unknown[0]!r} is unknown", path=path, remedy=f"known: {', '.join(ROLES)}"
+        )
+    width = _width_without_header(path)
+    if width and not columns:
+        return _without_header(path, width, rules)
+    table = read_csv_table(path)
+    named = {role: _column(role, table, columns) for role in ROLES}
+    if named["surprisal"] is None:
+        raise _lacks(path, table, "surprisal")
+    if named["word"] is None and rules.words:
+        raise _lacks(path, table, "word")
+    runs: dict[tuple[str, ...], TableRun] = {}
+    for group in _grouped(table, named):
+        one = _table_sentence(group, named, path)
+        first = group[0][1]
+        key = tuple(_cell(first, named[role]) for role in ("run", "model", "corpus", "seed"))
+        run, model, corpus, seed = key
+        new = TableRun(run=run, model=model, corpus=corpus, seed=seed)
+        runs.setdefault(key, new).sentences.append(one)
+    return TokenTable(
+        path=path,
+        unit=_unit_of(named["surprisal"], rules, path),
+        is_own=named["surprisal"] == OWN_COLUMN and named["word"] == "word",
+        words=named["word"] is not None,
+        runs=tuple(runs.values()),
+    )
+
+
+_Rows = list[tuple[int, Mapping[str, str]]]
+
+
+def _column(role: str, table: CsvTable, columns: Mapping[str, str]) -> str | None:
+    if role in columns:
+        if columns[role] not in table.header:
+            raise InputError(
+                f"has no column {columns[role]!r}",
+                path=table.path,
+                line=table.line,
+                remedy=f"its columns: {', '.join(table.header)}",
+            )
+        return columns[role]
+    return next((name for name in ROLES[role] if name in table.header), None)
+
+
+def _lacks(path: Path, table: CsvTable, role: str) -> InputError:
+    usual = f"name it, as in 'columns={{{role}: {table.header[-1]}}}'"
+    remedy = f"usual names are {', '.join(ROLES[role])}; {usual}"
+    if role == "word":
+        remedy += "; words=false accepts tables without words"
+    problem = f"the header has no column for the {role}"
+    return InputError(problem, path=path, line=table.line, remedy=remedy)
+
+
+def _cell(row: Mapping[str, str], column: str | None) -> str:
+    return "" if column is None else row[column].strip()
+
+
+def _grouped(table: CsvTable, named: Mapping[str, str | None]) -> Iterator[_Rows]:
+    """Yield the rows of each sentence, which must be consecutive."""
+    whose = [named[role] for role in ("run", "model", "corpus", "seed", "suite")]
+    which = [named[role] for role in ("sentence", "item", "condition", "variant")]
+    # Without numbers, the words of a sentence are told apart by edge tokens or by lengths.
+    is_numbered = named["sentence"] is not None or named["item"] is not None
+    keys = [name for name in (*whose, *(which if is_numbered else ())) if name is not None]
+    is_single = named["sentence"] is not None or named["variant"] is not None
+    seen: set[tuple[str, ...]] = set()
+    for key, group in itertools.groupby(
+        table.rows, key=lambda row: tuple(_cell(row[1], name) for name in keys)
+    ):
+        rows = list(group)
+        if key in seen:
+            shown = ", ".join(f"{name} {text}" for name, text in zip(keys, key, strict=True))
+            raise InputError(
+                f"rows of one sentence ({shown}) are not together, or a sentence occurs twice",
+                path=table.path,
+                line=rows[0][0],
+            )
+        seen.add(key)
+        yield from [rows] if is_single else _variants(rows, named["word_id"])
+
+
+def _variants(rows: _Rows, column: str | None) -> Iterator[_Rows]:
+    """Yield the sentences of an item and condition, each of which counts its words anew."""
+    first = _cell(rows[0][1], column)
+    starts = [n for n, (_, row) in enumerate(rows) if column and _cell(row, column) == first]
+    for start, end in itertools.pairwise([*(starts or [0]), len(rows)]):
+        yield rows[start:end]
+
+
+def _table_sentence(rows: _Rows, named: Mapping[str, str | None], path: Path) -> TableSentence:
+    _check_numbers(rows, named["word_id"], path)
+    column = named["surprisal"]
+    assert column is not None
+    tokens = tuple(_cell(row, named["word"]) for _, row in rows)
+    values = tuple(number_of(row[column], path, line) for line, row in rows)
+    unseen = frozenset(
+        _cell(row, named["word"])
+        for line, row in rows
+        if named["seen"] is not None and not _is_seen(_cell(row, named["seen"]), path, line)
+    )
+    first = rows[0][1]
+    return TableSentence(
+        scored=ScoredSentence(tokens, values, rows[0][0]),
+        suite=_cell(first, named["suite"]),
+        item=_cell(first, named["item"]),
+        condition=_cell(first, named["condition"]),
+        unseen=unseen,
+    )
+
+
+def _is_seen(text: str, path: Path, line: int) -> bool:
+    if text.lower() not in _SEEN:
+        raise InputError(f"seen is {text!r}, not 1 or 0", path=path, line=line)
+    return _SEEN[text.lower()]
+
+
+def _check_numbers(rows: _Rows, column: str | None, path: Path) -> None:
+    """Refuse sentences whose words are not numbered one by one."""
+    if column is None:
+        return
+    numbers = [_cell(row, column) for _, row in rows]
+    for (line, _), before, after in zip(rows[1:], numbers, numbers[1:], strict=False):
+        if not (before.isdecimal() and after.isdecimal() and int(after) == int(before) + 1):
+            problem = f"{column} is {after!r} after {before!r}"
+            raise InputError(problem, path=path, line=line, remedy="words count one by one")
+
+
+def _unit_of(column: str, rules: PairingRules, path: Path) -> StatedUnit:
+    """Return the unit from the name of the column or from the rules, which may not contradict."""
+    name = column.lower()
+    base = next((base for part, base in _BASES.items() if part in name), None)
+    is_log_prob = any(part in name for part in _LOG_PROB)
+    if rules.unit is None:
+        if base is None:
+            raise InputError(
+                f"the unit of column {column!r} is not known",
+                path=path,
+                remedy="name it, as in unit=bits, nats, log10, log_prob_nats, log_prob_bits or "
+                "log_prob_log10",
+            )
+        unit: Unit = _unit(base, is_log_prob)
+        return StatedUnit(unit=unit, source=f"the column {column!r}")
+    is_contrary = base is not None and not rules.unit.endswith(base)
+    is_contrary |= is_log_prob != rules.unit.startswith("log_prob") and (
+        is_log_prob or "surp" in name
+    )
+    if is_contrary:
+        problem = f"unit={rules.unit} contradicts the name of the column {column!r}"
+        raise InputError(problem, path=path)
+    return StatedUnit(unit=rules.unit, source="unit=")
+
+
+def _unit(base: str, is_log_prob: bool) -> Unit:
+    units: dict[tuple[str, bool], Unit] = {
+        ("bits", False): "bits",
+        ("nats", False): "nats",
+        ("log10", False): "log10",
+        ("bits", True): "log_prob_bits",
+        ("nats", True): "log_prob_nats",
+        ("log10", True): "log_prob_log10",
+    }
+    return units[base, is_log_prob]
+
+
+def _width_without_header(path: Path) -> int:
+    """Return the number of columns (1 or 2) of a file without a header, else 0."""
+    for text in read_lines(path):
+        if text.strip() and not text.startswith("#"):
+            fields = text.split()
+            return len(fields) if len(fields) <= 2 and _is_number(fields[-1]) else 0
+    raise InputError("is empty", path=path)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _without_header(path: Path, width: int, rules: PairingRules) -> TokenTable:
+    if width == 1 and rules.words:
+        raise InputError(
+            "contains numbers without words, which cannot be compared with the suite",
+            path=path,
+            remedy="add the words, or set words=false to accept the numbers in their order",
+        )
+    tokens, values, first = [], [], 0
+    for line, text in enumerate(read_lines(path), start=1):
+        if not text.strip() or text.startswith("#"):
+            continue
+        fields = text.split()
+        if len(fields) != width:
+            problem = f"{len(fields)} columns, but other lines have {width}"
+            raise InputError(problem, path=path, line=line)
+        tokens.append(fields[0] if width == 2 else "")
+        values.append(number_of(fields[-1], path, line))
+        first = first or line
+    sentence = TableSentence(scored=ScoredSentence(tuple(tokens), tuple(values), first))
+    return TokenTable(
+        path=path,
+        unit=_unit_of("", rules, path),
+        is_own=False,
+        words=width == 2,
+        runs=(TableRun(sentences=[sentence]),),
+    )
+
+
+def cut_sentences(
+    whole: ScoredSentence, lengths: Sequence[int], path: Path
+) -> list[ScoredSentence]:
+    """Divide the words of a file at edge tokens or, without any, into sentences of these lengths.
+
+    Lines are counted from the first word, one word per line.
+    """
+    places = range(len(whole.tokens))
+    if any(map(is_edge, whole.tokens)):
+        runs = itertools.groupby(places, key=lambda place: is_edge(whole.tokens[place]))
+        parts = [list(run) for is_mark, run in runs if not is_mark]
+    else:
+        if len(places) != sum(lengths):
+            problem = f"has {len(places)} words, but the suites have {sum(lengths)}"
+            raise InputError(problem, path=path)
+        ends = list(itertools.accumulate(lengths))
+        parts = [list(range(end - size, end)) for end, size in zip(ends, lengths, strict=True)]
+    return [
+        ScoredSentence(
+            tuple(whole.tokens[place] for place in part),
+            tuple(whole.values[place] for place in part),
+            whole.line + part[0],
+        )
+        for part in parts
+    ]

@@ -1,0 +1,64 @@
+"""Tables with a header, separated by tabs, commas or semicolons."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gardenpath.errors import InputError
+from gardenpath.store.files import read_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvTable:
+    """The header, in line ``line``, and the rows of a table, each with its line."""
+
+    path: Path
+    header: tuple[str, ...]
+    line: int
+    rows: tuple[tuple[int, Mapping[str, str]], ...]
+
+
+def read_csv_table(path: Path) -> CsvTable:
+    """Read a table; lines before the header that start with # are skipped.
+
+    The separator is that of the header. Quotation marks are ordinary characters in tab-separated
+    tables, because they may be words, unless the header has them too.
+    """
+    text = read_text(path).removeprefix("\N{BYTE ORDER MARK}")
+    skipped = 0
+    while text.startswith(("#", "\n", "\r\n")):
+        _, _, text = text.partition("\n")
+        skipped += 1
+    first = text.partition("\n")[0]
+    separator = separator_of(first)
+    lines = io.StringIO(text, newline="")
+    if separator == "\t" and '"' not in first:
+        reader = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader(lines, delimiter=separator)
+    header = tuple(cell.strip() for cell in next(reader, []))
+    if not any(header):
+        raise InputError("the table is empty", path=path)
+    if twice := [name for name in header if name and header.count(name) > 1]:
+        raise InputError(f"has two columns {twice[0]!r}", path=path, line=skipped + 1)
+    rows = []
+    for cells in reader:
+        line = skipped + reader.line_num
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) != len(header):
+            problem = f"{len(cells)} columns, but the header has {len(header)}"
+            raise InputError(problem, path=path, line=line)
+        rows.append((line, dict(zip(header, cells, strict=True))))
+    return CsvTable(path=path, header=header, line=skipped + 1, rows=tuple(rows))
+
+
+def separator_of(header: str) -> str:
+    """Return the separator of a header: a tab, or the more frequent of semicolon and comma."""
+    if "\t" in header:
+        return "\t"
+    return ";" if header.count(";") > header.count(",") else ","

@@ -1,0 +1,297 @@
+"""Suites whose items are in a table, described by a short YAML file.
+
+The YAML file names the table, its regions and conditions, and the predictions::
+
+    name: agreement
+    language: en
+    table: items.csv
+    regions: [subject, verb, rest]
+    conditions: {a: match, b: mismatch}
+    predictions:
+      agreement: (verb;%mismatch%) > (verb;%match%)
+
+A table has one row per sentence, with a column for each region; or one row per word or region, with
+a column ``region``; or one row per sentence with a column ``sentence``, which is then the only
+region. ``regions`` and ``conditions`` may be mappings: from the names in the suite to columns, and
+from the values in the table to names. ``columns`` maps roles (``item``, ``condition``, ``region``,
+``word``, ``content``, ``sentence``) to the names of columns, and ``only`` selects rows:
+``{suite: agreement}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import yaml
+
+from gardenpath.errors import InputError
+from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Formula, FormulaError
+from gardenpath.eval.suites.design.suite import (
+    CountedTies,
+    Item,
+    Metric,
+    Prediction,
+    Suite,
+    Variant,
+    chance_of,
+    named,
+    split_words,
+)
+from gardenpath.eval.suites.formats.csv_tables import CsvTable, read_csv_table
+from gardenpath.eval.suites.formats.syntaxgym import critical_regions, differing_regions
+from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes
+from gardenpath.settings.check import nearest
+
+_ROLES: Mapping[str, tuple[str, ...]] = {
+    "item": ("item", "item_number", "item_id"),
+    "condition": ("condition", "condition_name", "cond"),
+    "variant": ("variant",),
+    "region": ("region", "region_name"),
+    "word": ("word", "token"),
+    "content": ("content",),
+    "sentence": ("sentence",),
+    "sentence_id": ("sentence_id", "sent_id"),
+}
+_TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
+_LISTS = ("critical", "differing")
+_KEYS = (
+    *(*_TEXTS, *_LISTS, "table", "columns", "only", "regions", "conditions", "predictions"),
+    *("spaced", "normalised", "metric", "chance", "ties"),
+)
+_REQUIRED = ("name", "language", "table", "predictions")
+_SENTENCE = "sentence"
+
+# Rows of the table, each with its line.
+_Rows = Sequence[tuple[int, Mapping[str, str]]]
+
+
+def is_table_suite(path: Path) -> bool:
+    """Whether a YAML file describes a table, that is, has an entry ``table``."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return any(line.startswith("table:") for line in lines)
+
+
+def load_table_suite(path: str | Path) -> Suite:
+    """Read a suite from its YAML file and the table that it names, relative to the file."""
+    return _TableReader(YamlNodes(str(path))).suite()
+
+
+@dataclass(frozen=True, slots=True)
+class _TableReader:
+    nodes: YamlNodes
+
+    def suite(self) -> Suite:
+        root = self.nodes.root()
+        entries = self.nodes.mapping(root, "a suite")
+        for name, entry in entries.items():
+            if name not in _KEYS:
+                hint = nearest(name, _KEYS)
+                raise self.nodes.error(f"unknown entry {name!r}", entry.key, hint)
+        if missing := [name for name in _REQUIRED if name not in entries]:
+            raise self.nodes.error(f"missing: {', '.join(missing)}", root)
+        table = self.table(entries)
+        renamed = self.mapping(entries.get("conditions"))
+        given = {role: column for role, column in self.mapping(entries.get("columns")).items()}
+        regions = self.regions(entries.get("regions"))
+        places = _Places(table, given, regions, renamed, self.mapping(entries.get("only")))
+        items = places.items()
+        conditions = tuple(dict.fromkeys(v.condition for item in items for v in item.variants))
+        names = places.region_names
+        predictions = self.predictions(entries["predictions"].value, names, conditions)
+        settings: dict[str, Any] = {
+            **{name: self.text(entries[name], name) for name in _TEXTS if name in entries},
+            "critical": critical_regions(predictions, names) or names,
+            "differing": differing_regions(items, names),
+        }
+        settings.update({name: self.names(entries[name]) for name in _LISTS if name in entries})
+        for name in ("spaced", "normalised"):
+            if name in entries:
+                flag = self.nodes.choice(entries[name].value, name, ("true", "false"))
+                settings[name] = flag == "true"
+        return Suite(
+            **settings,
+            regions=names,
+            conditions=conditions,
+            predictions=predictions,
+            items=items,
+            metric=cast(Metric, self.choice(entries.get("metric"), "metric", get_args(Metric))),
+            ties=cast(CountedTies, self.choice(entries.get("ties"), "ties", get_args(CountedTies))),
+            chance=self.chance(entries.get("chance")),
+            meta={"table_conditions": renamed} if renamed else {},
+        )
+
+    def table(self, entries: Mapping[str, YamlEntry]) -> CsvTable:
+        given = Path(self.text(entries["table"], "table"))
+        return read_csv_table(Path(self.nodes.path).parent / given)
+
+    def text(self, entry: YamlEntry, name: str) -> str:
+        return self.nodes.text(entry.value, name).strip()
+
+    def names(self, entry: YamlEntry) -> tuple[str, ...]:
+        return tuple(self.nodes.text(node, "a name") for node in self.nodes.items(entry.value))
+
+    def mapping(self, entry: YamlEntry | None) -> dict[str, str]:
+        """Return a mapping of texts; a list maps every text to itself."""
+        if entry is None:
+            return {}
+        if not isinstance(entry.value, yaml.MappingNode):
+            return {name: name for name in self.names(entry)}
+        found = self.nodes.mapping(entry.value, "a mapping")
+        return {name: self.text(one, name) for name, one in found.items()}
+
+    def regions(self, entry: YamlEntry | None) -> dict[str, str]:
+        return self.mapping(entry)
+
+    def choice(self, entry: YamlEntry | None, name: str, choices: tuple[str, ...]) -> str:
+        return self.nodes.choice(entry.value, name, choices) if entry else choices[0]
+
+    def chance(self, entry: YamlEntry | None) -> float | None:
+        if entry is None:
+            return None
+        try:
+            return chance_of(self.text(entry, "chance"))
+        except ValueError as error:
+            raise self.nodes.error(f"chance: {error}", entry.value) from error
+
+    def predictions(
+        self, node: yaml.Node, regions: tuple[str, ...], conditions: tuple[str, ...]
+    ) -> tuple[Prediction, ...]:
+        found = []
+        for name, entry in self.nodes.mapping(node, "predictions").items():
+            try:
+                text = self.nodes.text(entry.value, f"prediction {name}")
+                formula = named(Formula.parse(text), regions)
+            except FormulaError as error:
+                raise self.nodes.error(f"prediction {name}: {error}", entry.value) from error
+            for term in formula.terms:
+                for what, valid, one in (
+                    ("region", (*regions, WHOLE_SENTENCE), term.region),
+                    ("condition", conditions, term.condition),
+                ):
+                    if one not in valid:
+                        problem = f"prediction {name}: {what} {one!r} is unknown"
+                        raise self.nodes.error(problem, entry.value, nearest(one, valid))
+            found.append(Prediction(name, formula))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Which columns of a table hold what."""
+
+    table: CsvTable
+    columns: Mapping[str, str]
+    regions: Mapping[str, str]
+    renamed: Mapping[str, str]
+    only: Mapping[str, str]
+
+    @property
+    def region_names(self) -> tuple[str, ...]:
+        """The regions of the suite, in order."""
+        if self.regions:
+            return tuple(self.regions)
+        if self.column("region") is None:
+            return (_SENTENCE,)
+        column = self.required("region")
+        return tuple(dict.fromkeys(row[column].strip() for _, row in self.rows()))
+
+    def column(self, role: str) -> str | None:
+        """Return the column of a role, by its given or one of its usual names."""
+        if role in self.columns:
+            if self.columns[role] not in self.table.header:
+                raise self._lacks(self.columns[role])
+            return self.columns[role]
+        return next((name for name in _ROLES[role] if name in self.table.header), None)
+
+    def required(self, role: str) -> str:
+        found = self.column(role)
+        if found is None:
+            raise self._lacks(role, f"name it, as in 'columns: {{{role}: …}}'; ")
+        return found
+
+    def _lacks(self, column: str, remedy: str = "") -> InputError:
+        return InputError(
+            f"has no column {column!r}",
+            path=self.table.path,
+            line=self.table.line,
+            remedy=f"{remedy}its columns: {', '.join(self.table.header)}",
+        )
+
+    def rows(self) -> _Rows:
+        """Return the selected rows."""
+        for column in self.only:
+            if column not in self.table.header:
+                raise self._lacks(column)
+        found = [
+            (line, row)
+            for line, row in self.table.rows
+            if all(row[column].strip() == value for column, value in self.only.items())
+        ]
+        if not found:
+            raise InputError("has no such rows", path=self.table.path)
+        return found
+
+    def items(self) -> tuple[Item, ...]:
+        """Return the items, each with its sentences in the order of the table."""
+        item, condition = self.required("item"), self.required("condition")
+        groups: dict[int, dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]]] = {}
+        extra = [name for role in ("variant", "sentence_id") if (name := self.column(role))]
+        is_long = self.is_long
+        for line, row in self.rows():
+            if not row[item].strip().isdecimal():
+                problem = f"item {row[item]!r} is not a number"
+                raise InputError(problem, path=self.table.path, line=line)
+            key = (row[condition].strip(), *(row[name] for name in extra))
+            key = key if is_long else (*key, str(line))
+            groups.setdefault(int(row[item]), {}).setdefault(key, []).append((line, row))
+        return tuple(
+            Item(
+                number,
+                tuple(Variant(self.renamed.get(key[0], key[0]), self.cut(rows))
+                      for key, rows in sentences.items()),
+            )
+            for number, sentences in groups.items()
+        )  # fmt: skip
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a sentence has several rows, one per word or region."""
+        return self.column("region") is not None and not set(self.regions.values()) & set(
+            self.table.header
+        )
+
+    def cut(self, rows: _Rows) -> tuple[tuple[str, ...], ...]:
+        """Return the words of each region of a sentence."""
+        if not self.is_long:
+            (line, row), *_ = rows
+            columns = list(self.regions.values()) or [self.required("sentence")]
+            if missing := [name for name in columns if name not in row]:
+                raise self._lacks(missing[0])
+            found = tuple(split_words(row[name]) for name in columns)
+            if not any(found):
+                raise InputError("the sentence is empty", path=self.table.path, line=line)
+            return found
+        region = self.required("region")
+        text = self.column("word") or self.required("content")
+        codes = {code: place for place, code in enumerate(self.codes())}
+        cut: list[list[str]] = [[] for _ in codes]
+        last = 0
+        for line, row in rows:
+            place = codes.get(row[region].strip())
+            if place is None or place < last:
+                problem = f"region {row[region]!r} is unknown or out of order"
+                remedy = f"regions: {', '.join(codes)}"
+                raise InputError(problem, path=self.table.path, line=line, remedy=remedy)
+            cut[place] += split_words(row[text])
+            last = place
+        return tuple(map(tuple, cut))
+
+    def codes(self) -> tuple[str, ...]:
+        """Return the values of the column region, in the order of the regions."""
+        return tuple(self.regions.values()) or self.region_names
