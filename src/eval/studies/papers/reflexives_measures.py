@@ -15,7 +15,7 @@ from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.model_rows import ModelRows, StudyModels, corpora_of, rows_by_model
 from gardenpath.eval.studies.study_parts import ItemChoice
 
-EXPERIMENTS = ("exp1a", "exp2a", "exp1b", "exp2b", "exp3")
+REFLEXIVE_EXPERIMENTS = ("exp1a", "exp2a", "exp1b", "exp2b", "exp3")
 PRONOUNS = ("themselves", "himself", "herself")
 REFLEXIVE_MODELS = StudyModels(
     labels={
@@ -109,7 +109,7 @@ def outcomes(one: Evidence, experiment: str, items: ItemChoice) -> list[ModelRow
 
 
 def reflexive_accuracies(
-    one: Evidence, items: ItemChoice, experiments: Sequence[str] = EXPERIMENTS
+    one: Evidence, items: ItemChoice, experiments: Sequence[str] = REFLEXIVE_EXPERIMENTS
 ) -> list[ReflexiveAccuracy]:
     """Return the accuracy of every model in the experiments, in the order of Table 3."""
     return [
