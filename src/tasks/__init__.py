@@ -46,9 +46,9 @@ def run_task(settings: EvaluateSettings) -> None:
 
             rescore.run(settings, task)
         case StudyTask() as task:
-            from gardenpath.tasks import study
+            from gardenpath.tasks import replicate
 
-            study.run(settings, task)
+            replicate.run(settings, task)
         case CorpusTask() as task:
             from gardenpath.tasks import corpus
 

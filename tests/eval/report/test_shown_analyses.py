@@ -14,6 +14,7 @@ from gardenpath.eval.report.shown_analyses import (
     shown_results,
     write_analyses,
 )
+from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResult
 from tests.eval.report.samples import garden_paths
 
@@ -92,7 +93,10 @@ def test_what_is_significant_depends_on_the_correction() -> None:
         values = np.tile([1.0, -1.0, 0.4], len(rows))[: len(rows)] - 0.1
         shift = 2.2 * values.std(ddof=1) / np.sqrt(len(rows)) - values.mean()
         items.loc[items["model"] == model, "difference_bits"] = values + shift
-    for correction, count in ((None, 5), ("holm", 0), ("benjamini_hochberg", 5)):
+    cases: list[tuple[Correction | None, int]] = [
+        *((None, 5), ("holm", 0), ("benjamini_hochberg", 5)),
+    ]
+    for correction, count in cases:
         results = run_analyses(items, study="mandarin", correction=correction)
         result = next(r for r in results if r.analysis.name == "garden_path")
         assert sum(as_shown(result).found) == count

@@ -16,7 +16,9 @@ from gardenpath.data.arrays import Floats
 SEEDS = (1, 2, 3, 4)
 ITEMS = 12
 _SKILLS = {"lstm": 0.0, "rnng": 0.5, "transformer": 0.2, "plm": 0.6}
-_CLASSES = ("verb_noun", "missing_object", "classifier_noun", "garden_path_object")
+_CLASSES = (
+    *("verb_noun", "missing_object", "classifier_noun", "garden_path_object", "subordination"),
+)
 _MODIFIERS = ("none", "subject_rc", "coordinated_rc", "embedded_rc")
 _SHARES = (0.5, 1 / 3)
 
@@ -26,15 +28,17 @@ def study_items() -> pd.DataFrame:
     dice = np.random.default_rng(21)
     seeds = dict(zip(SEEDS, dice.normal(scale=0.6, size=len(SEEDS)), strict=True))
     modifiers = dict(zip(_MODIFIERS, (0.9, 0.3, -0.2, -0.8), strict=True))
-    classes = dict(zip(_CLASSES, (0.6, -0.4, 0.1, 0.8), strict=True))
-    ease = {name: dice.normal(scale=0.9, size=ITEMS) for name in _CLASSES}
+    classes = dict(zip(_CLASSES, (0.6, -0.4, 0.1, 0.8, 0.3), strict=True))
+    # In classifier-noun, two comparisons of an item differ as much as two items.
+    sizes = {name: 2 if name == "classifier_noun" else 1 for name in _CLASSES}
+    ease = {name: dice.normal(scale=0.9, size=ITEMS * sizes[name]) for name in _CLASSES}
     rows = []
     for model, corpus, seed, name, modifier in _cells():
         expected = _SKILLS[model] + seeds[seed] + modifiers[modifier] + classes[name]
         expected += 0.4 * (corpus == "xinhua")
-        noise = dice.logistic(size=ITEMS)
-        for item in range(ITEMS):
-            difference = float(expected + ease[name][item] + noise[item])
+        noise = dice.logistic(size=ITEMS * sizes[name])
+        for number in range(ITEMS * sizes[name]):
+            difference = float(expected + ease[name][number] + noise[number])
             rows.append(
                 {
                     "run": f"{corpus}/{model}/{seed}",
@@ -44,7 +48,8 @@ def study_items() -> pd.DataFrame:
                     "suite": f"mandarin/{name}/{modifier}",
                     "class": name,
                     "modifier": modifier,
-                    "item": item,
+                    "item": number // sizes[name],
+                    "prediction": "ab"[number % sizes[name]],
                     "outcome": float(difference > 0),
                     "difference_bits": difference,
                 }
@@ -115,5 +120,44 @@ def _ordering_rows(dice: np.random.Generator, model: str) -> list[dict[str, obje
         }
         for seed in SEEDS
         for item in range(ITEMS)
-        for ending in ("", "_pp", "_rc")
+        for ending in ("", "_long", "_sentence")
     ]
+
+
+_METRICS = ("local_bits", "global_bits_per_word", "slor")
+_VARIANTS = {"what_gap": (1, 1), "that_gap": (-1, 1), "what_nogap": (1, -1), "that_nogap": (-1, -1)}
+
+
+def study_sentences() -> pd.DataFrame:
+    """Measures of sentences of one model: fillers and gaps interact, less so in islands.
+
+    Items share their means and their slopes of fillers across suites of a class, and differ in the
+    slope of each position.
+    """
+    dice = np.random.default_rng(23)
+    seeds = dice.normal(scale=0.3, size=len(SEEDS))
+    kinds = sorted({kind for kind, *_ in _SUITES})
+    items = {kind: dice.normal(size=(ITEMS, 2)) for kind in kinds}
+    rows: list[dict[str, object]] = []
+    for kind, modifier, depth, island in _SUITES:
+        strength = (0.3 if island == "yes" else 0.8) - 0.1 * int(depth or 0)
+        own = dice.normal(scale=0.7, size=ITEMS)
+        suite = (
+            f"{kind}/{modifier}" if kind != "filler_gap" else f"{kind}/{modifier}{depth}{island}"
+        )
+        for number, seed in enumerate(SEEDS):
+            for item in range(ITEMS):
+                for condition, (filler, gap) in _VARIANTS.items():
+                    mean = items[kind][item, 0] + own[item] + items[kind][item, 1] * filler
+                    mean += seeds[number] - strength * filler * gap
+                    noise = dice.normal(scale=0.5, size=len(_METRICS))
+                    rows.append(
+                        {
+                            **{"run": f"lstm/{seed}", "model": "lstm", "corpus": "toy"},
+                            **{"seed": seed, "suite": suite, "class": kind, "modifier": modifier},
+                            **{"item": item, "condition": condition, "variant": 1, "words": 9},
+                            **dict(zip(_METRICS, mean + noise, strict=True)),
+                            **{"depth": depth, "island": island},
+                        }
+                    )
+    return pd.DataFrame(rows)

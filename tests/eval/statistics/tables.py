@@ -3,56 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from gardenpath.data.arrays import Floats
-
-MANDARIN_MODELS = {"lstm": "lstm", "rnng": "rnng", "transformer": "trans", "plm": "plm"}
-# How many last tokens are the target, and whether the ill-formed variant comes first.
-_MANDARIN_LAYOUT = {"vo": (2, False), "sd": (1, False), "mobj": (1, True)}
-_MANDARIN_CLASS = {"vo": "verb_noun", "sd": "subordination", "mobj": "missing_object"}
-
-
-def mandarin_outcomes(surprisals: Path, key: str, models: tuple[str, ...]) -> pd.DataFrame:
-    """Item outcomes from published surprisals, read independently of the importers."""
-    last, ill_first = _MANDARIN_LAYOUT[key]
-    modifiers = ("none", "sub", "sub2", "subh") if key == "mobj" else ("none", "adj", "obj", "sub")
-    rows = []
-    for model in models:
-        for trial in sorted((surprisals / f"{MANDARIN_MODELS[model]}_outputs").iterdir()):
-            for modifier in modifiers:
-                (path,) = trial.glob(f"*_{key}_{modifier}.*")
-                sums = _last_sums(path, last)
-                first, second = sums[0::2], sums[1::2]
-                gains = first - second if ill_first else second - first
-                rows += [
-                    {
-                        "run": f"{model}/{trial.name}",
-                        "model": model,
-                        "corpus": "ctb",
-                        "seed": trial.name,
-                        "suite": f"{key}_{modifier}",
-                        "class": _MANDARIN_CLASS[key],
-                        "modifier": modifier,
-                        "item": item,
-                        "outcome": float(gain > 0),
-                        "difference_bits": gain,
-                        "syntax": float(model in ("rnng", "plm")),
-                    }
-                    for item, gain in enumerate(gains)
-                ]
-    return pd.DataFrame(rows)
-
-
-def _last_sums(path: Path, last: int) -> Floats:
-    sentences: dict[int, list[float]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-        sentence, _, _, surprisal = line.split("\t")
-        sentences.setdefault(int(sentence), []).append(float(surprisal))
-    return np.array([sum(sentences[number][-last:]) for number in sorted(sentences)])
 
 
 def item_table(
@@ -121,7 +74,9 @@ def effect_table(*, seeds: tuple[int, ...] = (1, 2), items: int = 12) -> pd.Data
                 for effect, value in effects.items():
                     place = {"class": kind, "modifier": modifier, "suite": f"{kind}/{modifier}"}
                     labels = {"depth": depth, "island": island}
-                    what = {"item": 100 * number + item, "effect": effect, "value_bits": value}
+                    # Items of islands and discharge share their words across conditions.
+                    unique = 100 * number + item if kind == "filler_gap" else item
+                    what = {"item": unique, "effect": effect, "value_bits": value}
                     run = {"run": f"lstm/{seed}", "model": "lstm", "corpus": "toy", "seed": seed}
                     rows.append({**run, **place, **what, **labels})
         if kind == "islands":
@@ -148,7 +103,7 @@ def _ordering_rows(
             "island": "",
         }
         for seed in seeds
-        for ending in ("", "_pp", "_rc")
+        for ending in ("", "_long", "_sentence")
     ]
 
 

@@ -42,20 +42,21 @@ def cohens_dz(test: TTest, level: float = LEVEL) -> EffectSize:
 
 def _noncentrality(statistic: float, df: float, share: float) -> float:
     """Return the noncentrality for which ``statistic`` is the quantile of ``share``."""
-    if statistic < 0.0:  # the distribution function is accurate in the upper half
+    if statistic < 0.0:  # the distribution function is accurate for positive t
         return -_noncentrality(-statistic, df, 1.0 - share)
-    reach = 8.0 * math.sqrt(1.0 + statistic**2 / (2.0 * df))
+    # The root is about two standard deviations from t. Further away, the distribution function
+    # can be undefined for numerical reasons, so the bracket grows step by step.
+    step = math.sqrt(1.0 + statistic**2 / (2.0 * df)) * (-1.0 if share > 0.5 else 1.0)
 
     def excess(noncentrality: float) -> float:
-        # t with a negative noncentrality is minus t with a positive one.
-        if noncentrality < 0.0:
-            return 1.0 - float(nctdtr(df, -noncentrality, -statistic)) - share
         return float(nctdtr(df, noncentrality, statistic)) - share
 
-    try:
-        return float(brentq(excess, statistic - reach, statistic + reach, xtol=1e-10))
-    except ValueError:  # beyond the range of the distribution function
-        return math.nan
+    start = excess(statistic)
+    for steps in range(1, 9):
+        end = statistic + steps * step
+        if excess(end) * start <= 0.0:
+            return float(brentq(excess, statistic, end, xtol=1e-10))
+    return math.nan
 
 
 def odds_ratio(estimate: float, low: float, high: float) -> EffectSize:

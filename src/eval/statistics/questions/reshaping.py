@@ -42,9 +42,11 @@ def _keys(table: pd.DataFrame, names: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 def with_comparisons(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the column ``comparison`` to a table of items."""
-    if not {"item", "prediction"} <= set(table.columns) or COMPARISON in table.columns:
+    """Add the column ``comparison`` to a table with items."""
+    if "item" not in table.columns or COMPARISON in table.columns:
         return table
+    if "prediction" not in table.columns:
+        return table.assign(**{COMPARISON: table["item"].astype(str)})
     suite = [name for name in ("suite", "class", "modifier") if name in table.columns]
     by = [table[name] for name in suite] or [np.zeros(len(table))]
     several = table.groupby(by, sort=False, dropna=False)["prediction"].transform("nunique") > 1

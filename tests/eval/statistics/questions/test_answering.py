@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,10 +26,10 @@ from gardenpath.eval.statistics.questions.analysis import (
 )
 from gardenpath.eval.statistics.questions.answering import run_analysis
 from gardenpath.eval.statistics.questions.wording import p_value
-from tests.eval.statistics.tables import effect_table, item_table, mandarin_outcomes
+from tests.eval.statistics.shipped import ANALYSES, FOLDER
+from tests.eval.statistics.study_tables import study_sentences
+from tests.eval.statistics.tables import effect_table, item_table
 
-FOLDER = Path(__file__).parents[4] / "conf" / "analysis"
-ANALYSES = {analysis.name: analysis for analysis in load_analyses(FOLDER)}
 MODELS = {"lstm": 0.55, "rnng": 0.85, "transformer": 0.6, "plm": 0.6}
 
 
@@ -38,11 +39,46 @@ def effects() -> pd.DataFrame:
 
 
 def test_the_analyses_of_the_studies_are_there() -> None:
-    assert set(ANALYSES) >= {
-        *("supervision", "corpus_size", "syntax_and_semantics", "modifier_complexity"),
-        *("garden_path", "licensing", "flips", "divisions", "islandhood", "embedding_depth"),
-        *("wh_effects", "wh_intervals", "center_embedding"),
+    by_study: dict[str, set[str]] = {}
+    for name, analysis in ANALYSES.items():
+        by_study.setdefault(analysis.study, set()).add(name)
+    assert by_study == {
+        "mandarin": {
+            *("supervision", "data_size", "syntax_or_data", "modifier_effects"),
+            *("syntactic_semantic", "syntactic_semantic_bare"),
+            *("garden_path", "garden_path_by_item"),
+            *("class_accuracies", "overall_accuracies", "modifier_accuracies"),
+        },
+        "suppression": {
+            *("ordering", "ordering_contrasts", "ordering_intervals"),
+            *("wh_intervals", "wh_contrasts", "discharge_contrasts"),
+        },
+        "filler_gap": {"interaction", "flip", "islandhood", "division", "depth"},
+        "": {"licensing", "licensing_by_depth", "licensing_in_islands", "modifier_trend"},
     }
+    for study, names in by_study.items():
+        found = load_analyses(FOLDER, study=study)
+        assert {analysis.name for analysis in found} == names
+        folder = FOLDER / (study or "general")
+        assert {path.stem for path in folder.glob("*.yaml")} == names
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_sentences_say_which_rows_they_are_about(name: str) -> None:
+    """A sentence that does not name its corpus or its model can contradict another."""
+    analysis = ANALYSES[name]
+    for cases in analysis.sentences.values():
+        assert set(cases) == {"more", "less", "none"}
+        for template in cases.values():
+            used = {found.split("_")[0] for found in re.findall(r"\$(\w+)", template)}
+            whole = set(re.findall(r"\$(\w+)", template))
+            # A contrast is named by its sides, and an architecture by its models.
+            expected = set(analysis.parts_by) - {"contrast", "architecture"}
+            assert expected <= whole, template
+            if analysis.contrasts:
+                assert {"first", "second"} <= whole
+            is_about_corpora = {"corpus", "corpora", "large", "small"} & used
+            assert is_about_corpora, template
 
 
 def test_structural_supervision_class_by_class() -> None:
@@ -50,10 +86,13 @@ def test_structural_supervision_class_by_class() -> None:
     result = run_analysis(ANALYSES["supervision"], table)
     assert len(result.fits) == 4 and result.skipped == ()
     said = [sentence for sentence in result.sentences if "RNNG" in sentence]
-    assert said[0].startswith("RNNG is more accurate than LSTM on missing object: b = ")
+    assert said[0].startswith(
+        "RNNG is more accurate than LSTM on missing object when trained on toy: b = "
+    )
     chosen = table[table["model"].isin(["lstm", "rnng"]) & (table["class"] == "verb_noun")]
     chosen = chosen.assign(syntax=(chosen["model"] == "rnng").astype(float))
-    alone = fit_mixed(ANALYSES["supervision"].formula, chosen, family="binomial")
+    formula = "outcome ~ syntax + (1 | modifier) + (1 | item) + (1 | seed)"
+    alone = fit_mixed(formula, chosen, family="binomial")
     estimates = result.tables["estimates"].set_index(["class", "architecture"])
     assert estimates.loc[("verb_noun", "recurrent"), "estimate"] == pytest.approx(
         alone.effect("syntax").estimate, abs=1e-6
@@ -76,16 +115,17 @@ def test_where_one_model_is_always_right_outcomes_are_counted_and_exchanged() ->
     p = binomtest(0, wrong).pvalue  # every pair that differs does so in the same direction
     assert p < 0.05
     assert said == (
-        f"RNNG is more accurate than LSTM on verb-noun: right in {30 - wrong} of 30 comparisons "
-        f"(LSTM), in all 30 (RNNG); permutation test within item and seed, {p_value(p)}; "
+        "RNNG is more accurate than LSTM on verb-noun when trained on toy: "
+        f"right in {30 - wrong} of 30 comparisons "
+        f"(LSTM), in all 30 (RNNG); permutation test within comparison and seed, {p_value(p)}; "
         "the mixed model has no finite estimate because the predictors separate outcomes"
     )
     row = result.tables["estimates"].iloc[0]
     assert row[["estimate", "standard_error", "statistic", "low", "high"]].isna().all()
     assert row["p"] == pytest.approx(p)
-    assert row["test"] == "permutation test within item and seed"
+    assert row["test"] == "permutation test within comparison and seed"
     assert row["remark"].startswith("the mixed model has no finite estimate")
-    assert result.fits[0].strata == ("item", "seed")
+    assert result.fits[0].strata == ("comparison", "seed")
     assert not result.tables["fits"]["converged"].any()
 
 
@@ -94,25 +134,33 @@ def test_a_few_exceptions_show_no_difference() -> None:
     table.loc[table["model"] == "lstm", "outcome"] = 1.0
     table.loc[table.index[:2], "outcome"] = 0.0
     (said,) = run_analysis(ANALYSES["supervision"], table).sentences
-    assert said.startswith("No difference between RNNG and LSTM on verb-noun could be shown: right")
+    assert said.startswith("No difference between RNNG and LSTM on verb-noun could be shown when")
     assert "p = .500" in said
 
 
 def test_without_anything_to_exchange_nothing_is_claimed() -> None:
+    settings = {
+        "title": "t",
+        "formula": "outcome ~ syntactic + (1 | class) + (1 | seed)",
+        "family": "binomial",
+        "derive": {"syntactic": {"from": "class", "values": {"missing_object": 1, "verb_noun": 0}}},
+        "split": ["model"],
+        "sentences": {"syntactic": {"more": "$model is more accurate on syntactic classes"}},
+    }
     table = item_table({"lstm": 0.7}, classes=("missing_object", "verb_noun"))
     table.loc[table["class"] == "missing_object", "outcome"] = 1.0
-    result = run_analysis(ANALYSES["syntax_and_semantics"], table)
+    result = run_analysis(make_analysis(settings, name="syntactic"), table)
     right = int(table.loc[table["class"] == "verb_noun", "outcome"].sum())
     assert result.sentences == (
-        "The analysis cannot determine whether LSTM is more accurate on syntactic than on "
-        f"semantic classes: right in {right} of 80 comparisons (verb-noun), in all 80 (missing "
+        "The analysis cannot determine whether LSTM is more accurate on syntactic classes: "
+        f"right in {right} of 80 comparisons (verb-noun), in all 80 (missing "
         "object); the mixed model has no finite estimate because the predictors separate outcomes",
     )
     assert result.tables["estimates"]["p"].isna().all() and result.fits[0].strata is None
 
 
 @pytest.mark.parametrize("failure", ["divergence", "no convergence"])
-@pytest.mark.parametrize("name", ["supervision", "modifier_complexity"])
+@pytest.mark.parametrize("name", ["supervision", "modifier_trend"])
 def test_a_model_that_failed_is_never_quoted(
     monkeypatch: pytest.MonkeyPatch, name: str, failure: FitFailure
 ) -> None:
@@ -126,7 +174,7 @@ def test_a_model_that_failed_is_never_quoted(
     result = run_analysis(ANALYSES[name], table)
     assert result.sentences
     for said in result.sentences:
-        assert "b = " not in said and "permutation test within item" in said
+        assert "b = " not in said and "permutation test within comparison" in said
     assert result.tables["estimates"]["estimate"].isna().all()
     assert result.tables["coefficients"]["estimate"].isna().all()
 
@@ -138,11 +186,11 @@ def test_a_linear_model_that_failed_leaves_the_question_open(
         return dataclasses.replace(fit_mixed(*args, **settings), failure="no convergence")
 
     monkeypatch.setattr(mixed_answer, "fit_mixed", failing)
-    for name in ("islandhood", "divisions", "licensing"):
+    for name in ("licensing_in_islands", "licensing_by_depth", "licensing"):
         for said in run_analysis(ANALYSES[name], effects).sentences:
             assert said.startswith("The analysis cannot determine whether ")
             assert said.endswith("the mixed model did not converge")
-    (said,) = run_analysis(ANALYSES["islandhood"], effects).sentences
+    (said,) = run_analysis(ANALYSES["licensing_in_islands"], effects).sentences
     assert ": mean " in said and "(island no), " in said
 
 
@@ -167,8 +215,11 @@ def test_a_missing_model_is_said() -> None:
 
 def test_one_corpus_has_no_size_to_compare() -> None:
     table = item_table({"lstm": 0.6}).assign(corpus="ctb")
-    assert run_analysis(ANALYSES["corpus_size"], table).skipped == (
-        "LSTM: larger has only one value, CTB",
+    assert run_analysis(ANALYSES["data_size"], table).skipped == (
+        "LSTM: large has only one value, CTB",
+    )
+    assert run_analysis(ANALYSES["data_size"], table.assign(corpus="toy")).skipped == (
+        "no row has corpus *xinhua* or ctb* or ptb_sample or ptb (it has toy)",
     )
 
 
@@ -176,9 +227,9 @@ def test_a_larger_corpus_helps() -> None:
     small = item_table({"lstm": 0.5}, classes=("verb_noun", "subordination", "missing_object"))
     large = item_table({"lstm": 0.9}, classes=("verb_noun", "subordination", "missing_object"))
     table = pd.concat([small.assign(corpus="ctb"), large.assign(corpus="xinhua")])
-    result = run_analysis(ANALYSES["corpus_size"], table)
+    result = run_analysis(ANALYSES["data_size"], table)
     assert result.sentences[0].startswith(
-        "LSTM is more accurate when trained on xinhua than on CTB: b = 0."
+        "LSTM is more accurate when trained on Xinhua than on CTB: b = 0."
     )
     assert len(result.data) == 2 * 3 * 2 * 2  # accuracies by corpus, class, modifier and seed
 
@@ -187,7 +238,7 @@ def test_single_seeds_do_without_their_random_effect() -> None:
     table = item_table({"lstm": 0.6, "rnng": 0.8}, seeds=(1,))
     table["seed"] = pd.array([None] * len(table), dtype="Int64")
     result = run_analysis(ANALYSES["supervision"], table)
-    assert result.fits[0].formula == "outcome ~ syntax + (1 | modifier) + (1 | item)"
+    assert result.fits[0].formula == "outcome ~ syntax + (1 | modifier) + (1 | comparison)"
     assert "(1 | seed) left out: only one level" in result.tables["fits"]["notes"].iloc[0]
 
 
@@ -199,20 +250,28 @@ def test_complexity_of_modifiers() -> None:
     )
     worse = table["modifier"].map({"none": 3, "subject_rc": 1, "coordinated_rc": 0}).fillna(-2)
     table["outcome"] = (table["difference_bits"] + worse > 0).astype(float)
-    result = run_analysis(ANALYSES["modifier_complexity"], table)
-    assert result.sentences[0].startswith("LSTM is less accurate with more complex modifiers")
+    result = run_analysis(ANALYSES["modifier_trend"], table)
+    assert result.sentences[0].startswith(
+        "LSTM, trained on toy, is less accurate with more complex"
+    )
     assert set(result.data["class"]) == {"missing_object"}
 
 
-def test_garden_paths_are_tested_item_by_item() -> None:
+def test_garden_paths_are_tested_over_runs_or_over_items() -> None:
     table = item_table({"lstm": 0.8}, classes=("garden_path_object", "verb_noun"))
-    result = run_analysis(ANALYSES["garden_path"], table)
-    first = result.tables["estimates"].iloc[0]
-    values = table[(table["class"] == "garden_path_object") & (table["modifier"] == "adjective")]
-    items = values.groupby("item")["difference_bits"].mean()
-    assert first["n"] == 20
-    assert first["statistic"] == pytest.approx(items.mean() / (items.std() / np.sqrt(20)))
-    assert "bits (SD" in result.sentences[0]
+    chosen = table[table["class"] == "garden_path_object"]
+    items = chosen.groupby(["modifier", "item"])["difference_bits"].mean()
+    for name, values in (
+        ("garden_path", chosen["difference_bits"]),
+        ("garden_path_by_item", items),
+    ):
+        result = run_analysis(ANALYSES[name], table)
+        row = result.estimates.iloc[0]
+        error = values.std() / np.sqrt(len(values))
+        assert row["n"] == len(values)
+        assert row["statistic"] == pytest.approx(values.mean() / error)
+        assert row["half_width"] == pytest.approx(1.96 * error)
+        assert "bits (SD" in result.sentences[0]
 
 
 @pytest.mark.parametrize("name", [name for name, a in ANALYSES.items() if a.table == "effects"])
@@ -230,26 +289,63 @@ def test_what_the_effects_were_made_to_show(effects: pd.DataFrame) -> None:
     def said(name: str) -> str:
         return " ".join(run_analysis(ANALYSES[name], effects).sentences)
 
-    assert "Islands lower the licensing interaction for LSTM" in said("islandhood")
-    assert "stronger outside islands" in said("divisions")
-    assert "The filler lowers surprisal for LSTM (embedded question, wh-effect with" in said(
-        "flips"
+    assert "Islands lower the licensing interaction for LSTM" in said("licensing_in_islands")
+    assert "LSTM, trained on toy, expects gaps after fillers" in said("licensing")
+
+
+@pytest.mark.parametrize("name", [name for name, a in ANALYSES.items() if a.table == "sentences"])
+def test_every_analysis_of_sentences_finds_its_rows(name: str) -> None:
+    result = run_analysis(ANALYSES[name], study_sentences())
+    assert result.skipped == ()
+    assert len(result.sentences) == len(result.estimates) > 1
+    assert all("$" not in sentence for sentence in result.sentences)
+    metrics = ANALYSES[name].responses
+    assert not metrics or set(result.estimates["metric"]) == set(metrics)
+
+
+def test_what_the_sentences_were_made_to_show() -> None:
+    """A filler lowers surprisal with a gap, by 1.6 without embedding, and raises it without."""
+    table = study_sentences()
+    flips = run_analysis(ANALYSES["flip"], table).estimates.set_index(["metric", "gap"])
+    assert flips.loc[("local_bits", "with a gap"), "estimate"] < -1.0
+    assert flips.loc[("local_bits", "without a gap"), "estimate"] > 1.0
+    divisions = run_analysis(ANALYSES["division"], table).estimates
+    assert set(divisions["metric"]) == {"global_bits_per_word", "slor"}
+    assert (divisions["high"] < 0).all()
+    islands = run_analysis(ANALYSES["islandhood"], table).estimates.set_index(["metric", "gap"])
+    assert islands.loc[("slor", "with a gap"), "estimate"] > 0.5
+    contrasts = run_analysis(ANALYSES["wh_contrasts"], table)
+    assert "at adjunct than at object (with a gap) for LSTM, trained on toy" in " ".join(
+        contrasts.sentences
     )
-    assert "LSTM expects gaps after fillers" in said("licensing")
 
 
-def test_tables_without_the_columns_are_skipped() -> None:
-    result = run_analysis(ANALYSES["islandhood"], item_table({"lstm": 0.6}))
-    assert result.skipped == ("the table has no column effect, depth, island, value_bits",)
-
-
-def test_published_models(reference_data: Path) -> None:
-    surprisals = reference_data / "published" / "mandarin" / "surprisals"
-    table = mandarin_outcomes(surprisals, "vo", ("lstm", "rnng"))
-    result = run_analysis(ANALYSES["supervision"], table.drop(columns="syntax"))
-    assert result.sentences == (
-        "RNNG is more accurate than LSTM on verb-noun: b = 0.51, SE 0.20, z = 2.57, p = .010",
+def test_tables_that_lack_something_are_skipped_with_the_reason() -> None:
+    items = item_table({"lstm": 0.6})
+    assert run_analysis(ANALYSES["flip"], None).skipped == ("there is no table of sentences",)
+    assert run_analysis(ANALYSES["flip"], items).skipped == (
+        "the table has no column condition, local_bits, global_bits_per_word, slor",
     )
+    assert run_analysis(ANALYSES["modifier_effects"], items).skipped == (
+        "no row has class missing_object (it has verb_noun)",
+    )
+    sentences = study_sentences()
+    assert run_analysis(ANALYSES["depth"], sentences.drop(columns="island")).skipped == (
+        "the table has no column island",
+    )
+    worthless = items.assign(difference_bits=np.nan, **{"class": "garden_path_object"})
+    assert run_analysis(ANALYSES["garden_path"], worthless).skipped == (
+        "no row has a finite difference_bits",
+    )
+
+
+def test_one_side_of_a_contrast_is_not_a_contrast() -> None:
+    table = study_sentences()
+    chosen = table[table["modifier"].isin(["object", "adjunct"])]
+    result = run_analysis(ANALYSES["wh_contrasts"], chosen)
+    assert len(result.parts) == 2
+    reason = "LSTM · with a gap · object → complex np: position has only one value, object"
+    assert f"toy · {reason}" in result.skipped
 
 
 @pytest.mark.parametrize(
@@ -279,6 +375,20 @@ def test_random_effects_that_cannot_be_told_go(formula: str, rows: int, expected
         ({"title": "t", "formula": "y ~ x", "splt": []}, "did you mean 'split'"),
         ({"title": "t", "formula": "y ~ x", "where": ["a"]}, "must be a group of settings"),
         ({"title": "t", "formula": "y ~ x", "derive": {"a": {"from": "b"}}}, "derive.a needs"),
+        ({"title": "t", "formula": "y ~ x", "robustness": {"o": "y ~"}}, "robustness.o: the form"),
+        ({"title": "t", "formula": "y ~ x", "robustness": {"o": "z ~ x"}}, "another response"),
+        ({"title": "t", "formula": "y ~ x", "responses": ["z"]}, "must be 'value'"),
+        ({"title": "t", "formula": "y ~ x", "correction": "hol"}, "did you mean 'holm'"),
+        ({"title": "t", "test": "means", "response": "y", "correction": "holm"}, "needs p values"),
+        ({"title": "t", "test": "means", "response": "y", "lme4_default": True}, "mixed models"),
+        (
+            {"title": "t", "formula": "y ~ x", "contrasts": {"a": {"from": "b"}}},
+            "contrasts.a needs",
+        ),
+        (
+            {"title": "t", "formula": "y ~ x", "contrasts": {"a": {"from": "b", "pairs": ["ab"]}}},
+            "must be pairs",
+        ),
         ({"title": "t", "formula": "y ~ x", "codings": {"a": {"kind": "helmert"}}}, "codings.a"),
         ({"title": "t", "formula": "y ~ x", "sentences": {"x": {"yes": ""}}}, "sentences.x has"),
     ],

@@ -16,22 +16,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from gardenpath.eval.statistics.choices import Correction, WithinMethod
 from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
 from gardenpath.eval.statistics.questions.analysis import (
     Analysis,
     AnalysisResult,
-    load_analysis,
     make_analysis,
 )
 from gardenpath.eval.statistics.questions.answering import run_analysis
-from gardenpath.eval.statistics.questions.r_functions import R_COLUMNS
+from gardenpath.eval.statistics.questions.r_functions import LME4_VARIANT, MAIN_VARIANT, R_COLUMNS
 from gardenpath.eval.statistics.questions.rscript import write_result
 from tests.eval.statistics.r_program import run_script
-from tests.eval.statistics.study_tables import study_effects, study_items
+from tests.eval.statistics.shipped import ANALYSES
+from tests.eval.statistics.study_tables import study_effects, study_items, study_sentences
 
-FOLDER = Path(__file__).parents[4] / "conf" / "analysis"
-PATHS = sorted(FOLDER.glob("[!_]*.yaml"))
-MEANS = ["center_embedding", "flips", "garden_path", "ordering_intervals", "wh_intervals"]
+MEANS = [name for name, analysis in ANALYSES.items() if analysis.test != "mixed"]
+MODELS = [name for name in ANALYSES if name not in MEANS]
+# Of analyses with many parts, these are enough.
+FEWER = {"supervision": {"class": ["verb_noun", "classifier_noun", "reflexives"]}}
 
 # Log-likelihoods nearer than this are the same maximum.
 SAME = 1e-5
@@ -40,7 +42,7 @@ RELATIVE = 1e-4
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, pd.DataFrame]:
-    return {"items": study_items(), "effects": study_effects()}
+    return {"items": study_items(), "effects": study_effects(), "sentences": study_sentences()}
 
 
 def _answer(
@@ -50,7 +52,7 @@ def _answer(
     result = run_analysis(analysis, tables[analysis.table])
     write_result(folder, result)
     printed = run_script(folder / f"{analysis.name}.R")
-    assert tuple(printed.columns) == (*analysis.split, *R_COLUMNS)
+    assert tuple(printed.columns) == (*analysis.parts_by, *R_COLUMNS)
     return result, printed
 
 
@@ -63,51 +65,88 @@ def _part(table: pd.DataFrame, part: dict[str, str]) -> pd.DataFrame:
 def _check_numbers(
     ours: pd.DataFrame, theirs: pd.DataFrame, columns: list[str], *, relative: float = RELATIVE
 ) -> None:
-    """Numbers agree to 1e-4 of themselves, or of their standard error where that is larger."""
+    """Numbers agree to 1e-4 of themselves, plus 1e-4 of their standard error."""
     for column in columns:
         one = ours[column].to_numpy(dtype=np.float64)
         other = theirs[column].to_numpy(dtype=np.float64)
         sizes = np.abs(one)
         if column in ("estimate", "low", "high"):
-            sizes = np.maximum(sizes, theirs["standard_error"].fillna(0.0).to_numpy())
+            sizes = sizes + theirs["standard_error"].fillna(0.0).to_numpy()
         elif column == "statistic":
             sizes = np.maximum(sizes, 1.0)
-        elif column == "p":  # a change of the statistic changes a small p by more
+        elif column.startswith("effect_size"):
+            sizes = np.maximum(sizes, 0.01)
+        elif column.startswith("p"):  # a change of the statistic changes a small p by more
             sizes = 10.0 * sizes
         assert (np.isnan(one) == np.isnan(other)).all(), column
         is_near = np.abs(one - other) <= relative * sizes
         assert is_near[~np.isnan(one)].all(), (column, one, other)
 
 
-@pytest.mark.parametrize("name", [*MEANS, "cousineau_morey"])
+@pytest.mark.parametrize("name", [*MEANS, "cousineau_morey", "masson_loftus", "bonferroni"])
 def test_means_and_their_intervals(
     tmp_path: Path, tables: dict[str, pd.DataFrame], name: str
 ) -> None:
-    if name == "cousineau_morey":
-        analysis = load_analysis(FOLDER / "wh_intervals.yaml")
-        analysis = dataclasses.replace(analysis, method="cousineau_morey")
+    if name == "bonferroni":
+        analysis = dataclasses.replace(ANALYSES["garden_path"], correction="bonferroni")
+    elif name in ("cousineau_morey", "masson_loftus"):
+        method: WithinMethod = "masson_loftus" if name == "masson_loftus" else "cousineau_morey"
+        analysis = dataclasses.replace(ANALYSES["wh_intervals"], method=method)
     else:
-        analysis = load_analysis(FOLDER / f"{name}.yaml")
+        analysis = ANALYSES[name]
     result, printed = _answer(tmp_path, analysis, tables)
-    ours = result.tables["estimates"]
+    ours = result.estimates
     assert len(ours) == len(printed) > 1 and set(printed["kind"]) == {"mean"}
-    columns = ["estimate", "low", "high"]
+    columns = ["estimate", "low", "high", "n"]
     if analysis.test == "t_test":
-        errors = ours["deviation"] / np.sqrt(ours["n"])
-        ours = ours.assign(standard_error=errors)
-        columns += ["standard_error", "statistic", "df", "p", "n"]
-    else:
+        columns += ["standard_error", "statistic", "df", "p", "p_adjusted"]
+        columns += ["effect_size", "effect_size_low", "effect_size_high"]
+    elif analysis.test == "within_item":
         assert ours[analysis.condition].tolist() == printed["term"].tolist()
-        assert ours["items"].tolist() == printed["n"].tolist()
-    for column in analysis.split:
+    for column in analysis.parts_by:
         assert ours[column].fillna("").tolist() == printed[column].fillna("").tolist()
     _check_numbers(ours, printed, columns)
 
 
-@pytest.mark.parametrize("path", [p for p in PATHS if p.stem not in MEANS], ids=lambda p: p.stem)
-def test_mixed_models(tmp_path: Path, tables: dict[str, pd.DataFrame], path: Path) -> None:
-    result, printed = _answer(tmp_path, load_analysis(path), tables)
+@pytest.mark.parametrize("name", MODELS)
+def test_mixed_models(tmp_path: Path, tables: dict[str, pd.DataFrame], name: str) -> None:
+    analysis = ANALYSES[name]
+    analysis = dataclasses.replace(analysis, where={**analysis.where, **FEWER.get(name, {})})
+    result, printed = _answer(tmp_path, analysis, tables)
     _check_models(result, printed)
+
+
+@pytest.mark.parametrize("correction", ["holm", "benjamini_hochberg"])
+def test_corrections(
+    tmp_path: Path, tables: dict[str, pd.DataFrame], correction: Correction
+) -> None:
+    analysis = dataclasses.replace(ANALYSES["wh_contrasts"], correction=correction, robustness={})
+    result, printed = _answer(tmp_path, analysis, tables)
+    theirs = printed[printed["p_adjusted"].notna()]
+    assert set(theirs["term"]) == {"filler:position"}
+    ours = result.estimates
+    assert (ours["p_adjusted"] >= ours["p"]).all() and (ours["p_adjusted"] > ours["p"]).any()
+    # Significance agrees, and so does every number of which the p value itself agrees.
+    is_same = np.isclose(ours["p"].to_numpy(), theirs["p"].to_numpy(), rtol=1e-3)
+    assert is_same.mean() > 0.5
+    if is_same.all():
+        assert ours["p_adjusted"].tolist() == pytest.approx(theirs["p_adjusted"].tolist(), rel=1e-3)
+
+
+def test_what_lme4_has_by_default(tmp_path: Path, tables: dict[str, pd.DataFrame]) -> None:
+    """Estimates agree to a thousandth of their standard error, and these to one per cent."""
+    where = {"class": ["verb_noun", "classifier_noun"], "corpus": ["ctb"]}
+    analysis = dataclasses.replace(ANALYSES["supervision"], where=where, robustness={})
+    # The family of ties has a tolerance of its own.
+    items = tables["items"][tables["items"]["outcome"].isin([0.0, 1.0])]
+    result, printed = _answer(tmp_path, analysis, {"items": items})
+    theirs = printed[(printed["kind"] == "fixed") & (printed["variant"] == LME4_VARIANT)]
+    ours = result.tables["coefficients"]
+    assert ours["term"].tolist() == theirs["term"].tolist()
+    errors = theirs["standard_error"].to_numpy()
+    assert ours["standard_error_lme4"].to_numpy() == pytest.approx(errors, rel=1e-2)
+    distances = np.abs(ours["estimate_lme4"].to_numpy() - theirs["estimate"].to_numpy())
+    assert (distances < 5e-3 * errors).all()
 
 
 # Formulas that no analysis has, of effects or, in a binomial model, of outcomes.
@@ -170,7 +209,7 @@ def test_names_and_labels_that_r_would_misread(
     assert set(printed["corpus"]) == {'a "b" \\n', "语料库"}
     for part in result.parts:
         ours = _part(result.tables["coefficients"], dict(part))
-        theirs = _part(printed[printed["kind"] == "fixed"], dict(part))
+        theirs = _part(_main(printed)[_main(printed)["kind"] == "fixed"], dict(part))
         assert [name.strip("`") for name in theirs["term"]] == ours["term"].tolist()
         _check_numbers(ours, theirs, ["estimate", "standard_error", "df"])
 
@@ -180,17 +219,42 @@ def _check_models(result: AnalysisResult, printed: pd.DataFrame) -> None:
     compared = 0
     for fitted in result.fits:
         part = dict(fitted.part)
-        ours, theirs = _part(result.tables["coefficients"], part), _part(printed, part)
+        everything = _part(printed, part)
+        ours, theirs = _part(result.tables["coefficients"], part), _main(everything)
         if fitted.strata is not None:
             assert theirs["kind"].tolist() == ["permutation"]
             p = ours.loc[ours["term"] == theirs["term"].item(), "p"].item()
             assert theirs["p"].item() == pytest.approx(p, rel=1e-9)
         else:
-            compared += _check_model(fitted.fit, ours, theirs)
+            is_normal = result.analysis.reference == "normal"
+            compared += _check_model(fitted.fit, ours, theirs, is_normal=is_normal)
+            for name, other in fitted.robustness.items():
+                _check_alternative(other, everything[everything["variant"] == name])
     assert compared >= len(result.fits) / 2
 
 
-def _check_model(fit: MixedFit, ours: pd.DataFrame, theirs: pd.DataFrame) -> bool:
+def _main(printed: pd.DataFrame) -> pd.DataFrame:
+    return printed[printed["variant"] == MAIN_VARIANT]
+
+
+def _check_alternative(fit: MixedFit, theirs: pd.DataFrame) -> None:
+    """The estimates of a model that checks the robustness of another."""
+    if fit.failure is not None:
+        return
+    facts = theirs[theirs["kind"] == "fit"].set_index("term")["estimate"]
+    assert fit.log_likelihood > facts["log_likelihood"] - SAME
+    if fit.log_likelihood < facts["log_likelihood"] + SAME:
+        fixed = theirs[theirs["kind"] == "fixed"]
+        ours = pd.DataFrame(
+            [{"estimate": one.estimate, "standard_error": one.standard_error} for one in fit.fixed]
+        )
+        _check_numbers(ours, fixed, ["estimate"])
+        _check_numbers(ours, fixed, ["standard_error"], relative=10 * RELATIVE)
+
+
+def _check_model(
+    fit: MixedFit, ours: pd.DataFrame, theirs: pd.DataFrame, *, is_normal: bool
+) -> bool:
     """Whether all numbers of a model could be compared; those that can be are."""
     facts = theirs[theirs["kind"] == "fit"].set_index("term")["estimate"]
     fixed = theirs[theirs["kind"] == "fixed"]
@@ -203,8 +267,11 @@ def _check_model(fit: MixedFit, ours: pd.DataFrame, theirs: pd.DataFrame) -> boo
     _check_numbers(ours, fixed, ["estimate"])
     _check_numbers(ours, fixed, ["standard_error"], relative=10 * RELATIVE)
     if facts.get("singular", 0.0) == 1.0:
-        return False
+        columns = ["p", "low", "high", "effect_size", "effect_size_low", "effect_size_high"]
+        _check_numbers(ours, fixed, columns if is_normal else [], relative=10 * RELATIVE)
+        return is_normal
     columns = ["estimate", "standard_error", "statistic", "df", "p", "low", "high"]
+    columns += ["p_satterthwaite", "effect_size", "effect_size_low", "effect_size_high"]
     _check_numbers(ours, fixed, columns)
     _check_random(fit, theirs)
     return True

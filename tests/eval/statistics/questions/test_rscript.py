@@ -14,13 +14,12 @@ import pytest
 
 from gardenpath.eval.statistics.choices import WithinMethod
 from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
-from gardenpath.eval.statistics.questions.analysis import Analysis, load_analysis, make_analysis
+from gardenpath.eval.statistics.questions.analysis import Analysis, make_analysis
 from gardenpath.eval.statistics.questions.answering import run_analysis
 from gardenpath.eval.statistics.questions.rscript import r_script, write_result
+from tests.eval.statistics.shipped import ANALYSES
+from tests.eval.statistics.study_tables import study_sentences
 from tests.eval.statistics.tables import effect_table, item_table
-
-FOLDER = Path(__file__).parents[4] / "conf" / "analysis"
-
 
 ITEMS = {"lstm": 0.6, "rnng": 0.8, "transformer": 0.6, "plm": 0.7}
 
@@ -82,9 +81,10 @@ def _check_script(script: str, columns: Iterable[str]) -> None:
     assert used and used <= set(columns)
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
-def test_scripts_are_in_order_and_use_columns_that_are_there(tmp_path: Path, path: Path) -> None:
-    analysis = load_analysis(path)
+@pytest.mark.parametrize("name", ANALYSES)
+def test_scripts_are_in_order_and_use_columns_that_are_there(tmp_path: Path, name: str) -> None:
+    # The numbers of lme4's defaults take long and are not part of a script.
+    analysis = dataclasses.replace(ANALYSES[name], lme4_default=False)
     result = run_analysis(analysis, _table_of(analysis))
     write_result(tmp_path, result)
     written = pd.read_csv(tmp_path / f"{analysis.name}.csv", dtype=str, keep_default_na=False)
@@ -105,7 +105,9 @@ def test_scripts_are_in_order_and_use_columns_that_are_there(tmp_path: Path, pat
 def _table_of(analysis: Analysis) -> pd.DataFrame:
     if analysis.table == "effects":
         return effect_table()
-    classes = ("verb_noun", "missing_object", "garden_path_object")
+    if analysis.table == "sentences":
+        return study_sentences()
+    classes = ("verb_noun", "missing_object", "garden_path_object", "subordination")
     modifiers = ("none", "subject_rc", "coordinated_rc")
     tables = [
         item_table(ITEMS, classes=classes, modifiers=modifiers).assign(corpus=corpus)
@@ -123,13 +125,21 @@ def test_mistakes_in_scripts_would_be_seen() -> None:
 
 
 def test_every_fit_is_a_call_of_lme4() -> None:
-    analysis = load_analysis(FOLDER / "supervision.yaml")
+    analysis = ANALYSES["supervision"]
     script = r_script(run_analysis(analysis, item_table({"lstm": 0.6, "rnng": 0.8})))
     assert 'part <- d[d$corpus == "toy" & d$class == "verb_noun" & d$architecture' in script
     assert (
         "report(labels, strictly(function(exact)\n"
-        "  glmer(outcome ~ syntax + (1 | modifier) + (1 | item) + (1 | seed), data = part, "
+        "  glmer(outcome ~ syntax + (1 | modifier) + (1 | comparison) + (1 | seed), data = part, "
         "family = binomial, control = exact)))" in script
+    )
+    assert (
+        "glmer(outcome ~ syntax + (1 | modifier) + (1 | comparison) + (1 | seed), data = part, "
+        'family = binomial), variant = "lme4 default")' in script
+    )
+    assert (
+        "(1 | model:seed), data = part, family = binomial, control = exact)), "
+        'variant = "runs nested within models")' in script
     )
     assert 'labels <- list(corpus = "toy", class = "verb_noun", architecture' in script
     assert "d$syntax <- as.numeric(d$syntax)" in script
@@ -140,26 +150,32 @@ def test_every_fit_is_a_call_of_lme4() -> None:
 def test_ties_have_a_family_of_their_own() -> None:
     table = item_table({"lstm": 0.6, "rnng": 0.8})
     table.loc[:3, "outcome"] = 0.5
-    script = r_script(run_analysis(load_analysis(FOLDER / "supervision.yaml"), table))
+    script = r_script(run_analysis(ANALYSES["supervision"], table))
     assert "family = shares" in script and "shares <- binomial()" in script
 
 
 def test_where_the_model_fails_outcomes_are_exchanged() -> None:
     table = item_table({"lstm": 0.6, "rnng": 0.8})
     table.loc[table["model"] == "rnng", "outcome"] = 1.0
-    result = run_analysis(load_analysis(FOLDER / "supervision.yaml"), table)
+    result = run_analysis(ANALYSES["supervision"], table)
     script = r_script(result)
     assert "glmer" not in script and "lme4" not in script
     assert (
         'permutation_test(labels, "syntax", part$syntax, part$outcome,\n'
-        '  paste(part$item, part$modifier, part$seed, sep = "\\t"))' in script
+        '  paste(part$comparison, part$modifier, part$seed, sep = "\\t"))' in script
     )
     _check_script(script, result.data.columns)
 
 
 def test_factors_are_coded_as_they_were() -> None:
-    analysis = load_analysis(FOLDER / "wh_discharge.yaml")
-    script = r_script(run_analysis(analysis, effect_table()))
+    settings = {
+        "title": "t",
+        "table": "effects",
+        "formula": "value_bits ~ modifier + (1 | suite:item)",
+        "where": {"class": ["wh_discharge"], "effect": ["wh_effect_gap"]},
+        "codings": {"modifier": {"kind": "sum", "levels": ["subject", "adjunct_discharge"]}},
+    }
+    script = r_script(run_analysis(make_analysis(settings, name="coded"), effect_table()))
     assert (
         'part$modifier <- coded(part$modifier, c("subject", "adjunct_discharge", '
         '"cnp_discharge"), contr.sum)' in script
@@ -167,8 +183,10 @@ def test_factors_are_coded_as_they_were() -> None:
     assert "as.numeric(d$modifier)" not in script
     assert "report(labels, lmer(value_bits ~ modifier + (1 | suite:item)" in script
     assert "library(lmerTest)" in script
-    treated = r_script(run_analysis(load_analysis(FOLDER / "wh_effects.yaml"), effect_table()))
-    assert '"over_complex_np"), contr.treatment)' in treated
+    analysis = dataclasses.replace(ANALYSES["modifier_effects"], lme4_default=False)
+    treated = r_script(run_analysis(analysis, _table_of(analysis)))
+    assert 'c("none", "subject_rc", "coordinated_rc"), contr.treatment)' in treated
+    assert "is_normal = TRUE" in treated
 
 
 def test_names_that_r_would_misread_are_quoted() -> None:
@@ -177,7 +195,8 @@ def test_names_that_r_would_misread_are_quoted() -> None:
     table["in"] = np.arange(len(table)) % 2.0
     result = run_analysis(make_analysis(settings, name="quoted"), table)
     script = r_script(result)
-    assert "lmer(`next` ~ `in` + (1 | `the seed`), data = part, control = exact)" in script
+    # The fit is singular, so the script also starts from our parameters.
+    assert "lmer(`next` ~ `in` + (1 | `the seed`), data = part, control = exact, start" in script
     assert "d$`next` <- as.numeric(d$`next`)" in script
     assert script.startswith("# a\n# b\n")
     _check_script(script, result.data.columns)
@@ -185,16 +204,20 @@ def test_names_that_r_would_misread_are_quoted() -> None:
 
 @pytest.mark.parametrize(
     ("method", "line"),
-    [("masson_loftus", "Loftus and Masson (1994)"), ("cousineau_morey", "j / (j - 1)")],
+    [
+        ("masson_loftus", "Loftus and Masson (1994)"),
+        ("cousineau_morey", "j / (j - 1)"),
+        ("item_centred", "reach <- 1.96"),
+    ],
 )
 def test_intervals_within_items_are_by_the_method_named(method: WithinMethod, line: str) -> None:
-    analysis = dataclasses.replace(load_analysis(FOLDER / "wh_intervals.yaml"), method=method)
+    analysis = dataclasses.replace(ANALYSES["wh_intervals"], method=method)
     assert line in r_script(run_analysis(analysis, effect_table()))
 
 
-@pytest.mark.parametrize("name", ["flips", "wh_intervals", "wh_effects"])
+@pytest.mark.parametrize("name", ["ordering", "wh_intervals", "licensing_in_islands"])
 def test_data_and_script_go_together(tmp_path: Path, name: str) -> None:
-    result = run_analysis(load_analysis(FOLDER / f"{name}.yaml"), effect_table())
+    result = run_analysis(ANALYSES[name], effect_table())
     write_result(tmp_path, result)
     written = pd.read_csv(tmp_path / f"{name}.csv", dtype=str, keep_default_na=False)
     assert len(written) == len(result.data)
@@ -205,7 +228,14 @@ def test_data_and_script_go_together(tmp_path: Path, name: str) -> None:
 
 
 def test_an_empty_answer_leaves_its_reason_only(tmp_path: Path) -> None:
-    result = run_analysis(load_analysis(FOLDER / "flips.yaml"), item_table({"lstm": 0.6}))
+    result = run_analysis(ANALYSES["flip"], item_table({"lstm": 0.6}))
     write_result(tmp_path, result)
-    assert [path.name for path in tmp_path.iterdir()] == ["flips.txt"]
-    assert "Skipped: the table has no column" in (tmp_path / "flips.txt").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["flip.txt"]
+    assert "Skipped: the table has no column" in (tmp_path / "flip.txt").read_text()
+
+
+def test_rows_that_were_left_out_are_noted(tmp_path: Path) -> None:
+    table = item_table({"lstm": 0.6, "rnng": 0.8, "ngram": 0.5})
+    write_result(tmp_path, run_analysis(ANALYSES["supervision"], table))
+    written = (tmp_path / "supervision.txt").read_text(encoding="utf-8")
+    assert "Note: rows with model ngram were left out: no syntax\n" in written
