@@ -251,6 +251,18 @@ def test_ordering_effects_are_tested_against_zero() -> None:
     assert _claim(start, _analysis("ordering", rows)).verdict == "not reproduced"
 
 
+def test_toy_suites_are_no_part_of_the_study() -> None:
+    means = {
+        ("center_embedding", "none", f"ordering_effect_{d}"): 1.0 for d in ("long", "sentence")
+    }
+    effects = _effects(means, ("lstm",))
+    toys = effects.assign(modifier="toy", suite="toy", value_bits=100.0)
+    parts = [
+        _parts(_data(table))["Figure 2"].part for table in (effects, pd.concat([effects, toys]))
+    ]
+    assert parts[0].cells and parts[0].cells == parts[1].cells
+
+
 def test_wh_effects_of_an_ngram_model() -> None:
     start = "Wh-effects of the n-gram model"
     zero = {("islands", name, "wh_effect_gap"): 0.0 for name in ("object", "adjunct")}
