@@ -26,8 +26,8 @@ _REFERENCE = "Wilcox, Levy and Futrell 2019: Hierarchical representation in neur
 _STOP = "."
 
 _ORDER_REGIONS = ("outer", "that", "inner", "modifier", "verb1", "verb2", "end")
-# The condition of each block, named as in our suite of centre embedding, so that both have the same
-# effects: N1 and V2 are subject and verb of the main clause, N2 and V1 those of the relative clause.
+# The condition of each block, named as in our suite of centre embedding, so that both have the
+# same effects: N1 and V2 are subject and verb of the main clause, N2 and V1 of the relative clause.
 _ORDER_BLOCKS = (
     *("n1_v2", "n2_v1", "n1_v1", "n2_v2"),
     *("match", "mismatch", "match_long", "mismatch_long"),
