@@ -26,23 +26,18 @@ _REFERENCE = "Wilcox, Levy and Futrell 2019: Hierarchical representation in neur
 _STOP = "."
 
 _ORDER_REGIONS = ("outer", "that", "inner", "modifier", "verb1", "verb2", "end")
-# The condition of each block; VP1 is the verb of the relative clause, VP2 that of the main clause.
+# The condition of each block, named as in our suite of centre embedding, so that both have the
+# same effects: N1 and V2 are subject and verb of the main clause, N2 and V1 of the relative clause.
 _ORDER_BLOCKS = (
-    *("plausible_sentence_vp2", "plausible_sentence_vp1"),
-    *("implausible_sentence_vp2", "implausible_sentence_vp1"),
-    *("plausible", "implausible", "plausible_long", "implausible_long"),
+    *("n1_v2", "n2_v1", "n1_v1", "n2_v2"),
+    *("match", "mismatch", "match_long", "mismatch_long"),
 )
 _ORDER_PREDICTIONS = {
-    "sentence": (
-        "(verb1;%implausible_sentence_vp1%) + (verb2;%implausible_sentence_vp2%)"
-        " > (verb1;%plausible_sentence_vp1%) + (verb2;%plausible_sentence_vp2%)"
-    ),
-    "embedding": (
-        "(verb1;%implausible%) + (verb2;%implausible%) > (verb1;%plausible%) + (verb2;%plausible%)"
-    ),
+    "sentence": "(verb1;%n2_v2%) + (verb2;%n1_v1%) > (verb1;%n2_v1%) + (verb2;%n1_v2%)",
+    "embedding": "(verb1;%mismatch%) + (verb2;%mismatch%) > (verb1;%match%) + (verb2;%match%)",
     "long": (
-        "(verb1;%implausible_long%) + (verb2;%implausible_long%)"
-        " > (verb1;%plausible_long%) + (verb2;%plausible_long%)"
+        "(verb1;%mismatch_long%) + (verb2;%mismatch_long%)"
+        " > (verb1;%match_long%) + (verb2;%match_long%)"
     ),
 }
 

@@ -11,6 +11,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.published_imports import import_suppression
 from gardenpath.eval.published.suppression import load_suppression
+from gardenpath.eval.suites.scoring.effects import suite_effects
 
 ORDERS = (
     ("The snow melted .", "The copper tarnished ."),
@@ -68,15 +69,18 @@ def test_regions_of_centre_embedding(tmp_path: Path) -> None:
     (suite,) = found.suites
     assert (suite.kind, len(suite.items)) == ("center_embedding", 2)
     by_condition = {variant.condition: variant for variant in suite.items[1].variants}
-    sizes = {"plausible": 0, "plausible_long": 3}
+    sizes = {"match": 0, "match_long": 3}
     for condition, size in sizes.items():
         outer, that, inner, modifier, verb1, verb2, end = by_condition[condition].regions
         assert (outer, that, inner) == (("The", "copper"), ("that",), ("the", "plumber"))
         assert (len(modifier), verb1, verb2, end) == (size, ("bent",), ("tarnished",), (".",))
-    assert by_condition["implausible"].regions[4:6] == (("tarnished",), ("bent",))
-    assert by_condition["plausible_sentence_vp2"].regions[4:6] == ((), ("tarnished",))
-    assert by_condition["implausible_sentence_vp1"].regions[4:6] == (("tarnished",), ())
+    assert by_condition["mismatch"].regions[4:6] == (("tarnished",), ("bent",))
+    assert by_condition["n1_v2"].regions[4:6] == ((), ("tarnished",))
+    assert by_condition["n2_v2"].regions[4:6] == (("tarnished",), ())
     assert found.whole.places[:8] == tuple(range(0, 16, 2))
+    # The released items have the effects of our own suite.
+    designs = ("sentence", "embedding", "long")
+    assert {f"ordering_effect_{design}" for design in designs} <= set(suite_effects(suite))
 
 
 def test_regions_of_filler_gap_dependencies(tmp_path: Path) -> None:

@@ -15,19 +15,18 @@ from functools import partial
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
+from gardenpath.eval.statistics.inference.intervals import NORMAL, bootstrap_mean
 from gardenpath.eval.statistics.questions.wording import prose_name, rounded
 from gardenpath.eval.studies.evidence import Evidence, listed
 from gardenpath.eval.studies.papers.reflexives_measures import (
     CHANCE,
     REFLEXIVE_MODELS,
     ReflexiveAccuracy,
-    accuracies,
     of_pronoun,
     outcomes,
+    reflexive_accuracies,
     reflexive_effects,
 )
-from gardenpath.eval.studies.study_means import Z
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, judged, untested
 from gardenpath.eval.suites.scoring.effects import DISTRACTOR
@@ -39,7 +38,7 @@ _WELL_ABOVE = 0.50
 # The accuracy of BERT in relative clauses after Goldberg (2019), with chance at 1/2.
 _GOLDBERG = 0.80
 
-Check = Callable[[ReflexiveAccuracy], bool]
+AccuracyCheck = Callable[[ReflexiveAccuracy], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class _Judge:
     items: ItemChoice
 
     def models(
-        self, one: Evidence, *, experiment: str, models: Sequence[str], check: Check
+        self, one: Evidence, *, experiment: str, models: Sequence[str], check: AccuracyCheck
     ) -> Judgement:
         """Judge whether all these models pass a check in an experiment."""
         found = self._found(one, experiment, models)
@@ -59,7 +58,7 @@ class _Judge:
 
     def split(
         self, one: Evidence, *, experiment: str, passing: Sequence[str], failing: Sequence[str],
-        check: Check,
+        check: AccuracyCheck,
     ) -> Judgement:  # fmt: skip
         """Judge whether some models pass a check and the others do not."""
         models = (*passing, *failing)
@@ -119,8 +118,8 @@ class _Judge:
     ) -> list[ReflexiveAccuracy]:
         return [
             each
-            for each in accuracies(one, self.items)
-            if each.experiment == experiment and each.model in models and not each.lacking
+            for each in reflexive_accuracies(one, self.items, [experiment])
+            if each.model in models and not each.lacking
         ]
 
 
@@ -174,7 +173,7 @@ def _distractors(
 def _difference(first: Floats, second: Floats) -> tuple[float, float]:
     """Return the difference of two means and the half-width of its 95 % interval (Welch)."""
     variance = np.var(first, ddof=1) / len(first) + np.var(second, ddof=1) / len(second)
-    return float(first.mean() - second.mean()), Z * math.sqrt(variance)
+    return float(first.mean() - second.mean()), NORMAL * math.sqrt(variance)
 
 
 def _said(found: Sequence[ReflexiveAccuracy], models: Sequence[str]) -> str:

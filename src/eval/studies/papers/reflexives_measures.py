@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.inference.intervals import NORMAL
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.model_rows import ModelRows, StudyModels, corpora_of, rows_by_model
-from gardenpath.eval.studies.study_means import Z
 from gardenpath.eval.studies.study_parts import ItemChoice
 
-EXPERIMENTS = ("exp1a", "exp2a", "exp1b", "exp2b", "exp3")
+REFLEXIVE_EXPERIMENTS = ("exp1a", "exp2a", "exp1b", "exp2b", "exp3")
 PRONOUNS = ("themselves", "himself", "herself")
 REFLEXIVE_MODELS = StudyModels(
     labels={
@@ -108,11 +108,13 @@ def outcomes(one: Evidence, experiment: str, items: ItemChoice) -> list[ModelRow
     )
 
 
-def accuracies(one: Evidence, items: ItemChoice) -> list[ReflexiveAccuracy]:
-    """Return the accuracy of every model in every experiment, in the order of Table 3."""
+def reflexive_accuracies(
+    one: Evidence, items: ItemChoice, experiments: Sequence[str] = REFLEXIVE_EXPERIMENTS
+) -> list[ReflexiveAccuracy]:
+    """Return the accuracy of every model in the experiments, in the order of Table 3."""
     return [
         _accuracy(found, experiment)
-        for experiment in EXPERIMENTS
+        for experiment in experiments
         for found in outcomes(one, experiment, items)
     ]
 
@@ -121,7 +123,7 @@ def _accuracy(found: ModelRows, experiment: str) -> ReflexiveAccuracy:
     by_pronoun = found.rows.groupby("pronoun")["outcome"].mean()
     lacking = [name for name in PRONOUNS if name not in by_pronoun.index]
     pooled = float(found.rows["outcome"].mean())
-    reach = Z * math.sqrt(pooled * (1.0 - pooled) / len(found.rows))
+    reach = NORMAL * math.sqrt(pooled * (1.0 - pooled) / len(found.rows))
     return ReflexiveAccuracy(
         experiment=experiment,
         model=found.model,

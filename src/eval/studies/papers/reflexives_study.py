@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import pandas as pd
-
 from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
 from gardenpath.eval.studies.evidence import Evidence, listed
 from gardenpath.eval.studies.model_rows import ModelRows, corpora_of, rows_by_model
@@ -14,8 +12,8 @@ from gardenpath.eval.studies.papers.reflexives_claims import reflexives_claims
 from gardenpath.eval.studies.papers.reflexives_measures import (
     PRONOUNS,
     REFLEXIVE_MODELS,
-    accuracies,
     of_pronoun,
+    reflexive_accuracies,
     reflexive_effects,
 )
 from gardenpath.eval.studies.study_means import short_count
@@ -49,25 +47,26 @@ def _models(one: Evidence) -> list[ModelRows]:
 
 
 def _training_data(one: Evidence) -> Iterator[StudyCell]:
-    """Yield the size of the training corpus of each model, if corpora are known."""
+    """Yield the size of the training corpus of each model and its pronouns, if they are known."""
     table = one.data.corpora
     if table is None:
         return
     train = table[table["split"] == "train"].set_index("corpus")
+    names = {"tokens": "tokens", "vocabulary": "vocabulary"}
+    names |= {f"count_{pronoun}": pronoun for pronoun in PRONOUNS}
     for rows in _models(one):
-        if rows.corpus not in train.index:
-            continue
-        for column in ("tokens", "vocabulary"):
-            if pd.isna(train.loc[rows.corpus, column]):
-                continue
-            value = int(train.loc[rows.corpus, column])
-            yield StudyCell(
-                source=one.source, row=rows.key, column=column, value=value, text=short_count(value)
-            )
+        known = train.loc[rows.corpus].dropna() if rows.corpus in train.index else {}
+        for name, column in names.items():
+            if name in known:
+                value = int(known[name])
+                yield StudyCell(
+                    source=one.source, row=rows.key, column=column, value=value,
+                    text=short_count(value),
+                )  # fmt: skip
 
 
 def _accuracies(one: Evidence, *, items: ItemChoice) -> Iterator[StudyCell]:
-    for found in accuracies(one, items):
+    for found in reflexive_accuracies(one, items):
         yield StudyCell(
             source=one.source,
             row=found.experiment,
@@ -112,8 +111,8 @@ def reflexives_study(items: ItemChoice = "paper") -> StudySpec:
         parts=(
             PartSpec(
                 number="Table 2", title="Training data of the models", cells=_training_data,
-                lacking="files of surprisals do not contain it; sizes of corpora are known for own "
-                "runs", digits=0,
+                lacking="files of surprisals do not contain it; it is computed for the corpora of "
+                "own runs", digits=0,
                 note="The last three columns are counts of the pronouns in the training data.",
             ),
             PartSpec(
@@ -133,6 +132,3 @@ def reflexives_study(items: ItemChoice = "paper") -> StudySpec:
             ),
         ),
     )  # fmt: skip
-
-
-REFLEXIVES = reflexives_study()

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+from gardenpath.eval.statistics.inference.intervals import NORMAL
 from gardenpath.eval.statistics.questions.wording import ALPHA, prose_name, rounded
 from gardenpath.eval.studies.evidence import WITH_GAP, WITHOUT_GAP, Evidence
 from gardenpath.eval.studies.papers.suppression_changes import (
@@ -20,7 +21,6 @@ from gardenpath.eval.studies.papers.suppression_changes import (
 )
 from gardenpath.eval.studies.papers.suppression_measures import suppression_models
 from gardenpath.eval.studies.papers.suppression_ordering import ORDERING_CLAIMS
-from gardenpath.eval.studies.study_means import Z
 from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, judged, untested
 from gardenpath.eval.suites.scoring.effects import WH_GAP, WH_NO_GAP
 
@@ -93,7 +93,7 @@ def _ngram_has_no_wh_effects(one: Evidence) -> Judgement:
         items = found.rows.groupby([*by, "item"], sort=False)["value_bits"].mean()
         for (effect, condition), values in items.groupby(by, sort=False):
             mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
-            is_so &= abs(mean) <= Z * error
+            is_so &= abs(mean) <= NORMAL * error
             gap = "+gap" if effect == WH_GAP else "−gap"
             said.append(f"{prose_name(condition)} ({gap}) {rounded(mean)}")
     if not said:

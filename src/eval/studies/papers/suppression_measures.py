@@ -61,10 +61,16 @@ def condition_means(
         }
 
 
+def embeddings(one: Evidence) -> pd.DataFrame:
+    """Return the effects of centre embedding; toy suites, whose items are others, are left out."""
+    table = one.data.effects
+    return table[(table["class"] == "center_embedding") & (table["modifier"] != "toy")]
+
+
 def ordering_means(one: Evidence) -> list[tuple[ModelRows, dict[str, Interval]]]:
     """Return the ordering effects of every model by structure."""
     designs = {f"{ORDERING}_{design}": design for design in DESIGNS}
-    table = one.data.effects
+    table = embeddings(one)
     table = table[table["effect"].isin(designs)]
     found = suppression_models(one, table.assign(design=table["effect"].map(designs)))
     return [(each, condition_means(each.rows, "design", DESIGNS)) for each in found]

@@ -21,6 +21,7 @@ from gardenpath.eval.studies.papers.suppression_measures import (
     DESIGNS,
     SUPPRESSION_MODELS,
     VERBS,
+    embeddings,
     ordering_means,
     suppression_models,
 )
@@ -112,7 +113,7 @@ def _google_is_better_embedded(one: Evidence) -> Judgement:
 def _second_verb(one: Evidence) -> Judgement:
     """Judge whether the second verb has the larger part of the effect in embeddings."""
     said, is_so, known = [], [], []
-    for found in suppression_models(one, one.data.effects):
+    for found in suppression_models(one, embeddings(one)):
         if not is_neural(found.model):
             continue
         means = found.rows.groupby("effect")["value_bits"].mean()

@@ -13,6 +13,7 @@ from gardenpath.eval.studies.papers.suppression_measures import (
     SUPPRESSION_MODELS,
     VERBS,
     condition_means,
+    embeddings,
     ordering_means,
     suppression_models,
 )
@@ -57,7 +58,7 @@ def _ordering(one: Evidence) -> Iterator[StudyCell]:
 
 
 def _verbs(one: Evidence) -> Iterator[StudyCell]:
-    for found in suppression_models(one, one.data.effects):
+    for found in suppression_models(one, embeddings(one)):
         for design in DESIGNS:
             for verb, label in VERBS.items():
                 chosen = found.rows[found.rows["effect"] == f"{verb}_{design}"]
