@@ -17,7 +17,7 @@ from gardenpath.eval.suites.library.lint import lint_against
 from gardenpath.eval.suites.scoring.effects import ItemEffect, item_effects
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score_table
 from gardenpath.eval.suites.scoring.outcome import TieRule
-from gardenpath.eval.suites.scoring.regions import RegionTable, rows_of
+from gardenpath.eval.suites.scoring.regions import RegionTable, variant_rows
 from gardenpath.eval.suites.scoring.scored_items import (
     RunName,
     effects_frame,
@@ -144,7 +144,7 @@ def _measured_on(suites: Sequence[Suite], models: Sequence[Measured]) -> Iterato
             yield _OnSuite(
                 name=model.name,
                 suite=suite,
-                rows=rows_of(suite, values),
+                rows=variant_rows(suite, values),
                 unknown={w for s in suite.sentences for w in s if not model.knows(w)},
                 unigram_log_prob=model.unigram_log_prob,
             )

@@ -119,7 +119,7 @@ class RescoreTask:
     """Folder with one folder per model, or a table; several as [A,B], or as {corpus: A, …}."""
     materials: MaterialPaths | None = None
     """Folder of the published materials, or several; null scores the suites of suite=."""
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] | None = None
     """Names of columns of tables of surprisals, as {word: token, surprisal: surp}."""
     conditions: ConditionSource = "sentences"
     """Conditions of the published reflexives: from the sentences, or from the labels as published.

@@ -241,7 +241,7 @@ def test_mistakes_of_an_evaluation(argument: str, mistake: str) -> None:
         ("suite", "task.report=perhaps", "task.report=perhaps: must be true or false"),
         ("suite", "task.perplexity_sentences=abc", "must be a whole number"),
         ("corpus", "task.words=himself", "task.words=himself: must be a list"),
-        ("rescore", "materials=[1]", "materials=[1]: must be text"),
+        ("rescore", "materials=true", "materials=true: must be text or must be a list"),
     ],
 )
 def test_mistakes_of_tasks(task: str, argument: str, mistake: str) -> None:

@@ -78,7 +78,7 @@ def test_a_folder_without_tables(folder: Path, tmp_path: Path) -> None:
 def test_materials_are_for_published_layouts(tmp_path: Path) -> None:
     chosen = load_settings(
         "evaluate",
-        ["task=rescore", "suite=islands", f"surprisals={tmp_path}", f"materials={tmp_path}"],
+        ["task=rescore", "suite=filler_gap", f"surprisals={tmp_path}", f"materials={tmp_path}"],
     )
-    with pytest.raises(ConfigError, match="suite=islands: materials= is for the published"):
+    with pytest.raises(ConfigError, match="suite=filler_gap: materials= is for the published"):
         run_task(chosen)

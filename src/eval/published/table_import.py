@@ -22,6 +22,7 @@ from gardenpath.eval.published.token_tables import (
     TableSentence,
     TokenTable,
     cut_sentences,
+    is_token_table,
     read_words,
 )
 from gardenpath.eval.suites.design.suite import Suite
@@ -46,7 +47,7 @@ def import_tables(
     for suite in suites:
         importing.used(Path(suite.name), [suite], "suite")
     for given in sets:
-        for path, place, own in _files(given.path, suites):
+        for path, place, own in _files(given.path, suites, bool(columns)):
             table = read_words(path, rules, columns or {})
             for run in table.runs:
                 name = _name(run, path, place, given)
@@ -55,8 +56,13 @@ def import_tables(
     return importing.finish(where, "tables such as mandarin_subordination_none.tsv")
 
 
-def _files(root: Path, suites: Sequence[Suite]) -> list[tuple[Path, Path, Sequence[Suite]]]:
-    """Return the tables, each with the folder that names its run, and the suites it may have."""
+def _files(
+    root: Path, suites: Sequence[Suite], has_columns: bool
+) -> list[tuple[Path, Path, Sequence[Suite]]]:
+    """Return the tables, each with the folder that names its run, and the suites it may have.
+
+    In a folder without tables that are named after suites, every table of words is a run.
+    """
     if root.is_file():
         return [(root, root, suites)]
     if not root.is_dir():
@@ -71,7 +77,7 @@ def _files(root: Path, suites: Sequence[Suite]) -> list[tuple[Path, Path, Sequen
     if found:
         return found
     tables = sorted(path for path in root.rglob("*") if path.suffix in _SUFFIXES)
-    return [(path, path, suites) for path in tables]
+    return [(path, path, suites) for path in tables if has_columns or is_token_table(path)]
 
 
 def _file_of(folder: Path, suite: Suite) -> Path | None:

@@ -113,6 +113,17 @@ def read_words(path: Path, rules: PairingRules, columns: Mapping[str, str]) -> T
     )
 
 
+def is_token_table(path: Path) -> bool:
+    """Whether the header of a file has a column of surprisals, or the file needs none."""
+    try:
+        if _width_without_header(path):
+            return True
+        header = read_csv_table(path).header
+    except InputError:
+        return False
+    return any(name in header for name in ROLES["surprisal"])
+
+
 _Rows = list[tuple[int, Mapping[str, str]]]
 
 

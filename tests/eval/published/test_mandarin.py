@@ -105,7 +105,7 @@ def test_exchanged_classifiers_are_found_by_sister_suites(tmp_path: Path) -> Non
     load_mandarin([_folder(tmp_path / "b", cls_none=swapped)])
     with pytest.raises(InputError, match="item 1: 只 is right and 本 wrong, which is the other"):
         load_mandarin([_folder(tmp_path / "c", cls_adj=swapped, cls_obj=own)])
-    with pytest.raises(InputError, match="item 1: .* the other way round"):
+    with pytest.raises(InputError, match=r"item 1: .* the other way round"):
         load_mandarin([_folder(tmp_path / "d", cls_adj=swapped)])
 
 

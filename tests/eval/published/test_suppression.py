@@ -151,8 +151,8 @@ def test_one_file_gives_a_run_on_every_suite(tmp_path: Path) -> None:
     rows = []
     number: dict[tuple[str, ...], float] = {}
     for line in lines:
-        words = line.lower().split()
-        values = [number.setdefault(tuple(words[: n + 1]), len(number)) for n in range(len(words))]
+        words = tuple(line.lower().split())
+        values = [number.setdefault(words[: n + 1], len(number)) for n in range(len(words))]
         rows += [f"{word}\t{value}" for word, value in zip(words, values, strict=True)]
         rows.append("<eos>\t-0.0")
     (tmp_path / "filler-gap" / "mine_output.tsv").write_text("\n".join(rows) + "\n", "utf-8")

@@ -1,10 +1,10 @@
 """Minimal pairs in CSV files: one row per sentence and two rows per pair, or one row per pair.
 
-In CLiMP, the columns are phenomenon, paradigm, sentence and label (1 for good), but one of the files
-has no header and a different order. The sentence is therefore the column of that name, else the
-last column with Chinese characters in every row; the label is a column of ones and zeros. Without
-labels, the good sentence of each pair comes first. Files with one row per pair have the columns
-``sentence_good`` and ``sentence_bad``. Separators may be commas, semicolons or tabs.
+In CLiMP, the columns are phenomenon, paradigm, sentence and label (1 for good), but one of the
+files has no header and a different order. The sentence is therefore the column of that name, else
+the last column with Chinese characters in every row; the label is a column of ones and zeros.
+Without labels, the good sentence of each pair comes first. Files with one row per pair have the
+columns ``sentence_good`` and ``sentence_bad``. Separators may be commas, semicolons or tabs.
 """
 
 from __future__ import annotations

@@ -97,9 +97,9 @@ class _TableReader:
             raise self.nodes.error(f"missing: {', '.join(missing)}", root)
         table = self.table(entries)
         renamed = self.mapping(entries.get("conditions"))
-        given = {role: column for role, column in self.mapping(entries.get("columns")).items()}
-        regions = self.regions(entries.get("regions"))
-        places = _Places(table, given, regions, renamed, self.mapping(entries.get("only")))
+        chosen = [self.mapping(entries.get(name)) for name in ("columns", "regions", "only")]
+        columns, regions, only = chosen
+        places = _Places(table, columns, regions, renamed, only)
         items = places.items()
         conditions = tuple(dict.fromkeys(v.condition for item in items for v in item.variants))
         names = places.region_names
@@ -144,9 +144,6 @@ class _TableReader:
             return {name: name for name in self.names(entry)}
         found = self.nodes.mapping(entry.value, "a mapping")
         return {name: self.text(one, name) for name, one in found.items()}
-
-    def regions(self, entry: YamlEntry | None) -> dict[str, str]:
-        return self.mapping(entry)
 
     def choice(self, entry: YamlEntry | None, name: str, choices: tuple[str, ...]) -> str:
         return self.nodes.choice(entry.value, name, choices) if entry else choices[0]

@@ -61,7 +61,9 @@ def region_value(
     return value / words if words else math.nan
 
 
-def rows_of(suite: Suite, surprisals: Mapping[Words, Sequence[float]]) -> list[Sequence[float]]:
+def variant_rows(
+    suite: Suite, surprisals: Mapping[Words, Sequence[float]]
+) -> list[Sequence[float]]:
     """Return the surprisals (bits) of the words of every variant of every item, in order."""
     rows = []
     for item in suite.items:
@@ -87,7 +89,7 @@ class RegionTable:
     @classmethod
     def from_words(cls, suite: Suite, surprisals: Mapping[Words, Sequence[float]]) -> RegionTable:
         """Build the table from the surprisals (bits) of the words of every sentence."""
-        return cls.from_rows(suite, rows_of(suite, surprisals))
+        return cls.from_rows(suite, variant_rows(suite, surprisals))
 
     @classmethod
     def from_rows(cls, suite: Suite, rows: Sequence[Sequence[float]]) -> RegionTable:
