@@ -25,6 +25,7 @@ Train a language model and write a complete run folder.
 
   {program} model=lstm data=ptb_sample seed=3
   {program} -m model=lstm,transformer seed=1,2,3      a sweep
+  {program} -m experiment=mandarin                    all models of a study
   {program} model=lstm data=ptb_sample resume=true    continue an interrupted run
 """,
     "evaluate": """\
@@ -37,7 +38,9 @@ Evaluate trained models.
   {program} task=parse run=runs/…/rnng/seed1
   {program} task=suites                          list the test suites
   {program} task=rescore suite=mandarin surprisals=FOLDER materials=FOLDER
-  {program} task=corpus run=runs/ptb_sample      corpus statistics
+  {program} task=corpus corpora=[ptb_sample,brown]  corpus statistics
+  {program} task=perplexity run=runs/ctb,runs/xinhua data=ctb
+  {program} task=export data=ctb output=written  a corpus as bracketed trees
 """,
 }
 
