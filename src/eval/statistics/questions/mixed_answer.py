@@ -30,7 +30,7 @@ from gardenpath.eval.statistics.questions.answers import (
 from gardenpath.eval.statistics.questions.robustness import (
     Check,
     add_checks,
-    check,
+    check_effect,
     robustness_fits,
     tested,
 )
@@ -72,7 +72,9 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
         checks = (
             []
             if replaced
-            else [check(name, one, effect, analysis.reference) for name, one in others.items()]
+            else [
+                check_effect(name, one, effect, analysis.reference) for name, one in others.items()
+            ]
         )
         theirs = tested(fit.lme4[place], analysis.reference) if fit.lme4 else None
         row = _effect_row(fit, found, effect, replaced, checks, theirs, analysis)

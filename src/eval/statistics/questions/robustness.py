@@ -52,7 +52,9 @@ def robustness_fits(
     return found
 
 
-def check(name: str, other: MixedFit | str, effect: FixedEffect, reference: Reference) -> Check:
+def check_effect(
+    name: str, other: MixedFit | str, effect: FixedEffect, reference: Reference
+) -> Check:
     """Compare an effect with the same effect in another model."""
     if isinstance(other, str):
         return Check(name, None, False, other)
