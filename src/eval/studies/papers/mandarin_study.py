@@ -23,7 +23,7 @@ from gardenpath.eval.studies.study_means import mean_cell, short_count, stars
 from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
 
-CLASSES = (
+MANDARIN_CLASSES = (
     "classifier_noun",
     "garden_path_object",
     "garden_path_subject",
@@ -40,7 +40,7 @@ COMPLEXITY = ("none", "subject_rc", "coordinated_rc", "embedded_rc")
 MODIFIERS = ("none", "adjective", "object_rc", *COMPLEXITY[1:])
 
 _LABELS = {
-    **{name: prose_name(name).capitalize() for name in CLASSES},
+    **{name: prose_name(name).capitalize() for name in MANDARIN_CLASSES},
     "object_rc": "object RC",
     "subject_rc": "subject RC",
     "coordinated_rc": "coordinated RCs",
@@ -83,7 +83,7 @@ def _grouped(
 
 
 def _by_class(one: Evidence) -> Iterator[StudyCell]:
-    return _grouped(one, one.accuracies, "class", CLASSES)
+    return _grouped(one, one.accuracies, "class", MANDARIN_CLASSES)
 
 
 def _overall(one: Evidence) -> Iterator[StudyCell]:
@@ -97,7 +97,7 @@ def _by_complexity(one: Evidence) -> Iterator[StudyCell]:
 
 
 def _suites(one: Evidence) -> Iterator[StudyCell]:
-    for kind in CLASSES:
+    for kind in MANDARIN_CLASSES:
         table = one.accuracies[one.accuracies["class"] == kind]
         yield from _grouped(one, table, "modifier", MODIFIERS, panel=kind)
 
@@ -142,7 +142,7 @@ def _garden_paths(one: Evidence) -> Iterator[StudyCell]:
 
 def _items(one: Evidence) -> Iterator[StudyCell]:
     counts = one.data.items.groupby(["class", "modifier"])["item"].nunique()
-    for kind in CLASSES:
+    for kind in MANDARIN_CLASSES:
         for modifier in MODIFIERS:
             if (kind, modifier) in counts.index:
                 count = int(counts.loc[kind, modifier])

@@ -18,7 +18,7 @@ from gardenpath.eval.suites.library.class_rules import (
     STOP,
     ClassRules,
     Finding,
-    ItemWords,
+    RegionWords,
 )
 from gardenpath.eval.suites.library.lint import Complaint
 from gardenpath.text import Words
@@ -38,7 +38,7 @@ def checklist(suite: Suite) -> list[Complaint]:
             message = "needs one sentence in each condition, in the order of the suite"
             found.append(Complaint("warning", item.number, "", "", message))
             continue
-        sentences = ItemWords(suite, item)
+        sentences = RegionWords(suite, item)
         findings = [*_every_class(sentences, rules), *rules.rules(sentences)]
         found += [Complaint("warning", item.number, *each) for each in dict.fromkeys(findings)]
     return found
@@ -95,7 +95,7 @@ def _balance(suite: Suite) -> Iterator[Complaint]:
             yield Complaint("warning", None, "", "verb", message)
 
 
-def _every_class(of: ItemWords, rules: ClassRules) -> Iterator[Finding]:
+def _every_class(of: RegionWords, rules: ClassRules) -> Iterator[Finding]:
     first = rules.conditions[0]
     if not of.item.gloss:
         yield first, "", "no gloss"

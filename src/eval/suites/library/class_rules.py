@@ -29,7 +29,7 @@ Finding = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class ItemWords:
+class RegionWords:
     """The words of an item by condition and region."""
 
     suite: Suite
@@ -57,10 +57,10 @@ class ClassRules:
     single: tuple[str, ...]
     unique: tuple[str, ...]
     items: int
-    rules: Callable[[ItemWords], Iterator[Finding]]
+    rules: Callable[[RegionWords], Iterator[Finding]]
 
 
-def _classifier_noun(of: ItemWords) -> Iterator[Finding]:
+def _classifier_noun(of: RegionWords) -> Iterator[Finding]:
     counted = countable()
     kinds = {name: of.text(f"match_{name}", "classifier") for name in "ab"}
     nouns = {name: of.text(f"match_{name}", "noun") for name in "ab"}
@@ -78,12 +78,12 @@ def _classifier_noun(of: ItemWords) -> Iterator[Finding]:
         yield "match_a", "classifier", f"{_GENERAL} counts almost anything"
 
 
-def _verb_noun(of: ItemWords) -> Iterator[Finding]:
+def _verb_noun(of: RegionWords) -> Iterator[Finding]:
     if of.text("compatible", "verb") == of.text("incompatible", "verb"):
         yield "incompatible", "verb", "must differ from the compatible verb"
 
 
-def _garden_path(of: ItemWords) -> Iterator[Finding]:
+def _garden_path(of: RegionWords) -> Iterator[Finding]:
     lists = word_lists()
     specific, noun = of.text("specific", "classifier"), of.text("specific", "noun")
     if of.text("general", "classifier") != _GENERAL:
@@ -105,7 +105,7 @@ def _garden_path(of: ItemWords) -> Iterator[Finding]:
         yield "specific", "context", f"must end in {' or '.join(_DEMONSTRATIVES)}"
 
 
-def _garden_path_object(of: ItemWords) -> Iterator[Finding]:
+def _garden_path_object(of: RegionWords) -> Iterator[Finding]:
     yield from _garden_path(of)
     lists = word_lists()
     context = {*of.words("specific", "context")}
@@ -115,13 +115,13 @@ def _garden_path_object(of: ItemWords) -> Iterator[Finding]:
         yield "specific", "context", f"{verb} may take a clause or a noun and its verb"
 
 
-def _garden_path_subject(of: ItemWords) -> Iterator[Finding]:
+def _garden_path_subject(of: RegionWords) -> Iterator[Finding]:
     yield from _garden_path(of)
     if not of.words("specific", "predicate"):
         yield "specific", "predicate", "no predicate"
 
 
-def _missing_object(of: ItemWords) -> Iterator[Finding]:
+def _missing_object(of: RegionWords) -> Iterator[Finding]:
     lists = word_lists()
     verb, *rest = of.words("present", "verb") or ("",)
     if verb not in lists["transitive_verbs"] or not {*rest} <= {*_ASPECTS}:
@@ -140,7 +140,7 @@ def _missing_object(of: ItemWords) -> Iterator[Finding]:
         yield "present", "modifier", f"must have {DE} twice if it is embedded, and only then"
 
 
-def _subordination(of: ItemWords) -> Iterator[Finding]:
+def _subordination(of: RegionWords) -> Iterator[Finding]:
     lists = word_lists()
     opening, main = of.text("with_main", "subordinator"), of.words("with_main", "main")
     if opening in lists["prepositions"]:
