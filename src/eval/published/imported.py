@@ -76,12 +76,14 @@ class FileForm:
 
     ``checked``: whether the numbers are checked as those of other programs, in which zeros of first
     words mean that a word was not scored; our own tables have none and may have certain words.
+    ``most_different``: the share of equal beginnings of sentences with different surprisals.
     """
 
     pairing: str
     unit: StatedUnit
     checked: bool = True
     is_left_to_right: bool = True
+    most_different: float = 0.0
 
 
 @dataclass
@@ -123,7 +125,7 @@ class Importing:
             read, count = not_scored(read)
         paired = pair(materials, read, self.rules, path)
         if self.rules.prefixes and form.is_left_to_right:
-            check_beginnings(read, path, shifts=form.checked)
+            check_beginnings(read, path, shifts=form.checked, most_different=form.most_different)
         for suite, rows in _divided(paired, parts):
             self.runs.append(
                 ImportedRun(name=name, suite=suite, rows=rows, unknown=paired.unknown | unknown)
@@ -327,11 +329,11 @@ def _notes(receipts: Sequence[SurprisalReceipt], left_out: Sequence[str]) -> lis
 
 
 def _copies(runs: Sequence[ImportedRun]) -> list[str]:
-    """Say which runs of a model have the same surprisals."""
-    found: dict[tuple[str, str, str, int], str] = {}
+    """Say which runs have the same surprisals."""
+    found: dict[tuple[str, int], str] = {}
     notes: dict[tuple[str, str], None] = {}
     for run in runs:
-        key = (run.name.model, run.name.corpus, run.suite.name, hash(run.rows))
+        key = (run.suite.name, hash(run.rows))
         first = found.setdefault(key, run.name.run)
         if first != run.name.run:
             notes[first, run.name.run] = None

@@ -25,6 +25,7 @@ from gardenpath.eval.published.token_tables import (
     is_token_table,
     read_words,
 )
+from gardenpath.eval.published.value_checks import MOST_DIFFERENT
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.scored_items import RunName
 
@@ -116,6 +117,7 @@ def _add_run(
             pairing=pairing if table.words else f"{pairing}, without words",
             unit=table.unit,
             checked=not table.is_own,
+            most_different=MOST_DIFFERENT,
         )
         unseen = frozenset(word for one in sentences for word in one.unseen)
         importing.add(name, materials, scored, table.path, form, unknown=unseen)
