@@ -28,6 +28,7 @@ from gardenpath.eval.published.value_checks import (
     not_scored,
     unit_problem,
 )
+from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.text import enumeration, plural
@@ -126,6 +127,11 @@ class Importing:
         paired = pair(materials, read, self.rules, path)
         if self.rules.prefixes and form.is_left_to_right:
             check_beginnings(read, path, shifts=form.checked, most_different=form.most_different)
+        if count and any(map(_compares_sentences, parts or (materials.suite,))):
+            self.notes.append(
+                f"{path}: first words are not scored, so comparisons of whole sentences are "
+                "undefined"
+            )
         for suite, rows in _divided(paired, parts):
             self.runs.append(
                 ImportedRun(name=name, suite=suite, rows=rows, unknown=paired.unknown | unknown)
@@ -218,6 +224,11 @@ class Importing:
             *_copies(runs),
         )
         return Imported(runs=tuple(runs), notes=notes, receipt=receipt)
+
+
+def _compares_sentences(suite: Suite) -> bool:
+    terms = (term for one in suite.predictions for term in one.formula.terms)
+    return any(term.region == WHOLE_SENTENCE for term in terms)
 
 
 def _shown_suites(suites: Sequence[str]) -> str:
