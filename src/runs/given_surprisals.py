@@ -61,6 +61,11 @@ class _Given:
         """Add a sentence; one that is there already must have the same surprisals."""
         found = [float(value) for value in surprisals]
         require_possible(self.name.run, words, found)
+        if found and not any(found):
+            raise GardenpathError(
+                f"{self.name.run}: all surprisals of {' '.join(words)!r} are 0; give each word the "
+                "surprisal that a model computed"
+            )
         before = self.values.setdefault(words, found)
         if not all(map(_is_same, before, found)):
             raise GardenpathError(

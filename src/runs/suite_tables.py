@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -25,7 +25,7 @@ from gardenpath.eval.suites.scoring.scored_items import (
     label_columns,
     word_rows,
 )
-from gardenpath.eval.suites.scoring.sentence_measures import sentence_measures
+from gardenpath.eval.suites.scoring.sentence_measures import SentenceMeasures, sentence_measures
 from gardenpath.store.tables import SENTENCES, SURPRISALS
 from gardenpath.text import Words
 
@@ -171,8 +171,10 @@ def _measures(one: _OnSuite) -> Iterator[dict[str, object]]:
     who = {
         **asdict(one.name), "suite": suite.name, "class": suite.kind, "modifier": suite.modifier
     }  # fmt: skip
+    # Not asdict, which copies every value and takes most of the time for large suites.
+    names = [field.name for field in fields(SentenceMeasures) if field.name != "labels"]
     for each in sentence_measures(suite, one.rows, unigram_log_prob=one.unigram_log_prob):
-        measured = {name: value for name, value in asdict(each).items() if name != "labels"}
+        measured = {name: getattr(each, name) for name in names}
         yield {**who, **measured, **label_columns(each.labels)}
 
 

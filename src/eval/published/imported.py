@@ -28,6 +28,7 @@ from gardenpath.eval.published.value_checks import (
     not_scored,
     unit_problem,
 )
+from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.text import enumeration, plural
@@ -76,12 +77,14 @@ class FileForm:
 
     ``checked``: whether the numbers are checked as those of other programs, in which zeros of first
     words mean that a word was not scored; our own tables have none and may have certain words.
+    ``most_different``: the share of equal beginnings of sentences with different surprisals.
     """
 
     pairing: str
     unit: StatedUnit
     checked: bool = True
     is_left_to_right: bool = True
+    most_different: float = 0.0
 
 
 @dataclass
@@ -123,7 +126,12 @@ class Importing:
             read, count = not_scored(read)
         paired = pair(materials, read, self.rules, path)
         if self.rules.prefixes and form.is_left_to_right:
-            check_beginnings(read, path, shifts=form.checked)
+            check_beginnings(read, path, shifts=form.checked, most_different=form.most_different)
+        if count and any(map(_compares_sentences, parts or (materials.suite,))):
+            self.notes.append(
+                f"{path}: first words are not scored, so comparisons of whole sentences are "
+                "undefined"
+            )
         for suite, rows in _divided(paired, parts):
             self.runs.append(
                 ImportedRun(name=name, suite=suite, rows=rows, unknown=paired.unknown | unknown)
@@ -216,6 +224,11 @@ class Importing:
             *_copies(runs),
         )
         return Imported(runs=tuple(runs), notes=notes, receipt=receipt)
+
+
+def _compares_sentences(suite: Suite) -> bool:
+    terms = (term for one in suite.predictions for term in one.formula.terms)
+    return any(term.region == WHOLE_SENTENCE for term in terms)
 
 
 def _shown_suites(suites: Sequence[str]) -> str:
@@ -327,11 +340,11 @@ def _notes(receipts: Sequence[SurprisalReceipt], left_out: Sequence[str]) -> lis
 
 
 def _copies(runs: Sequence[ImportedRun]) -> list[str]:
-    """Say which runs of a model have the same surprisals."""
-    found: dict[tuple[str, str, str, int], str] = {}
+    """Say which runs have the same surprisals."""
+    found: dict[tuple[str, int], str] = {}
     notes: dict[tuple[str, str], None] = {}
     for run in runs:
-        key = (run.name.model, run.name.corpus, run.suite.name, hash(run.rows))
+        key = (run.suite.name, hash(run.rows))
         first = found.setdefault(key, run.name.run)
         if first != run.name.run:
             notes[first, run.name.run] = None

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
@@ -25,7 +26,9 @@ from gardenpath.eval.published.token_tables import (
     is_token_table,
     read_words,
 )
+from gardenpath.eval.published.value_checks import MOST_DIFFERENT
 from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.formats.table_suite import TABLE_META
 from gardenpath.eval.suites.scoring.scored_items import RunName
 
 _SUFFIXES = (".tsv", ".csv", ".txt")
@@ -46,9 +49,11 @@ def import_tables(
     importing = Importing("tables", rules)
     for suite in suites:
         importing.used(Path(suite.name), [suite], "suite")
+    # What the descriptions of tables say about columns holds for surprisals in these tables, too.
+    usual = {k: v for suite in suites for k, v in _table(suite).get("columns", {}).items()}
     for given in sets:
         for path, place, own in _files(given.path, suites, bool(columns)):
-            table = read_words(path, rules, columns or {})
+            table = read_words(path, rules, columns or {}, usual)
             for run in table.runs:
                 name = _name(run, path, place, given)
                 _add_run(importing, name, own, run, table)
@@ -116,6 +121,7 @@ def _add_run(
             pairing=pairing if table.words else f"{pairing}, without words",
             unit=table.unit,
             checked=not table.is_own,
+            most_different=MOST_DIFFERENT,
         )
         unseen = frozenset(word for one in sentences for word in one.unseen)
         importing.add(name, materials, scored, table.path, form, unknown=unseen)
@@ -183,7 +189,7 @@ def _in_order(
     suite: Suite, sentences: Sequence[TableSentence], path: Path
 ) -> tuple[list[ScoredSentence], Materials]:
     """Return the sentences in the order of the suite's variants."""
-    materials = in_file_order(Path(suite.name), suite)
+    materials = _materials(suite)
     if _keys(sentences) == "item and condition":
         return _by_key(suite, sentences, path), materials
     scored = [one.scored for one in sentences]
@@ -194,8 +200,25 @@ def _in_order(
     return scored, materials
 
 
+def _table(suite: Suite) -> Mapping[str, Any]:
+    """Return how the table of a suite is laid out; empty for other suites."""
+    found = suite.meta.get(TABLE_META, {})
+    return found if isinstance(found, Mapping) else {}
+
+
+def _materials(suite: Suite) -> Materials:
+    """Return the suite in the order of its file: that of its items, or of the rows of its table."""
+    lines = _table(suite).get("lines", ())
+    count = sum(len(item.variants) for item in suite.items)
+    if len(lines) != count:
+        return in_file_order(Path(suite.name), suite)
+    ordered = sorted(lines)
+    places = tuple(ordered.index(line) for line in lines)
+    return Materials(Path(_table(suite)["path"]), suite, places, tuple(ordered))
+
+
 def _by_key(suite: Suite, sentences: Sequence[TableSentence], path: Path) -> list[ScoredSentence]:
-    renamed: Mapping[str, str] = suite.meta.get("table_conditions", {})
+    renamed: Mapping[str, str] = _table(suite).get("conditions", {})
     found: dict[tuple[str, str], list[ScoredSentence]] = {}
     for one in sentences:
         condition = renamed.get(one.condition, one.condition)
@@ -211,6 +234,7 @@ def _by_key(suite: Suite, sentences: Sequence[TableSentence], path: Path) -> lis
                     path=path,
                 )
             ordered.append(own[number - 1])
+    ordered = _in_places(suite, ordered)
     if len(ordered) != len(sentences):
         known = {(str(i.number), v.condition) for i in suite.items for v in i.variants}
         other = next((key for key in found if key not in known), None)
@@ -220,6 +244,12 @@ def _by_key(suite: Suite, sentences: Sequence[TableSentence], path: Path) -> lis
             path=path,
         )
     return ordered
+
+
+def _in_places(suite: Suite, sentences: Sequence[ScoredSentence]) -> list[ScoredSentence]:
+    """Return sentences that are in the order of the suite in that of its file."""
+    pairs = zip(_materials(suite).places, sentences, strict=True)
+    return [sentence for _, sentence in sorted(pairs, key=lambda pair: pair[0])]
 
 
 def _with_words(

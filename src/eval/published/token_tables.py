@@ -27,7 +27,10 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("log_prob", "logprob", "log_probability", "logp"),
     ),
     "sentence": ("sentence_id", "sent_id", "sentence_number", "sentence_no", "sentid"),
-    "word_id": ("word_id", "token_id", "word_number", "position", "word_pos", "token_number"),
+    "word_id": (
+        *("word_id", "token_id", "word_number", "token_number", "word_index", "token_index"),
+        *("position", "word_pos"),
+    ),
     "suite": ("suite", "suite_name", "test_suite"),
     "item": ("item", "item_number", "item_id"),
     "condition": ("condition", "condition_name", "cond"),
@@ -81,8 +84,16 @@ class TokenTable:
     runs: tuple[TableRun, ...]
 
 
-def read_words(path: Path, rules: PairingRules, columns: Mapping[str, str]) -> TokenTable:
-    """Read a table of any of these forms; values are in its unit, edge tokens are kept."""
+def read_words(
+    path: Path,
+    rules: PairingRules,
+    columns: Mapping[str, str],
+    usual: Mapping[str, str] | None = None,
+) -> TokenTable:
+    """Read a table of any of these forms; values are in its unit, edge tokens are kept.
+
+    ``columns`` must be in the table; ``usual`` are further names, which need not be.
+    """
     if unknown := [role for role in columns if role not in ROLES]:
         raise InputError(
             f"columns: {unknown[0]!r} is unknown", path=path, remedy=f"known: {', '.join(ROLES)}"
@@ -91,7 +102,9 @@ def read_words(path: Path, rules: PairingRules, columns: Mapping[str, str]) -> T
     if width and not columns:
         return _without_header(path, width, rules)
     table = read_csv_table(path)
-    named = {role: _column(role, table, columns) for role in ROLES}
+    found = {role: name for role, name in (usual or {}).items() if name in table.header}
+    given = {**{role: name for role, name in found.items() if role in ROLES}, **columns}
+    named = {role: _column(role, table, given) for role in ROLES}
     if named["surprisal"] is None:
         raise _lacks(path, table, "surprisal")
     if named["word"] is None and rules.words:
@@ -154,26 +167,27 @@ def _cell(row: Mapping[str, str], column: str | None) -> str:
 
 
 def _grouped(table: CsvTable, named: Mapping[str, str | None]) -> Iterator[_Rows]:
-    """Yield the rows of each sentence, which must be consecutive."""
+    """Yield the rows of each sentence, which must be consecutive unless words are numbered."""
     whose = [named[role] for role in ("run", "model", "corpus", "seed", "suite")]
     which = [named[role] for role in ("sentence", "item", "condition", "variant")]
     # Without numbers, the words of a sentence are told apart by edge tokens or by lengths.
     is_numbered = named["sentence"] is not None or named["item"] is not None
     keys = [name for name in (*whose, *(which if is_numbered else ())) if name is not None]
     is_single = named["sentence"] is not None or named["variant"] is not None
-    seen: set[tuple[str, ...]] = set()
+    groups: dict[tuple[str, ...], _Rows] = {}
     for key, group in itertools.groupby(
         table.rows, key=lambda row: tuple(_cell(row[1], name) for name in keys)
     ):
         rows = list(group)
-        if key in seen:
+        if key in groups and named["word_id"] is None:
             shown = ", ".join(f"{name} {text}" for name, text in zip(keys, key, strict=True))
             raise InputError(
                 f"rows of one sentence ({shown}) are not together, or a sentence occurs twice",
                 path=table.path,
                 line=rows[0][0],
             )
-        seen.add(key)
+        groups.setdefault(key, []).extend(rows)
+    for rows in groups.values():
         yield from [rows] if is_single else _variants(rows, named["word_id"])
 
 

@@ -13,7 +13,9 @@ from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import Imported, run_name
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
+from gardenpath.runs.suite_tables import suite_tables
 from tests.eval.suites.samples import cats_suite
 
 SUITE = cats_suite(items=2, name="cats")
@@ -257,6 +259,61 @@ def test_suites_one_after_the_other(tmp_path: Path) -> None:
     found = _import(path, suites=[SUITE, dogs])
     assert {one.suite.name: one.rows for one in found.runs} == {"cats": ROWS, "dogs": ROWS[:2]}
     assert found.receipt.surprisals[0].pairing == "order of suites and sentences"
+
+
+def test_a_table_of_items_and_surprisals_ordered_by_condition(tmp_path: Path) -> None:
+    """Items are numbered within conditions, and the rows of two models alternate."""
+    lines = ["nr,pos,cond,region,word,model,surprisal"]
+    for condition in ("match", "mismatch"):
+        for number, (item, own, words) in enumerate(_sentences()):
+            if own != condition:
+                continue
+            for place, (word, value) in enumerate(zip(words, ROWS[number], strict=True)):
+                region = ("classifier", "classifier", "noun", "end")[place]
+                start = f"{item},{place},{condition},{region},{word}"
+                lines += [f"{start},a,{value}", f"{start},b,{value + 1}"]
+    table = tmp_path / "words.csv"
+    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    description = tmp_path / "mine.yaml"
+    description.write_text(
+        "name: cats\nlanguage: zh\nspaced: false\ntable: words.csv\n"
+        "columns: {item: nr, condition: cond}\nonly: {model: a}\n"
+        "predictions: {fits: (noun;%mismatch%) > (noun;%match%)}\n",
+        encoding="utf-8",
+    )
+    (suite,) = load_suites(str(description))
+    assert suite.sentences == SUITE.sentences
+    found = _import(table, suites=[suite], word_id="pos")
+    rows = {run.name.model: run.rows for run in found.runs}
+    assert rows["a"] == ROWS and rows["b"][0] == tuple(value + 1 for value in ROWS[0])
+    # A file of tokens alone is in the order of the rows of the table.
+    path = tmp_path / "gpt2.txt"
+    ordered = [0, 2, 1, 3]
+    tokens = [
+        f"{word} {value}"
+        for n in ordered
+        for word, value in zip(_sentences()[n][2], ROWS[n], strict=True)
+    ]
+    path.write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    assert _import(path, suites=[suite]).runs[0].rows == ROWS
+
+
+def test_whole_sentences_without_first_words_are_undefined(tmp_path: Path) -> None:
+    suite = cats_suite({"whole": "(*;%mismatch%) > (*;%match%)"}, items=2)
+    header, separator, cells = FORMS["SyntaxGym's table"]
+    path = _table(
+        tmp_path / "m.tsv",
+        header,
+        lambda s, n, word, value, *more: cells(s, n, word, value * (n > 1), *more),
+        separator,
+    )
+    found = _import(path, suites=[suite])
+    assert all(math.isnan(row[0]) for row in found.runs[0].rows)
+    assert any("comparisons of whole sentences are undefined" in note for note in found.notes)
+    tables = suite_tables([], [], imported=found.runs, ties="expectation", tie_seed=0)
+    assert tables.items["outcome"].isna().all()
+    (shown,) = ScoredItems(items=tables.items).tables()
+    assert [column.header for column in shown.columns] == ["class", "m"]
 
 
 def test_every_distinct_sentence_once(tmp_path: Path) -> None:

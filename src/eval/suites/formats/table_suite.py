@@ -20,6 +20,7 @@ from the values in the table to names. ``columns`` maps roles (``item``, ``condi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,7 @@ from gardenpath.eval.suites.design.suite import (
 from gardenpath.eval.suites.formats.csv_tables import CsvTable, read_csv_table
 from gardenpath.eval.suites.formats.syntaxgym import critical_regions, differing_regions
 from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes
+from gardenpath.eval.suites.scoring.alignment import is_edge
 from gardenpath.settings.check import nearest
 
 _ROLES: Mapping[str, tuple[str, ...]] = {
@@ -63,6 +65,11 @@ _KEYS = (
 )
 _REQUIRED = ("name", "language", "table", "predictions")
 _SENTENCE = "sentence"
+
+# Entry of ``meta`` that says how the table of a suite is laid out, for files of its surprisals: its
+# ``path``, its ``columns`` by role, the names of ``conditions`` by the values of the table, and for
+# each variant the ``lines`` in which it starts.
+TABLE_META = "table"
 
 # Rows of the table, each with its line.
 _Rows = Sequence[tuple[int, Mapping[str, str]]]
@@ -123,7 +130,7 @@ class _TableReader:
             metric=cast(Metric, self.choice(entries.get("metric"), "metric", get_args(Metric))),
             ties=cast(CountedTies, self.choice(entries.get("ties"), "ties", get_args(CountedTies))),
             chance=self.chance(entries.get("chance")),
-            meta={"table_conditions": renamed} if renamed else {},
+            meta={TABLE_META: places.order()},
         )
 
     def table(self, entries: Mapping[str, YamlEntry]) -> CsvTable:
@@ -196,7 +203,8 @@ class _Places:
         if self.column("region") is None:
             return (_SENTENCE,)
         column = self.required("region")
-        return tuple(dict.fromkeys(row[column].strip() for _, row in self.rows()))
+        sentences = [rows for own in self.groups().values() for rows in own.values()]
+        return _merged([[row[column].strip() for _, row in rows] for rows in sentences])
 
     def column(self, role: str) -> str | None:
         """Return the column of a role, by its given or one of its usual names."""
@@ -236,6 +244,29 @@ class _Places:
 
     def items(self) -> tuple[Item, ...]:
         """Return the items, each with its sentences in the order of the table."""
+        return tuple(
+            Item(
+                number,
+                tuple(
+                    Variant(self.renamed.get(key[0], key[0]), self.cut(rows))
+                    for key, rows in sentences.items()
+                ),
+            )
+            for number, sentences in self.groups().items()
+        )
+
+    def order(self) -> dict[str, Any]:
+        """Return where the sentences of the suite are in the table (see ``TABLE_META``)."""
+        groups = self.groups().values()
+        return {
+            "path": str(self.table.path),
+            "columns": dict(self.columns),
+            "conditions": dict(self.renamed),
+            "lines": [rows[0][0] for sentences in groups for rows in sentences.values()],
+        }
+
+    def groups(self) -> dict[int, dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]]]:
+        """Return the rows of each sentence of each item."""
         item, condition = self.required("item"), self.required("condition")
         groups: dict[int, dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]]] = {}
         extra = [name for role in ("variant", "sentence_id") if (name := self.column(role))]
@@ -247,14 +278,7 @@ class _Places:
             key = (row[condition].strip(), *(row[name] for name in extra))
             key = key if is_long else (*key, str(line))
             groups.setdefault(int(row[item]), {}).setdefault(key, []).append((line, row))
-        return tuple(
-            Item(
-                number,
-                tuple(Variant(self.renamed.get(key[0], key[0]), self.cut(rows))
-                      for key, rows in sentences.items()),
-            )
-            for number, sentences in groups.items()
-        )  # fmt: skip
+        return groups
 
     @property
     def is_long(self) -> bool:
@@ -270,7 +294,7 @@ class _Places:
             columns = list(self.regions.values()) or [self.required("sentence")]
             if missing := [name for name in columns if name not in row]:
                 raise self._lacks(missing[0])
-            found = tuple(split_words(row[name]) for name in columns)
+            found = tuple(_words(row[name]) for name in columns)
             if not any(found):
                 raise InputError("the sentence is empty", path=self.table.path, line=line)
             return found
@@ -283,12 +307,38 @@ class _Places:
             place = codes.get(row[region].strip())
             if place is None or place < last:
                 problem = f"region {row[region]!r} is unknown or out of order"
-                remedy = f"regions: {', '.join(codes)}"
+                remedy = f"list the regions in their order; now {', '.join(codes)}"
                 raise InputError(problem, path=self.table.path, line=line, remedy=remedy)
-            cut[place] += split_words(row[text])
+            cut[place] += _words(row[text])
             last = place
         return tuple(map(tuple, cut))
 
     def codes(self) -> tuple[str, ...]:
         """Return the values of the column region, in the order of the regions."""
         return tuple(self.regions.values()) or self.region_names
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words of a text without tokens that mark the edges of a sentence."""
+    return tuple(word for word in split_words(text) if not is_edge(word))
+
+
+def _merged(sequences: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the names in an order that fits all sequences, from which names may be missing.
+
+    Of names that could come next, the one that appears first does. If no order fits, the rest is in
+    order of appearance, and the sentence that does not fit is reported later.
+    """
+    left = list(dict.fromkeys(name for names in sequences for name in names))
+    before = {
+        (one, other)
+        for names in sequences
+        for one, other in itertools.pairwise(names)
+        if one != other
+    }
+    found: list[str] = []
+    while left:
+        free = [one for one in left if not any((other, one) in before for other in left)]
+        found.append(free[0] if free else left[0])
+        left.remove(found[-1])
+    return tuple(found)

@@ -183,7 +183,8 @@ def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] =
     models = list(dict.fromkeys(by_class["model"]))
     for name in models:
         table.add_column(name, justify="right", overflow="fold")
-    found = by_class.pivot_table(index="class", columns="model", values="accuracy", sort=False)
+    # Not pivot_table, which drops models without any accuracy.
+    found = by_class.set_index(["class", "model"])["accuracy"].unstack("model", sort=False)
     for name, row in found.iterrows():
         table.add_row(spaced(name), *(_accuracy(row.get(m)) for m in models))
     table.add_section()

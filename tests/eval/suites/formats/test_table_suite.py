@@ -22,7 +22,7 @@ predictions:
 
 WIDE = """\
 item,condition,subject,verb,rest
-1,match,The cat,sleeps,all day .
+1,match,The cat,sleeps,all day . <eos>
 1,mismatch,The cat,sleep,all day .
 2,match,"The dog ,",barks,
 2,mismatch,"The dog ,",bark,
@@ -73,7 +73,8 @@ def test_own_names_of_columns_and_conditions(tmp_path: Path, separator: str) -> 
     )
     suite = _load(tmp_path, table, more)
     assert _variants(suite) == EXPECTED
-    assert suite.meta == {"table_conditions": {"A": "match", "B": "mismatch"}}
+    assert suite.meta["table"]["conditions"] == {"A": "match", "B": "mismatch"}
+    assert suite.meta["table"]["lines"] == [2, 3, 4, 5]
 
 
 def _long(column: str) -> str:
@@ -92,6 +93,20 @@ def test_a_row_for_each_word_or_region(tmp_path: Path, column: str) -> None:
     ordered = "only: {suite: a}\nregions: [verb, subject, rest]"
     with pytest.raises(InputError, match="region 'verb' is unknown or out of order"):
         _load(tmp_path, _long(column), ordered)
+
+
+def test_regions_are_ordered_so_that_every_sentence_fits(tmp_path: Path) -> None:
+    table = (
+        "item,condition,region,word\n"
+        "1,match,subject,A\n1,match,end,.\n"
+        "1,mismatch,subject,A\n1,mismatch,verb,b\n1,mismatch,end,.\n"
+    )
+    more = "critical: [end]"
+    text = YAML.replace("(verb;%mismatch%) > (verb;%match%)", "(end;%mismatch%) > (end;%match%)")
+    (tmp_path / "items.csv").write_text(table, encoding="utf-8")
+    path = tmp_path / "mine.yaml"
+    path.write_text(text.format(more), encoding="utf-8")
+    assert load_table_suite(path).regions == ("subject", "verb", "end")
 
 
 def test_whole_sentences_and_several_variants(tmp_path: Path) -> None:
