@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from gardenpath.eval.statistics.inference.intervals import (
     bootstrap_mean,
+    normal_interval,
     t_test,
     within_item_intervals,
 )
@@ -51,6 +53,30 @@ def test_morey_corrects_the_variance_of_each_condition() -> None:
     )
     reaches = [interval.high - interval.mean for interval in found.values()]
     assert reaches == pytest.approx(expected.tolist())
+
+
+def test_item_centred_intervals_are_standard_errors_of_what_items_do_not_share() -> None:
+    table = _recall()
+    found = within_item_intervals(
+        table, value="value", condition="condition", item="item", method="item_centred"
+    )
+    own = table["value"] - table.groupby("item")["value"].transform("mean")
+    for name, values in own.groupby(table["condition"]):
+        error = statistics.stdev(values) / math.sqrt(len(values))
+        interval = found[str(name)]
+        assert interval.high - interval.mean == pytest.approx(1.96 * error)
+        assert interval.mean - interval.low == pytest.approx(1.96 * error)
+
+
+def test_normal_intervals() -> None:
+    values = [0.5, 0.75, math.nan, 1.0]
+    found = normal_interval(values)
+    assert (found.mean, found.n) == (0.75, 3)
+    assert found.high - found.mean == pytest.approx(1.96 * 0.25 / math.sqrt(3))
+    alone = normal_interval([0.5])
+    assert alone.mean == 0.5 and math.isnan(alone.low) and math.isnan(alone.high)
+    with pytest.raises(StatisticsError, match="no values"):
+        normal_interval([math.nan])
 
 
 def test_items_without_a_condition_are_left_out() -> None:

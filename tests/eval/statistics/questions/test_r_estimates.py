@@ -111,7 +111,12 @@ def test_means_and_their_intervals(
 @pytest.mark.parametrize("name", MODELS)
 def test_mixed_models(tmp_path: Path, tables: dict[str, pd.DataFrame], name: str) -> None:
     analysis = ANALYSES[name]
-    analysis = dataclasses.replace(analysis, where={**analysis.where, **FEWER.get(name, {})})
+    analysis = dataclasses.replace(
+        analysis,
+        where={**analysis.where, **FEWER.get(name, {})},
+        # Other tests compare these numbers, which take long for linear models.
+        lme4_default=analysis.lme4_default and analysis.family == "binomial",
+    )
     result, printed = _answer(tmp_path, analysis, tables)
     _check_models(result, printed)
 
@@ -120,17 +125,14 @@ def test_mixed_models(tmp_path: Path, tables: dict[str, pd.DataFrame], name: str
 def test_corrections(
     tmp_path: Path, tables: dict[str, pd.DataFrame], correction: Correction
 ) -> None:
-    analysis = dataclasses.replace(ANALYSES["wh_contrasts"], correction=correction, robustness={})
+    analysis = dataclasses.replace(ANALYSES["licensing"], correction=correction)
     result, printed = _answer(tmp_path, analysis, tables)
     theirs = printed[printed["p_adjusted"].notna()]
-    assert set(theirs["term"]) == {"filler:position"}
+    assert set(theirs["term"]) == {"(Intercept)"}
     ours = result.estimates
     assert (ours["p_adjusted"] >= ours["p"]).all() and (ours["p_adjusted"] > ours["p"]).any()
-    # Significance agrees, and so does every number of which the p value itself agrees.
-    is_same = np.isclose(ours["p"].to_numpy(), theirs["p"].to_numpy(), rtol=1e-3)
-    assert is_same.mean() > 0.5
-    if is_same.all():
-        assert ours["p_adjusted"].tolist() == pytest.approx(theirs["p_adjusted"].tolist(), rel=1e-3)
+    # The p values are those of a test in which nothing is singular, so they agree.
+    _check_numbers(ours, theirs, ["p", "p_adjusted"])
 
 
 def test_what_lme4_has_by_default(tmp_path: Path, tables: dict[str, pd.DataFrame]) -> None:
