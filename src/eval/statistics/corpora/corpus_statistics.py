@@ -26,7 +26,7 @@ _HEADINGS = (
     "vocab-\nulary",
     "un-\nknown",
     "words/\nsent.",
-    "longest",
+    "long-\nest",
 )
 REFLEXIVES = ("himself", "herself", "themselves")
 

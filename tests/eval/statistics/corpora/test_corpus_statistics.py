@@ -123,7 +123,7 @@ def test_tables() -> None:
 def test_the_table_fits_80_columns() -> None:
     reader = ToyTreebank(grammar="english", train=200, valid=20, test=20)
     one = corpus_statistics(reader.read("train"), corpus="ptb_sample", split="train")
-    large = replace(one, sentences=1_000_000, tokens=90_000_000, types=50_000, vocabulary=50_000)
+    large = replace(one, sentences=300_000, tokens=7_000_000, types=180_000, vocabulary=88_000)
     console = Console(width=80)
     with console.capture() as captured:
         console.print(statistics_table([large]))
