@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from gardenpath.data.corpus_settings import CorpusSettings
-from gardenpath.data.preparation import Preparation
 from gardenpath.data.readers.base import Reader
 from gardenpath.data.readers.combined import ALIKE, READERS, CombinedCorpus
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.settings.check import Tagged
+
+if TYPE_CHECKING:
+    from gardenpath.data.preparation import Preparation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +24,9 @@ class DataSettings(CorpusSettings):
 
     def preparation(self) -> Preparation:
         """Return the preparation that turns the corpus on disk into a prepared corpus."""
+        # Imported here because NumPy takes long to load and a list of settings does not need it.
+        from gardenpath.data.preparation import Preparation
+
         return Preparation(reader=self.reader, settings=self)
 
     def cleaned_like(self, other: Cleaning) -> DataSettings:
@@ -38,6 +43,10 @@ class DataSettings(CorpusSettings):
 
     def mistakes(self) -> list[str]:
         """Return the mistakes in the combination of a corpus and its parts."""
-        if isinstance(self.reader, CombinedCorpus):
-            return self.reader.disagreements(self.language, self.cleaning)
-        return []
+        if not isinstance(self.reader, CombinedCorpus):
+            return []
+        found = self.reader.disagreements(self.language, self.cleaning)
+        if self.root is not None:
+            remedy = "set those of its parts, as in data.parts.ctb.root=FOLDER, or paths.corpora"
+            found.append(f"root has no effect on a combined corpus; {remedy}")
+        return found

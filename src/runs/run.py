@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import torch
 
+    from gardenpath.data.data_settings import DataSettings
     from gardenpath.data.trees.actions import Strategy
     from gardenpath.data.words.subwords import Subwords
     from gardenpath.data.words.vocabulary import Vocabulary
@@ -250,16 +251,25 @@ class Run:
         return found[0] if is_single(text) else found
 
     def perplexity(
-        self, split: Split = "test", *, marginal_sentences: int | None = None
+        self,
+        split: Split = "test",
+        *,
+        marginal_sentences: int | None = None,
+        data: DataSettings | None = None,
     ) -> pd.DataFrame:
-        """Return the perplexity on a split of the model's own corpus.
+        """Return the perplexity on a split of the model's own corpus, or of another (``data``).
 
         A syntactic model has two rows: joint with the gold trees, and marginal over the trees found
         by search on the first ``marginal_sentences`` (None: all sentences; 0: no such row).
         """
         from gardenpath.runs.perplexities import perplexities_of_runs
 
-        return perplexities_of_runs([self], split=split, marginal_sentences=marginal_sentences)
+        return perplexities_of_runs(
+            [self],
+            split=split,
+            marginal_sentences=marginal_sentences,
+            corpora=[] if data is None else [data],
+        )
 
 
 class Runs(list[Run]):
@@ -272,12 +282,21 @@ class Runs(list[Run]):
         return stacked([run.surprisal(text, end=end) for run in self])
 
     def perplexity(
-        self, split: Split = "test", *, marginal_sentences: int | None = None
+        self,
+        split: Split = "test",
+        *,
+        marginal_sentences: int | None = None,
+        data: DataSettings | None = None,
     ) -> pd.DataFrame:
-        """Return the perplexities of all runs in one table."""
+        """Return the perplexities of all runs in one table, on their own corpora or on ``data``."""
         from gardenpath.runs.perplexities import perplexities_of_runs
 
-        return perplexities_of_runs(self, split=split, marginal_sentences=marginal_sentences)
+        return perplexities_of_runs(
+            self,
+            split=split,
+            marginal_sentences=marginal_sentences,
+            corpora=[] if data is None else [data],
+        )
 
 
 def load(

@@ -23,6 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
+from gardenpath.settings.arguments import listed, name_of, written_out
 from gardenpath.settings.check import nearest
 from gardenpath.settings.compose import (
     ConfigSource,
@@ -58,8 +59,8 @@ class CommandLine:
     is_sweep: bool = False
     mistakes: list[str] = field(default_factory=list)
     _wrong_groups: set[str] = field(default_factory=set)
-    # Choices of corpora by name, and the settings that hold them.
-    _named_corpora: dict[str, str] = field(default_factory=dict)
+    # Arguments that choose corpora by name.
+    _named_corpora: frozenset[str] = frozenset()
     # The arguments as they were given.
     _given: list[str] = field(default_factory=list)
 
@@ -68,12 +69,17 @@ class CommandLine:
         self._given = list(self.arguments)
         names = [one.partition("=")[0] for one in self.arguments]
         if self.source.script == "evaluate" and "task" not in names:
-            self.arguments += [f"task={name}" for name in ("suite", "study") if name in names]
-        self.arguments = [
-            one
-            for argument in self.arguments
-            for one in self._as_listed(self.written_out(argument))
-        ]
+            chosen = [f"task={name}" for name in ("suite", "study") if name in names]
+            self.arguments = [*self.arguments, *chosen]
+        self.arguments, self._named_corpora = listed(
+            [written_out(one, self._root) for one in self.arguments],
+            self._root,
+            is_sweep=self.is_sweep,
+        )
+
+    @property
+    def _root(self) -> Any:
+        return root_of(self.source.script)
 
     @functools.cached_property
     def overrides(self) -> list[Override]:
@@ -132,7 +138,7 @@ class CommandLine:
         grid = read_grid(OmegaConf.to_container(found) if OmegaConf.is_config(found) else found)
         if not grid:
             return [self]
-        grid = [{_name_of(self.written_out(f"{k}=")): v for k, v in b.items()} for b in grid]
+        grid = [{name_of(written_out(f"{k}=", self._root)): v for k, v in b.items()} for b in grid]
         return [self._with_block(block) for block in self._applicable(grid)]
 
     def _applicable(self, grid: Sequence[GridBlock]) -> list[tuple[GridBlock, set[str]]]:
@@ -141,9 +147,7 @@ class CommandLine:
         A setting that only some of the models have, such as a size, is for their blocks alone.
         """
         given = {
-            one.key_or_group: [
-                str(v) for v in _values(one, choices_of(one.key_or_group, self.source))
-            ]
+            one.key_or_group: [str(value) for value in self._values_of(one)]
             for one in self.overrides
             if one.package is None
         }
@@ -151,9 +155,9 @@ class CommandLine:
         unknown = []
         for block in blocks:
             first = [f"{name}={values[0]}" for name, values in block.items()]
-            groups = [one for one in first if _name_of(one) in groups_of(self.source)]
+            groups = [one for one in first if name_of(one) in groups_of(self.source)]
             others = [
-                one.input_line or ""
+                _single(one, self._values_of(one)[0]).input_line or ""
                 for one in self.overrides
                 if self._is_group(one) and one.key_or_group not in block
             ]
@@ -168,7 +172,9 @@ class CommandLine:
     def _with_block(self, applied: tuple[GridBlock, set[str]]) -> CommandLine:
         block, without = applied
         kept = [
-            one for one in self._given if _name_of(self.written_out(one)) not in (*block, *without)
+            one
+            for one in self._given
+            if name_of(written_out(one, self._root)) not in (*block, *without)
         ]
         added = [f"{name}={','.join(values)}" for name, values in block.items()]
         return CommandLine(self.source, [*kept, *added], is_sweep=True)
@@ -185,7 +191,7 @@ class CommandLine:
         found = _NAME_OF_A_SETTING.match(mistake)
         if found is None:
             return mistake
-        name = root_of(self.source.script).SHORT.get(found[1], found[1])
+        name = name_of(written_out(found[1], self._root))
         if any(one.key_or_group == name for one in overrides):
             return mistake
         groups = [one.input_line or "" for one in overrides if self._is_group(one)]
@@ -201,33 +207,6 @@ class CommandLine:
         except HydraException:
             self.mistakes.append(f"{argument!r} is not a setting; write name=value")
             return []
-
-    def written_out(self, argument: str) -> str:
-        """Expand short names: ``model.size=tiny`` → ``model.network.size=tiny``."""
-        name, sign, value = argument.partition("=")
-        for short, long in root_of(self.source.script).SHORT.items():
-            if name == short or name.startswith(f"{short}."):
-                name = long + name[len(short) :]
-                break
-        return f"{name}{sign}{value}"
-
-    def _as_listed(self, argument: str) -> list[str]:
-        """Write a list in Hydra's form: of values, or of corpora that are composed by name.
-
-        ``run=a,b`` becomes ``run=[a,b]``, and ``corpora=[ctb,ptb]`` becomes the choices
-        ``+data@corpora.ctb=ctb`` and ``+data@corpora.ptb=ptb``, so that ``corpora.ctb.root`` is a
-        setting like any other.
-        """
-        name, sign, value = argument.partition("=")
-        root = root_of(self.source.script)
-        if sign and name in root.CORPORA:
-            chosen = [one.strip() for one in value.strip("[] ").split(",") if one.strip()]
-            made = [f"+data@{name}.{one}={one}" for one in chosen]
-            self._named_corpora |= dict.fromkeys(made, name)
-            return made
-        if name in root.LISTS and "," in value and not self.is_sweep and value[:1] not in "['\"":
-            return [f"{name}=[{value}]"]
-        return [argument]
 
     def _is_group(self, override: Override) -> bool:
         return override.key_or_group in groups_of(self.source)
@@ -270,10 +249,13 @@ class CommandLine:
         """Yield overrides of jobs: each combination of groups, with the first of other values."""
         choices = []
         for override in self.overrides:
-            values = _values(override, choices_of(override.key_or_group, self.source))
+            values = self._values_of(override)
             kept = values if self._is_group(override) else values[:1]
             choices.append([_single(override, value) for value in kept])
         return (list(combination) for combination in itertools.product(*choices))
+
+    def _values_of(self, override: Override) -> list[Any]:
+        return _values(override, choices_of(override.key_or_group, self.source))
 
     def _content(self, overrides: Sequence[Override]) -> dict[str, Any] | None:
         """Return the content of a job with valid settings; otherwise record its mistakes."""
@@ -298,7 +280,7 @@ class CommandLine:
 
     def _unknown(self, key: str, keys: Sequence[str], overrides: Sequence[Override]) -> str:
         """Return the message for a name that is not a setting."""
-        shorts = {long: short for short, long in root_of(self.source.script).SHORT.items()}
+        shorts = {long: short for short, long in self._root.SHORT.items()}
         if key not in shorts:
             return f"{key} is not a setting; {_nearest_key(key, keys)}"
         group = key.split(".")[0]
@@ -322,10 +304,6 @@ class CommandLine:
                     typed(self.source.script, changed)
                 except ConfigError as error:
                     self.mistakes += error.mistakes
-
-
-def _name_of(argument: str) -> str:
-    return argument.partition("=")[0]
 
 
 def _place(override: Override) -> str:

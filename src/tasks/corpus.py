@@ -7,16 +7,15 @@ from pathlib import Path
 
 from gardenpath.console import console, say, show_progress
 from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.sentence import SPLITS
 from gardenpath.eval.perplexity.comparison import PerplexityRow, perplexity_frame
 from gardenpath.eval.report.study import Shown, Study
 from gardenpath.eval.report.write import write_report
 from gardenpath.eval.statistics.corpora.corpus_statistics import (
     CorpusStatistics,
-    corpus_statistics,
     in_words,
     lengths_frame,
     statistics_frame,
+    statistics_of,
     statistics_table,
     words_table,
 )
@@ -49,7 +48,12 @@ def run(settings: EvaluateSettings, task: CorpusTask) -> None:
     runs: Sequence[Run] = [] if corpora else asked_runs(settings)
     if not corpora:
         corpora = list({run.settings.data.name: run.settings.data for run in runs}.values())
-    statistics = [one for data in corpora for one in _splits(data, settings, task)]
+    cache = Path(settings.paths.cache)
+    statistics = [
+        one
+        for data in corpora
+        for one in statistics_of(data, cache=cache, words=task.words, progress=show_progress)
+    ]
     for table in (statistics_table(statistics), words_table(statistics)):
         if table is not None:
             console.print(table)
@@ -67,23 +71,6 @@ def run(settings: EvaluateSettings, task: CorpusTask) -> None:
             write_table(temporary / CONSTRUCTIONS.file, counts_table(counts))
         write_report(_study(statistics, counts, rows), temporary)
     console.print(f"Report: {folder / 'report.html'}")
-
-
-def _splits(
-    data: DataSettings, settings: EvaluateSettings, task: CorpusTask
-) -> list[CorpusStatistics]:
-    preparation = data.preparation()
-    corpus = preparation.prepare(Path(settings.paths.cache), progress=show_progress)
-    return [
-        corpus_statistics(
-            preparation.sentences(split),
-            corpus=data.name,
-            split=split,
-            vocabulary=corpus.vocabulary,
-            words=task.words,
-        )
-        for split in SPLITS
-    ]
 
 
 def _counted(data: DataSettings) -> list[ConstructionCount]:

@@ -25,6 +25,16 @@ def copy(folder: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
+def test_several_folders(folder: Path) -> None:
+    root = folder / "runs" / "toy_english"
+    found = gp.find(root / "lstm", root / "ngram", folder / "runs", root / "lstm" / "seed1")
+    paths = [run.path for run in found]
+    assert paths[:2] == [root / "lstm" / "seed1", root / "ngram" / "seed1"]
+    assert sorted(paths) == [run.path for run in gp.find(folder / "runs")]
+    with pytest.raises(gp.GardenpathError, match="nothing: no finished runs"):
+        gp.find(root, folder / "nothing")
+
+
 def test_a_run_by_its_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = run_of(folder, "rnng").path
     run = gp.load(path, device="cpu", search=NARROW_SEARCH)

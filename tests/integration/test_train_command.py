@@ -77,7 +77,9 @@ def test_mistakes_end_the_command_before_anything_is_written(tmp_path: Path) -> 
         ("ctb", ["Chinese Treebank", "LDC2016T13", "data.root="]),
         ("brackets", ["bracketed trees", "train.txt", "data.root="]),
         ("text", ["plain text", "train.txt", "data.root="]),
-        ("xinhua", ["train.txt", "data.root="]),
+        ("brown", ["bracketed trees", "c*[1-8].mrg", "data.root="]),
+        ("xinhua_parsed", ["bracketed trees", "train.txt", "data.root="]),
+        ("xinhua", ["Chinese Treebank", "LDC2016T13", "data.parts.ctb.root="]),
     ],
 )
 def test_a_missing_corpus_is_explained(
@@ -86,7 +88,7 @@ def test_a_missing_corpus_is_explained(
     code = call(
         "train.py",
         f"data={data}",
-        f"data.root={tmp_path / 'absent'}",
+        f"paths.corpora={tmp_path / 'absent'}",
         f"paths.runs={tmp_path / 'runs'}",
         f"paths.cache={tmp_path / 'cache'}",
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
@@ -109,6 +109,7 @@ class _Kitchen:
     name: str
     oven: _Oven
     second: _Oven | None = None
+    others: Mapping[str, _Oven] = field(default_factory=dict)
 
 
 OVEN: dict[str, Any] = {"temperature": 200, "fan": True}
@@ -126,6 +127,20 @@ def test_right_settings_become_a_record() -> None:
     assert kitchen.name == "7"  # a number on the command line may be meant as text
     assert kitchen.oven.stop == _Probe(degrees=60.0)
     assert kitchen.oven.trays == ("middle",) and kitchen.second is None
+
+
+def test_records_by_name() -> None:
+    kitchen = read(_Kitchen, {"name": "a", "oven": OVEN, "others": {"old": OVEN}})
+    assert kitchen.others == {"old": _Oven(temperature=200, fan=True)}
+    assert read(_Kitchen, plain(kitchen)) == kitchen
+    wrong = {"name": "a", "oven": OVEN, "others": {"old": {**OVEN, "fun": 1, "grill": 3}}}
+    assert _mistakes(wrong) == [
+        "others.old.fun is not a setting; did you mean 'fan'?",
+        "others.old.grill=3: must be true or false",
+    ]
+    assert _mistakes({"name": "a", "oven": OVEN, "others": 3}) == [
+        "others=3: must be a group of settings"
+    ]
 
 
 def test_plain_is_the_inverse_of_read() -> None:

@@ -12,6 +12,7 @@ from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_tree_file
 from gardenpath.errors import MissingCorpusError
 from gardenpath.store.files import open_text
+from gardenpath.store.keys import Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,15 +33,16 @@ class _ThreeFiles:
     """Encoding of the files."""
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
-        # The same file gives different sentences as trees and as text.
-        kind = type(self).__name__
         files = [self._paths(split) for split in splits]
         return hash_files(
             [path for paths in files for path in paths],
-            kind=kind,
-            encoding=self.encoding,
             sizes=[len(paths) for paths in files],
+            **self._how_read(),
         )
+
+    def _how_read(self) -> dict[str, Json]:
+        # The same file gives different sentences as trees and as text.
+        return {"kind": type(self).__name__, "encoding": self.encoding}
 
     def _paths(self, split: str) -> list[Path]:
         """Return the files of a split, sorted by name; at least one."""
@@ -92,6 +94,9 @@ class TextFiles(_ThreeFiles):
     kind: Literal["text"] = "text"
     end: str | None = None
     """Symbol at the ends of sentences that is not a word, such as <eos>; null has none."""
+
+    def _how_read(self) -> dict[str, Json]:
+        return {**super()._how_read(), "end": self.end}
 
     def read(self, split: str) -> Iterator[Sentence]:
         for path in self._paths(split):

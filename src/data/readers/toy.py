@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from gardenpath.data.pcfg.grammar import Grammar
-from gardenpath.data.pcfg.grammar_file import read_grammar
-from gardenpath.data.pcfg.sampler import Sampler
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.errors import InputError
 from gardenpath.settings.bounds import NonNegativeInt, PositiveInt
 from gardenpath.store.keys import digest, fingerprint
+
+if TYPE_CHECKING:
+    from gardenpath.data.pcfg.grammar import Grammar
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 
@@ -49,9 +49,14 @@ class ToyTreebank:
     @cached_property
     def rules(self) -> Grammar:
         """Return the grammar of the corpus, for exact probabilities."""
+        # Imported here, and below, because NumPy takes long to load and settings do not need it.
+        from gardenpath.data.pcfg.grammar_file import read_grammar
+
         return read_grammar(self.path)
 
     def read(self, split: str) -> Iterator[Sentence]:
+        from gardenpath.data.pcfg.sampler import Sampler
+
         sampler = Sampler(self.rules, seed=self.seed * len(SPLITS) + SPLITS.index(split))
         for number in range(1, getattr(self, split) + 1):
             tree = sampler.draw()

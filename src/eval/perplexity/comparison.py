@@ -124,7 +124,9 @@ def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") ->
     table.add_column("model", no_wrap=True)
     for name in columns:
         is_name = name == _TRAINED_ON
-        table.add_column(name, justify="left" if is_name else "right", overflow="fold")
+        table.add_column(
+            name, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold"
+        )
     for row, after in itertools.zip_longest(rows, rows[1:]):
         ends = after is not None and (row.sentences, row.words) != (after.sentences, after.words)
         table.add_row(
@@ -145,10 +147,11 @@ def _columns(rows: Sequence[PerplexityRow]) -> dict[str, Callable[[PerplexityRow
         "without\nend": lambda row: _number(row.perplexity_without_end, 2),
     }
     if any(row.is_from_elsewhere for row in rows):
-        del always["without\nend"]
         return {
             _TRAINED_ON: lambda row: row.trained_on,
-            **always,
+            "seed": always["seed"],
+            "sen-\ntences": always["sentences"],
+            "perplexity": always["perplexity"],
             "unknown\nwords": lambda row: (
                 "" if row.unknown_rate is None else f"{row.unknown_rate:.1%}"
             ),

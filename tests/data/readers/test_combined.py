@@ -156,6 +156,7 @@ def test_a_part_of_text_makes_a_corpus_without_trees(folder: Path) -> None:
         ),
         (["data.parts=[toy_english,tpb]"], "unknown data 'tpb'; did you mean 'ptb'?"),
         (["data.parts=[text]", "model=rnng"], "learns from trees"),
+        (["data.parts=[toy_english]", "data.root=/there"], "root has no effect on a combined"),
     ],
 )
 def test_mistakes(arguments: list[str], mistake: str) -> None:

@@ -67,6 +67,52 @@ def test_fingerprint(tmp_path: Path, kind: type[BracketFiles | TextFiles]) -> No
     assert kind(root=str(tmp_path)).fingerprint() != before
 
 
+def test_an_end_symbol_is_not_a_word(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("the cat <eos>\n<eos>\na <eos> dog\n")
+    plain, ended = TextFiles(root=str(tmp_path)), TextFiles(root=str(tmp_path), end="<eos>")
+    words = [one.words for one in ended.read("train")]
+    assert words == [("the", "cat"), ("a", "<eos>", "dog")]
+    assert [len(one.words) for one in plain.read("train")] == [3, 1, 3]
+    assert plain.fingerprint(["train"]) != ended.fingerprint(["train"])
+
+
+def test_a_split_may_be_many_files(tmp_path: Path) -> None:
+    for name, text in (
+        ("b/cf01", "(S (NN b1))"),
+        ("a/cf02", "(S (NN a2))"),
+        ("a/cf09", "(S (NN v))"),
+    ):
+        path = tmp_path / f"{name}.mrg"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text + "\n")
+
+    def reader(train: str, valid: str) -> BracketFiles:
+        return BracketFiles(root=str(tmp_path), train=train, valid=valid)
+
+    found = list(reader("c*[1-8].mrg", "c*9.mrg").read("train"))
+    assert [one.words for one in found] == [("a2",), ("b1",)]
+    assert [str(one.source) for one in found] == ["a/cf02.mrg:1", "b/cf01.mrg:1"]
+    keys = {
+        reader(*patterns).fingerprint(["train", "valid"])
+        for patterns in (
+            ("c*[1-8].mrg", "c*9.mrg"),
+            ("c*2.mrg", "c*[19].mrg"),
+            ("c*.mrg", "c*9.mrg"),
+        )
+    }
+    assert len(keys) == 3
+    with pytest.raises(MissingCorpusError):
+        list(reader("x*.mrg", "c*9.mrg").read("train"))
+
+
+def test_only_the_splits_in_use_need_exist(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a b\n")
+    reader = TextFiles(root=str(tmp_path))
+    assert reader.fingerprint(["train"]) == TextFiles(root=str(tmp_path)).fingerprint(["train"])
+    with pytest.raises(MissingCorpusError):
+        reader.fingerprint()
+
+
 @pytest.mark.parametrize(
     ("kind", "title"), [(BracketFiles, "bracketed trees"), (TextFiles, "plain text")]
 )

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from rich import box
 from rich.table import Table
 
-from gardenpath.data.sentence import Sentence
+from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.preparation import Progress, no_progress
+from gardenpath.data.sentence import SPLITS, Sentence
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.store.tables import CORPUS_STATISTICS, LENGTHS
 
@@ -22,7 +26,7 @@ _HEADINGS = (
     "vocab-\nulary",
     "un-\nknown",
     "words/\nsent.",
-    "longest",
+    "long-\nest",
 )
 REFLEXIVES = ("himself", "herself", "themselves")
 
@@ -102,6 +106,31 @@ def corpus_statistics(
     )
 
 
+def statistics_of(
+    data: DataSettings,
+    *,
+    cache: Path,
+    words: Sequence[str] = (),
+    progress: Progress = no_progress,
+) -> list[CorpusStatistics]:
+    """Compute the statistics of all splits of a corpus, without a trained model.
+
+    ``cache`` is the folder of prepared corpora, from which the vocabulary comes.
+    """
+    preparation = data.preparation()
+    corpus = preparation.prepare(cache, progress=progress)
+    return [
+        corpus_statistics(
+            preparation.sentences(split),
+            corpus=data.name,
+            split=split,
+            vocabulary=corpus.vocabulary,
+            words=words,
+        )
+        for split in SPLITS
+    ]
+
+
 def _unknown(counts: Mapping[str, int], vocabulary: Vocabulary | None) -> int:
     assert vocabulary is not None
     return sum(count for word, count in counts.items() if not vocabulary.knows(word))
@@ -151,7 +180,7 @@ def lengths_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
 
 def statistics_table(statistics: Sequence[CorpusStatistics], *, title: str = "Corpora") -> Table:
     """Format the sizes of corpora as a table for the terminal; see :func:`words_table`."""
-    table = Table(title=title)
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("corpus", no_wrap=True)
     table.add_column("split", no_wrap=True)
     for name in _HEADINGS:

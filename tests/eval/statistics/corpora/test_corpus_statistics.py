@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,12 @@ from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary, build_vocabul
 from gardenpath.eval.statistics.corpora.corpus_statistics import (
     REFLEXIVES,
     corpus_statistics,
+    in_words,
     lengths_frame,
     statistics_frame,
+    statistics_of,
     statistics_table,
+    words_table,
 )
 
 TEXT = ("the cat saw itself", "The dog saw the cat", "dogs sleep")
@@ -111,4 +115,30 @@ def test_tables() -> None:
     console = Console(width=160, record=True, file=None, quiet=False)
     with console.capture() as captured:
         console.print(statistics_table(both))
-    assert "45.5%" in captured.get()
+        console.print(words_table(both))
+    assert "45.5%" in captured.get() and "Counts of words" in captured.get()
+    assert words_table(both[1:]) is None
+
+
+def test_the_table_fits_80_columns() -> None:
+    reader = ToyTreebank(grammar="english", train=200, valid=20, test=20)
+    one = corpus_statistics(reader.read("train"), corpus="ptb_sample", split="train")
+    large = replace(one, sentences=300_000, tokens=7_000_000, types=180_000, vocabulary=88_000)
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(statistics_table([large]))
+    assert "…" not in captured.get()
+
+
+def test_a_corpus_needs_no_run(tmp_path: Path) -> None:
+    reader = ToyTreebank(grammar="english", train=50, valid=20, test=20)
+    data = DataSettings(name="toy", reader=reader, language="en")
+    found = statistics_of(data, cache=tmp_path, words=("the",))
+    assert [(one.corpus, one.split, one.sentences) for one in found] == [
+        ("toy", "train", 50), ("toy", "valid", 20), ("toy", "test", 20),
+    ]  # fmt: skip
+    train = [sentence.words for sentence in reader.read("train")]
+    assert found[0].longest == max(map(len, train)) and found[0].tokens == sum(map(len, train))
+    vocabulary = data.preparation().prepare(tmp_path).vocabulary
+    assert {one.vocabulary for one in found} == {len(vocabulary)}
+    assert f"{found[0].tokens} tokens in 50 training sentences" in in_words(found[0])

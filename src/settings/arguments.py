@@ -1,0 +1,49 @@
+"""Write the arguments of a command line in Hydra's form: short names, lists, named corpora."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def name_of(argument: str) -> str:
+    """Return the name in ``name=value``."""
+    return argument.partition("=")[0]
+
+
+def written_out(argument: str, root: Any) -> str:
+    """Expand short names: ``model.size=tiny`` → ``model.network.size=tiny``.
+
+    ``root`` is the settings class of the script.
+    """
+    name, sign, value = argument.partition("=")
+    for short, long in root.SHORT.items():
+        if name == short or name.startswith(f"{short}."):
+            return f"{long}{name[len(short) :]}{sign}{value}"
+    return argument
+
+
+def listed(
+    arguments: Sequence[str], root: Any, *, is_sweep: bool
+) -> tuple[list[str], frozenset[str]]:
+    """Write lists in Hydra's form; return the arguments and those that choose corpora by name.
+
+    ``run=a,b`` becomes ``run=[a,b]``, except in a sweep. ``corpora=[ctb,ptb]`` becomes the choices
+    ``+data@corpora.ctb=ctb`` and ``+data@corpora.ptb=ptb``, so that ``corpora.ctb.root`` is a
+    setting like any other.
+    """
+    found: list[str] = []
+    named: set[str] = set()
+    for argument in arguments:
+        name, sign, value = argument.partition("=")
+        is_bare = "," in value and not value.startswith(("[", "'", '"'))
+        if sign and name in root.CORPORA:
+            chosen = [one.strip() for one in value.strip("[] ").split(",")]
+            made = [f"+data@{name}.{one}={one}" for one in chosen if one]
+            found += made
+            named.update(made)
+        elif name in root.LISTS and is_bare and not is_sweep:
+            found.append(f"{name}=[{value}]")
+        else:
+            found.append(argument)
+    return found, frozenset(named)
