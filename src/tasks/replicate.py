@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Table
 
 from gardenpath.console import console, say
-from gardenpath.eval.published.layouts import import_layout, published_suites
+from gardenpath.eval.published.released.layouts import import_layout, published_suites
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.studies.all_studies import study_spec
 from gardenpath.eval.studies.compared import compared_parts

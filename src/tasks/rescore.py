@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gardenpath.console import console
 from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.layouts import import_layout
+from gardenpath.eval.published.released.layouts import import_layout
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.runs.results import Results

@@ -18,7 +18,7 @@ SLOW = ("torch", "scipy", "matplotlib")
         ("gardenpath.eval.report.study", SLOW),
         ("gardenpath.eval.report.write", SLOW),
         ("gardenpath.eval.report.study_builder", ("torch", "matplotlib")),
-        ("gardenpath.eval.published.published_imports", SLOW),
+        ("gardenpath.eval.published.released.published_imports", SLOW),
         ("gardenpath.runs.suite_tables", ("torch", "matplotlib")),
     ],
 )

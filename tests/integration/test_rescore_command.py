@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.eval.published.released import CLASSES, MANDARIN, REFLEXIVES
+from tests.eval.published.released_numbers import CLASSES, MANDARIN, REFLEXIVES
 from tests.integration.commands import call
 
 

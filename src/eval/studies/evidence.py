@@ -76,6 +76,6 @@ def significant(estimate: Mapping[str, Any], direction: int) -> bool:
     return bool(estimate["p"] < ALPHA and estimate["estimate"] * direction > 0)
 
 
-def listed(names: Sequence[str]) -> str:
+def names_or_none(names: Sequence[str]) -> str:
     """Return names for a sentence; ``none`` if there are none."""
     return ", ".join(names) or "none"

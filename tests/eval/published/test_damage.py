@@ -17,7 +17,7 @@ import pytest
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.published_imports import (
+from gardenpath.eval.published.released.published_imports import (
     import_mandarin,
     import_reflexives,
     import_suppression,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from gardenpath.eval.statistics.questions.wording import ALPHA, p_value, prose_name, rounded
-from gardenpath.eval.studies.evidence import Evidence, listed, significant
+from gardenpath.eval.studies.evidence import Evidence, names_or_none, significant
 from gardenpath.eval.studies.study_spec import ClaimSpec, Judgement, depends, judged, untested
 
 NEURAL = ("lstm", "rnng", "transformer", "plm")
@@ -66,7 +66,7 @@ def _supervision(one: Evidence, *, corpus: str, has_losses: bool) -> Judgement:
         return untested(one.why_not("supervision"))
     better = [_comparison(row) for row in found if significant(row, 1)]
     worse = [_comparison(row) for row in found if significant(row, -1)]
-    said = f"{len(found)} comparisons: better in {listed(better)}; worse in {listed(worse)}"
+    said = f"{len(found)} comparisons: better in {names_or_none(better)}; worse in {names_or_none(worse)}"
     return judged(bool(better) and bool(worse) == has_losses, said)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.inference.intervals import NORMAL, bootstrap_mean
 from gardenpath.eval.statistics.questions.wording import prose_name, rounded
-from gardenpath.eval.studies.evidence import Evidence, listed
+from gardenpath.eval.studies.evidence import Evidence, names_or_none
 from gardenpath.eval.studies.papers.reflexives_measures import (
     CHANCE,
     REFLEXIVE_MODELS,
@@ -184,7 +184,7 @@ def _said(found: Sequence[ReflexiveAccuracy], models: Sequence[str]) -> str:
 def _lacking(found: Sequence[object], models: Sequence[str]) -> str:
     known = {getattr(each, "model", "") for each in found}
     lacking = [REFLEXIVE_MODELS.label(name) for name in models if name not in known]
-    return f" (not in this source: {listed(lacking)})" if lacking else ""
+    return f" (not in this source: {names_or_none(lacking)})" if lacking else ""
 
 
 def _needs(models: Sequence[str], experiment: str) -> Judgement:

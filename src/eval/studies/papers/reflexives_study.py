@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
-from gardenpath.eval.studies.evidence import Evidence, listed
+from gardenpath.eval.studies.evidence import Evidence, names_or_none
 from gardenpath.eval.studies.model_rows import ModelRows, corpora_of, rows_by_model
 from gardenpath.eval.studies.papers.reflexives_claims import reflexives_claims
 from gardenpath.eval.studies.papers.reflexives_measures import (
@@ -75,7 +75,7 @@ def _accuracies(one: Evidence, *, items: ItemChoice) -> Iterator[StudyCell]:
             low=found.low,
             high=found.high,
             n=found.n,
-            note=f"no items with {listed(found.lacking)}" if found.lacking else "",
+            note=f"no items with {names_or_none(found.lacking)}" if found.lacking else "",
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gardenpath.eval.statistics.questions.wording import p_value, prose_name, rounded
-from gardenpath.eval.studies.evidence import WITH_GAP, Evidence, listed
+from gardenpath.eval.studies.evidence import WITH_GAP, Evidence, names_or_none
 from gardenpath.eval.studies.papers.suppression_measures import SUPPRESSION_MODELS
 
 NEURAL_MODELS = ("transformer", "google", "gulordava")
@@ -86,7 +86,7 @@ def lacking_models(known: Sequence[str], models: Sequence[str]) -> str:
     # Models that the paper has; own models of a family are not missed.
     wanted = [name for name in models or NEURAL_MODELS if name in SUPPRESSION_MODELS.labels]
     lacking = [SUPPRESSION_MODELS.label(name) for name in wanted if name not in known]
-    return f" (not in this source: {listed(lacking)})" if lacking else ""
+    return f" (not in this source: {names_or_none(lacking)})" if lacking else ""
 
 
 def why_untested(one: Evidence, analysis: str, models: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ import pytest
 from gardenpath.data.pcfg.grammar import Grammar
 from gardenpath.data.pcfg.grammar_file import read_grammar
 from gardenpath.data.pcfg.prefix import ExactModel
-from gardenpath.eval.published.mandarin import load_mandarin
+from gardenpath.eval.published.released.mandarin import load_mandarin
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.checklist import checklist, compare_sisters
 from gardenpath.eval.suites.library.class_rules import CLASSES, countable, word_lists

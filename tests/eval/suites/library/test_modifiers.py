@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published import mandarin
+from gardenpath.eval.published.released import mandarin
 from gardenpath.eval.report.order import ranked
 from gardenpath.eval.statistics.questions.analysis import load_analyses
 from gardenpath.eval.suites.library.collection import load_suites, suite_names

@@ -8,9 +8,9 @@ import pytest
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.mandarin import LAYOUTS, load_mandarin, read_mandarin_suite
 from gardenpath.eval.published.pairing import Materials
-from gardenpath.eval.published.published_imports import import_mandarin
+from gardenpath.eval.published.released.mandarin import LAYOUTS, load_mandarin, read_mandarin_suite
+from gardenpath.eval.published.released.published_imports import import_mandarin
 
 # Own sentences in the published layout.
 SENTENCES = {

@@ -10,7 +10,7 @@ from gardenpath.eval.published.import_settings import (
     SurprisalSet,
 )
 from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.published_imports import (
+from gardenpath.eval.published.released.published_imports import (
     import_mandarin,
     import_reflexives,
     import_suppression,

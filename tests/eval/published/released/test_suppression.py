@@ -9,8 +9,8 @@ import pytest
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.published_imports import import_suppression
-from gardenpath.eval.published.suppression import load_suppression
+from gardenpath.eval.published.released.published_imports import import_suppression
+from gardenpath.eval.published.released.suppression import load_suppression
 from gardenpath.eval.suites.scoring.effects import suite_effects
 
 ORDERS = (

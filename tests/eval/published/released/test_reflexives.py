@@ -11,8 +11,12 @@ import pytest
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.published_imports import import_reflexives
-from gardenpath.eval.published.reflexives import load_reflexives, paper_subset, read_stimuli
+from gardenpath.eval.published.released.published_imports import import_reflexives
+from gardenpath.eval.published.released.reflexives import (
+    load_reflexives,
+    paper_subset,
+    read_stimuli,
+)
 
 HEADER = "item,locality,grammatical,mismatch_position,verb,pronoun,sentence,sentence_no_eos"
 SENTENCES = (

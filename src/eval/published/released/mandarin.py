@@ -16,8 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.mandarin_checks import RELATIVISER, check_item, check_sisters
 from gardenpath.eval.published.pairing import Materials, in_file_order
+from gardenpath.eval.published.released.mandarin_checks import (
+    RELATIVISER,
+    check_item,
+    check_sisters,
+)
 from gardenpath.eval.published.surprisal_files import read_lines
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant

@@ -8,14 +8,14 @@ from pathlib import Path
 from gardenpath.errors import ConfigError
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.mandarin import load_mandarin
-from gardenpath.eval.published.published_imports import (
+from gardenpath.eval.published.released.mandarin import load_mandarin
+from gardenpath.eval.published.released.published_imports import (
     import_mandarin,
     import_reflexives,
     import_suppression,
 )
-from gardenpath.eval.published.reflexives import load_reflexives
-from gardenpath.eval.published.suppression import load_suppression
+from gardenpath.eval.published.released.reflexives import load_reflexives
+from gardenpath.eval.published.released.suppression import load_suppression
 from gardenpath.eval.suites.design.suite import Suite
 
 # Sets of suites, and the study whose files have them.

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.bert_files import read_bert
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import FileForm, Imported, Importing, run_name
-from gardenpath.eval.published.mandarin import load_mandarin
 from gardenpath.eval.published.pairing import Materials
-from gardenpath.eval.published.reflexives import EXPERIMENTS, load_reflexives
-from gardenpath.eval.published.suppression import SuppressionFile, load_suppression
+from gardenpath.eval.published.released.bert_files import read_bert
+from gardenpath.eval.published.released.mandarin import load_mandarin
+from gardenpath.eval.published.released.reflexives import EXPERIMENTS, load_reflexives
+from gardenpath.eval.published.released.suppression import SuppressionFile, load_suppression
 from gardenpath.eval.published.surprisal_files import read_token_table, read_two_columns
 from gardenpath.eval.published.value_checks import StatedUnit
 from gardenpath.eval.suites.scoring.scored_items import RunName

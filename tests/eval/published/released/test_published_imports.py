@@ -14,11 +14,11 @@ import pytest
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import Imported, ImportedRun
-from gardenpath.eval.published.published_imports import import_mandarin
-from gardenpath.eval.published.reflexives import paper_subset
+from gardenpath.eval.published.released.published_imports import import_mandarin
+from gardenpath.eval.published.released.reflexives import paper_subset
 from gardenpath.eval.suites.scoring.aggregation import summarise
 from gardenpath.runs.suite_tables import SuiteTables, suite_tables
-from tests.eval.published.released import (
+from tests.eval.published.released_numbers import (
     CLASSES,
     MANDARIN,
     ORDERING,

@@ -1,0 +1,1 @@
+"""The files that the authors of studies released: materials and surprisals."""
