@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gardenpath.eval.published.imported import Imported
     from gardenpath.eval.published.receipt import Receipt
     from gardenpath.eval.report.study import Curve, Shown
+    from gardenpath.eval.statistics.choices import Correction
     from gardenpath.eval.statistics.questions.analysis import AnalysisResult
     from gardenpath.eval.suites.design.suite import Suite
     from gardenpath.eval.suites.scoring.outcome import TieRule
@@ -43,7 +44,8 @@ class Results:
 
     ``items`` has one row per model, item and prediction, ``effects`` one per effect,
     ``surprisals`` one per word, and ``summary`` the accuracies with their intervals. Surprisals
-    from files have an ``origin`` (``published``), ``sources`` and a ``receipt``.
+    from files have an ``origin`` (``published``), ``sources`` and a ``receipt``. ``correction`` adjusts the p
+    values of each analysis for the number of its tests.
     """
 
     title: str
@@ -58,6 +60,7 @@ class Results:
     origin: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
     receipt: Receipt | None = None
+    correction: Correction | None = None
 
     @classmethod
     def of_imported(
@@ -128,7 +131,8 @@ class Results:
         """All analyses; those that the tables do not allow are empty and say why."""
         from gardenpath.eval.report.shown_analyses import run_analyses
 
-        return run_analyses(self.items, self.effects, self.sentences)
+        tables = (self.items, self.effects, self.sentences)
+        return run_analyses(*tables, correction=self.correction)
 
     def shown_analyses(self) -> list[Shown]:
         """The analyses in the order of the report."""

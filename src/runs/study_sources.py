@@ -12,6 +12,7 @@ from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.sentence import SPLITS
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.shown_analyses import run_analyses
+from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.statistics.corpora.corpus_statistics import (
     corpus_statistics,
     lengths_frame,
@@ -26,6 +27,9 @@ from gardenpath.runs.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Words whose frequency in training corpora a study reports.
+_COUNTED_WORDS = ("themselves", "himself", "herself")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +47,17 @@ class CorpusTables:
 
 
 def study_evidence(
-    study: str, source: str, results: Results, corpora: CorpusTables | None = None
+    study: str,
+    source: str,
+    results: Results,
+    *,
+    corpora: CorpusTables | None = None,
+    correction: Correction | None = None,
 ) -> Evidence:
-    """Return the data of one source of a study, with the results of the study's analyses."""
+    """Return the data of one source of a study, with the results of the study's analyses.
+
+    ``correction`` adjusts p values for the number of tests of each analysis.
+    """
     known = corpora or CorpusTables()
     items, effects, sentences = map(_of_models, (results.items, results.effects, results.sentences))
     data = StudyData(
@@ -59,7 +71,7 @@ def study_evidence(
         lengths=known.lengths,
         constructions=known.constructions,
     )
-    found = run_analyses(items, effects, sentences, study=study)
+    found = run_analyses(items, effects, sentences, study=study, correction=correction)
     return Evidence(data, {one.analysis.name: one for one in found})
 
 
@@ -82,6 +94,7 @@ def corpus_tables(
             data.preparation().sentences(split),
             corpus=data.name,
             split=split,
+            words=_COUNTED_WORDS,
             vocabulary=data.preparation().prepare(cache, progress=show_progress).vocabulary,
         )
         for data in corpora

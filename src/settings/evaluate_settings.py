@@ -13,6 +13,7 @@ from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.errors import ConfigError
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
+from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.outcome import TieRule
@@ -86,6 +87,9 @@ class SuiteTask:
     """Random seed of ties=coin."""
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
+    correction: Correction | None = None
+    """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
+    """
     perplexity: bool = False
     """Whether the report also shows perplexities on a split of each run's corpus."""
     split: Split = "test"
@@ -132,6 +136,9 @@ class RescoreTask:
     """Random seed of ties=coin."""
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
+    correction: Correction | None = None
+    """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +185,9 @@ class StudyTask:
     """Items of the published reflexives in Table 3: those that the paper used, or all released."""
     pairing: PairingRules = PairingRules()
     """How strictly sentences must equal those of the materials, and the unit of surprisals."""
+    correction: Correction | None = None
+    """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
+    """
     marginal_sentences: NonNegativeInt | None = 100
     """Number of sentences, from the first, on which syntactic models are searched for perplexities
     on the first corpus in corpora=; null uses all, 0 none."""

@@ -49,9 +49,14 @@ def run(settings: EvaluateSettings, task: StudyTask) -> None:
         cache=Path(settings.paths.cache),
         marginal=task.marginal_sentences,
     )
+    last = list(sources)[-1]
     evidence = [
         study_evidence(
-            study.name, source, results, corpora if source == list(sources)[-1] else None
+            study.name,
+            source,
+            results,
+            corpora=corpora if source == last else None,
+            correction=task.correction,
         )
         for source, results in sources.items()
     ]

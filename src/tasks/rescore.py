@@ -32,7 +32,8 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
         ties=task.ties,
         tie_seed=task.tie_seed,
     )
-    results = replace(results, about={"settings": plain(settings)})
+    about = {"settings": plain(settings)}
+    results = replace(results, about=about, correction=task.correction)
     for table in results.accuracy_tables():
         console.print(table)
     folder = Path(settings.output) / f"{suite.label}_rescored"

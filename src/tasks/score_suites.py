@@ -32,7 +32,8 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         tie_seed=task.tie_seed,
         parsed_items=task.parsed_items,
     )
-    results = replace(results, about={**results.about, "settings": plain(settings)})
+    about = {**results.about, "settings": plain(settings)}
+    results = replace(results, about=about, correction=task.correction)
     for table in results.accuracy_tables():
         console.print(table)
     _print_unknown(results)

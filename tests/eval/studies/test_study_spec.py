@@ -10,7 +10,7 @@ import pytest
 from gardenpath.errors import ConfigError
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult, make_analysis
 from gardenpath.eval.studies.all_studies import STUDIES, study_spec
-from gardenpath.eval.studies.evidence import Evidence, listed, significant
+from gardenpath.eval.studies.evidence import Evidence, names_or_none, significant
 from gardenpath.eval.studies.study_means import mean_cell, short_count
 from tests.eval.studies.small_study import SMALL, data
 
@@ -74,7 +74,7 @@ def test_significance_has_a_direction() -> None:
     assert significant({"p": 0.04, "estimate": 1.0}, 1)
     assert not significant({"p": 0.04, "estimate": 1.0}, -1)
     assert not significant({"p": 0.06, "estimate": 1.0}, 1)
-    assert (listed([]), listed(["a", "b"])) == ("none", "a, b")
+    assert (names_or_none([]), names_or_none(["a", "b"])) == ("none", "a, b")
 
 
 def test_mean_cells_leave_out_missing_values() -> None:

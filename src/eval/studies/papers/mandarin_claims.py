@@ -66,8 +66,9 @@ def _supervision(one: Evidence, *, corpus: str, has_losses: bool) -> Judgement:
         return untested(one.why_not("supervision"))
     better = [_comparison(row) for row in found if significant(row, 1)]
     worse = [_comparison(row) for row in found if significant(row, -1)]
-    said = f"{len(found)} comparisons: better in {names_or_none(better)}; worse in {names_or_none(worse)}"
-    return judged(bool(better) and bool(worse) == has_losses, said)
+    said = f"better in {names_or_none(better)}; worse in {names_or_none(worse)}"
+    reason = f"{len(found)} comparisons: {said}"
+    return judged(bool(better) and bool(worse) == has_losses, reason)
 
 
 def _syntax_is_easier(one: Evidence) -> Judgement:

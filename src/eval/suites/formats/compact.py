@@ -17,7 +17,8 @@ The conditions of an item are lines with ``|`` between regions and spaces betwee
 
 A condition may have a list of lines, whose surprisals are averaged. An item may have ``labels``, a
 ``gloss`` of its first line, word by word, and a ``translation``. ``chance`` gives the chance level
-if it does not follow from the predictions. Further information about the suite (author, tags)
+if it does not follow from the predictions; ``ties: complete`` counts only ties of all compared
+quantities as ties. Further information about the suite (author, tags)
 belongs in ``meta``.
 """
 
@@ -32,6 +33,7 @@ import yaml
 
 from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Formula, FormulaError
 from gardenpath.eval.suites.design.suite import (
+    CountedTies,
     Item,
     Metric,
     Prediction,
@@ -50,7 +52,7 @@ _REQUIRED = ("name", "language", "regions", "predictions", "items")
 _TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
 _FLAGS = ("spaced", "normalised")
 _LISTS = ("conditions", "critical", "differing", "regions")
-_KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "chance", "meta", "predictions", "items")
+_KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "chance", "ties", "meta", "predictions", "items")
 _LABELS, _GLOSS, _TRANSLATION = "labels", "gloss", "translation"
 # Entries of an item that are not conditions.
 _NO_CONDITIONS = (_LABELS, _GLOSS, _TRANSLATION)
@@ -95,6 +97,7 @@ class _Reader:
             **settings,
             metric=self.metric(entries.get("metric")),
             chance=self.chance(entries.get("chance")),
+            ties=self.ties(entries.get("ties")),
             meta=self.meta(entries.get("meta")),
             items=items,
             predictions=predictions,
@@ -109,6 +112,10 @@ class _Reader:
     def metric(self, entry: YamlEntry | None) -> Metric:
         chosen = self.nodes.choice(entry.value, "metric", get_args(Metric)) if entry else "sum"
         return cast(Metric, chosen)
+
+    def ties(self, entry: YamlEntry | None) -> CountedTies:
+        chosen = self.nodes.choice(entry.value, "ties", get_args(CountedTies)) if entry else "any"
+        return cast(CountedTies, chosen)
 
     def chance(self, entry: YamlEntry | None) -> float | None:
         if entry is None:
@@ -255,6 +262,8 @@ def _head(suite: Suite) -> Iterator[str]:
         yield "normalised: true"
     if suite.chance is not None:
         yield f"chance: {suite.chance!r}"
+    if suite.ties != "any":
+        yield f"ties: {suite.ties}"
     for name in ("critical", "differing", "regions"):
         if names := getattr(suite, name):
             yield f"{name}: {flow(names)}"

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import cast, get_args
 
 import yaml
 
 from gardenpath.eval.suites.design.formula import Formula, FormulaError
-from gardenpath.eval.suites.design.suite import Prediction, Suite, chance_of
+from gardenpath.eval.suites.design.suite import CountedTies, Prediction, Suite, chance_of
 from gardenpath.eval.suites.library.lexicon import Lexicon, TemplateError
 from gardenpath.eval.suites.library.templates import Cell, Template, TemplateLine
 from gardenpath.eval.suites.library.word_choice import Choice, choose_words
@@ -149,7 +149,7 @@ class Catalogue(Mapping[str, Callable[[], Suite]]):
     def _suite(self, design: _Design) -> Suite:
         template = self._template(design)
         conditions = (line.condition for cell in template.cells for line in cell.lines)
-        suite = Suite(
+        return Suite(
             name=template.name,
             language=design.text("language", "en"),
             regions=design.texts("regions"),
@@ -164,8 +164,8 @@ class Catalogue(Mapping[str, Callable[[], Suite]]):
             chance=_chance(design),
             description=f"{design.text('description')} (Generated with seed {template.seed}.)",
             reference=design.text("reference"),
+            ties=_ties(design),
         )
-        return _with_ties(suite, design)
 
     def _template(self, design: _Design) -> Template:
         return Template(
@@ -223,12 +223,13 @@ def _chance(design: _Design) -> float | None:
         raise TemplateError(f"chance: {error}", path=design.path) from error
 
 
-def _with_ties(suite: Suite, design: _Design) -> Suite:
-    """Return the suite with the rule for ties of its design, if suites have such a rule."""
-    if "ties" not in design.settings or "ties" not in {each.name for each in fields(Suite)}:
-        return suite
-    changes: dict[str, Any] = {"ties": design.text("ties")}
-    return replace(suite, **changes)
+def _ties(design: _Design) -> CountedTies:
+    """Return the rule for ties of a design."""
+    given = design.text("ties") or "any"
+    if given not in get_args(CountedTies):
+        known = " or ".join(get_args(CountedTies))
+        raise TemplateError(f"ties: {given!r} is not {known}", path=design.path)
+    return cast(CountedTies, given)
 
 
 def _read_designs(path: Path) -> Iterator[_Design]:
