@@ -44,8 +44,8 @@ class Results:
 
     ``items`` has one row per model, item and prediction, ``effects`` one per effect,
     ``surprisals`` one per word, and ``summary`` the accuracies with their intervals. Surprisals
-    from files have an ``origin`` (``published``), ``sources`` and a ``receipt``. ``correction`` adjusts the p
-    values of each analysis for the number of its tests.
+    from files have an ``origin`` (``published``), ``sources`` and a ``receipt``. ``correction``
+    adjusts the p values of each analysis for the number of its tests.
     """
 
     title: str
