@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from gardenpath.console import show_progress
 from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.sentence import SPLITS
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.shown_analyses import run_analyses
 from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.statistics.corpora.corpus_statistics import (
-    corpus_statistics,
     lengths_frame,
     statistics_frame,
+    statistics_of,
 )
 from gardenpath.eval.statistics.corpora.patterns import construction_counts, counts_table
 from gardenpath.eval.studies.evidence import Evidence
@@ -90,15 +89,9 @@ def corpus_tables(
     if not corpora:
         return CorpusTables()
     statistics = [
-        corpus_statistics(
-            data.preparation().sentences(split),
-            corpus=data.name,
-            split=split,
-            words=_COUNTED_WORDS,
-            vocabulary=data.preparation().prepare(cache, progress=show_progress).vocabulary,
-        )
+        one
         for data in corpora
-        for split in SPLITS
+        for one in statistics_of(data, cache=cache, words=_COUNTED_WORDS, progress=show_progress)
     ]
     counts = [
         one for data in corpora if data.language == "en" and data.reader.has_trees

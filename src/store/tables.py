@@ -278,15 +278,6 @@ CONSTRUCTIONS = Schema(
         TableColumn("annotation", "text", "which pattern was used: annotated or plain"),
     ),
 )
-LICENSING_BY_FREQUENCY = Schema(
-    name="licensing by frequency",
-    file="licensing_by_frequency.csv",
-    columns=(
-        *(_CORPUS, _RUN[1], _MODIFIER),
-        *(CONSTRUCTIONS.columns[1], CONSTRUCTIONS.columns[2], CONSTRUCTIONS.columns[5]),
-        TableColumn("value_bits", "number", "mean licensing interaction, in bits"),
-    ),
-)
 ESTIMATES = Schema(
     name="estimates",
     columns=(
@@ -294,16 +285,6 @@ ESTIMATES = Schema(
         TableColumn("estimate", "number", "the estimate"),
         TableColumn("low", "number", "lower end of its 95 % interval"),
         TableColumn("high", "number", "upper end of its 95 % interval"),
-    ),
-)
-CORRELATIONS = Schema(
-    name="correlations",
-    file="correlations.csv",
-    columns=(
-        *(_CORPUS, _RUN[1], *ESTIMATES.columns),
-        TableColumn("n", "integer", "number of pairs"),
-        TableColumn("df", "integer", "degrees of freedom"),
-        TableColumn("p", "number", "p value"),
     ),
 )
 METRICS = Schema(

@@ -1,4 +1,4 @@
-"""Tests of correlations with frequency."""
+"""Tests of correlations."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from gardenpath.eval.statistics.corpora.patterns import Construction, ConstructionCount
-from gardenpath.eval.statistics.inference.correlation import (
-    frequency_correlations,
-    licensing_by_frequency,
-    pearson,
-)
+from gardenpath.eval.statistics.corpora.patterns import Construction
+from gardenpath.eval.statistics.inference.correlation import pearson
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 from tests.eval.statistics.r_program import r_table
 
@@ -72,45 +67,3 @@ def test_perfect_correlation() -> None:
 
 def _constructions(names: str) -> list[Construction]:
     return [Construction(name=n, annotated="S", plain="S", modifiers=(f"{n}1",)) for n in names]
-
-
-def test_licensing_beside_frequency() -> None:
-    constructions = _constructions("abcd")
-    counts = [
-        ConstructionCount(
-            corpus="toy",
-            construction=one.name,
-            count=10 * (number + 1),
-            sentences=1,
-            total_sentences=1000,
-            annotation="plain",
-        )
-        for number, one in enumerate(constructions)
-    ]
-    rows = [
-        {
-            "corpus": corpus,
-            "model": "lstm",
-            "modifier": f"{name}1",
-            "effect": effect,
-            "island": island,
-            "value_bits": value if island == "no" else 99.0,
-        }
-        for corpus in ("toy", "other")
-        for name, value in zip("abcd", (1.0, 2.5, 2.9, 4.0), strict=True)
-        for effect in ("licensing_interaction", "wh_effect_gap")
-        for island in ("no", "yes")
-    ]
-    table = licensing_by_frequency(pd.DataFrame(rows), counts, constructions)
-    assert table["per_thousand"].tolist() == [10.0, 20.0, 30.0, 40.0]
-    assert table["value_bits"].tolist() == [1.0, 2.5, 2.9, 4.0]
-    found, sentences, skipped = frequency_correlations(table)
-    expected = scipy.stats.pearsonr([10, 20, 30, 40], [1.0, 2.5, 2.9, 4.0])
-    assert found["estimate"].tolist() == pytest.approx([expected.statistic])
-    assert sentences[0].startswith(
-        "The licensing interaction of LSTM trained on toy correlates with"
-    )
-    assert skipped == []
-    assert frequency_correlations(table[:2])[2] == [
-        "LSTM trained on toy: a correlation needs at least three pairs, not 2"
-    ]
