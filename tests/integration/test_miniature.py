@@ -92,3 +92,44 @@ def test_the_treebank_is_written_for_other_tools(replication: Path, tmp_path: Pa
     _evaluate(replication, tmp_path, "task=export", "data=xinhua")
     lines = (tmp_path / "xinhua" / "train.txt").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 150 and all(line.startswith("(") for line in lines)
+
+
+def test_the_tables_of_the_paper(replication: Path, tmp_path: Path) -> None:
+    """``study=mandarin`` over the runs of both corpora, with tables of the corpora."""
+    runs = ",".join(str(replication / "runs" / "mandarin" / name) for name in ("ctb", "xinhua"))
+    narrow = ("search.action_beam=10", "search.word_beam=3", "task.marginal_sentences=2")
+    few = ("study.items=2", "corpora=[ctb,xinhua]")
+    _evaluate(replication, tmp_path, "study=mandarin", f"run={runs}", *few, *narrow)
+    folder = tmp_path / "mandarin_study"
+    accuracies = pd.read_csv(folder / "tables" / "table_6.csv", keep_default_na=False)
+    own = accuracies[accuracies["value"] != ""]
+    # Five architectures on two corpora, six classes, each with the printed value beside it.
+    assert len(own) == 60 and (own["printed"] != "").all()
+    perplexity = pd.read_csv(folder / "tables" / "table_3b.csv", keep_default_na=False)
+    assert (perplexity["value"] != "").sum() == 10
+    corpora = pd.read_csv(folder / "tables" / "table_4.csv").set_index(["row", "column"])
+    assert corpora.loc[("xinhua", "tokens"), "value"] > corpora.loc[("ctb", "tokens"), "value"]
+    claims = pd.read_csv(folder / "claims.csv")
+    assert set(claims["source"]) == {"own runs"} and len(claims) == 15
+    assert (claims["verdict"] != "not tested").sum() > 10
+
+
+def test_released_surprisals_and_own_runs_side_by_side(
+    replication: Path, reference_data: Path, tmp_path: Path
+) -> None:
+    """Own runs are scored on the published materials, so that each cell has both."""
+    published = reference_data / "published" / "mandarin"
+    given = (
+        f"surprisals={published / 'surprisals' / 'ngram_outputs'}",
+        f"materials={published / 'suites'}",
+        f"run={replication / 'runs' / 'mandarin' / 'ctb' / 'ngram'}",
+    )
+    _evaluate(replication, tmp_path, "study=mandarin", *given)
+    folder = tmp_path / "mandarin_study"
+    table = pd.read_csv(folder / "tables" / "table_6.csv", keep_default_na=False)
+    known = table[(table["value"] != "") & (table["row"] == "ngram ctb")]
+    assert known.groupby("source").size().to_dict() == {"own runs": 6, "released surprisals": 6}
+    items = pd.read_csv(folder / "tables" / "table_2.csv", keep_default_na=False)
+    counted = items[items["value"] != ""].groupby("source")["value"].apply(list)
+    assert counted["own runs"] == counted["released surprisals"]
+    assert (folder / "data" / "own_runs" / "items.csv").is_file()

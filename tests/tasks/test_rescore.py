@@ -80,5 +80,5 @@ def test_materials_are_for_published_layouts(tmp_path: Path) -> None:
         "evaluate",
         ["task=rescore", "suite=filler_gap", f"surprisals={tmp_path}", f"materials={tmp_path}"],
     )
-    with pytest.raises(ConfigError, match="suite=filler_gap: materials= is for the published"):
+    with pytest.raises(ConfigError, match="filler_gap: materials= is for the published"):
         run_task(chosen)
