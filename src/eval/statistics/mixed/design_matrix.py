@@ -198,7 +198,8 @@ def _independent(matrix: Floats) -> list[int]:
     for column in range(matrix.shape[1]):
         chosen = matrix[:, [*kept, column]]
         norms = np.linalg.norm(chosen, axis=0)
-        if norms[-1] == 0.0:
+        # There are no more independent columns than rows.
+        if norms[-1] == 0.0 or len(kept) == len(matrix):
             continue
         # The last diagonal entry of R is the norm of the part orthogonal to the kept columns.
         triangle = scipy.linalg.qr(chosen / norms, mode="r")[0]

@@ -315,3 +315,9 @@ def test_values_without_residual_are_refused_and_not_a_crash() -> None:
     )
     with pytest.raises(StatisticsError, match="nothing can be tested"):
         fit_mixed("y ~ x + (1 | item)", table, family="gaussian")
+
+
+def test_fewer_rows_than_effects_are_refused() -> None:
+    table = pd.DataFrame({"y": [1.0, 2.0], "x": [0.0, 1.0], "z": [1.0, 3.0], "g": ["a", "b"]})
+    with pytest.raises(StatisticsError, match="2 rows are too few for 2 fixed effects"):
+        fit_mixed("y ~ x * z + (1 | g)", table, family="gaussian")
