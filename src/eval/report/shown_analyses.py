@@ -33,12 +33,15 @@ def run_analyses(
 ) -> list[AnalysisResult]:
     """Run the analyses of ``conf/analysis``: all of them, or those of one study.
 
+    Without a study, those that compute means alone are left out: the summary has these already.
     ``correction`` replaces that of each analysis with p values. The result of an analysis that the
     tables do not allow is empty and says why (``AnalysisResult.skipped``).
     """
     tables = {"items": items, "effects": effects, "sentences": sentences}
     results = []
     for analysis in load_analyses(CONFIG_DIR / "analysis", study=study):
+        if study is None and analysis.test == "means":
+            continue
         if correction is not None and analysis.test in ("mixed", "t_test"):
             analysis = dataclasses.replace(analysis, correction=correction)
         results.append(run_analysis(analysis, tables[analysis.table]))
