@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from gardenpath.errors import InputError
+from gardenpath.eval.published.beginnings import MOST_DIFFERENT
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import FileForm, Imported, Importing, run_name
+from gardenpath.eval.published.imported import FileForm, Imported, Importing
+from gardenpath.eval.published.imported_runs import run_name
 from gardenpath.eval.published.pairing import Materials, in_file_order
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.published.token_tables import (
@@ -26,7 +28,6 @@ from gardenpath.eval.published.token_tables import (
     is_token_table,
     read_words,
 )
-from gardenpath.eval.published.value_checks import MOST_DIFFERENT
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.formats.table_suite import TABLE_META
 from gardenpath.eval.suites.scoring.scored_items import RunName
@@ -122,6 +123,7 @@ def _add_run(
             unit=table.unit,
             checked=not table.is_own,
             most_different=MOST_DIFFERENT,
+            is_complete=False,
         )
         unseen = frozenset(word for one in sentences for word in one.unseen)
         importing.add(name, materials, scored, table.path, form, unknown=unseen)

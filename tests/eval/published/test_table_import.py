@@ -10,7 +10,8 @@ import pytest
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported, run_name
+from gardenpath.eval.published.imported import Imported
+from gardenpath.eval.published.imported_runs import run_name
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suites

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import FileForm, Imported, Importing, run_name
+from gardenpath.eval.published.imported import FileForm, Imported, Importing
+from gardenpath.eval.published.imported_runs import run_name
 from gardenpath.eval.published.pairing import Materials
 from gardenpath.eval.published.released.bert_files import read_bert
-from gardenpath.eval.published.released.mandarin import load_mandarin
+from gardenpath.eval.published.released.mandarin import OTHER_MODELS, load_mandarin
 from gardenpath.eval.published.released.reflexives import EXPERIMENTS, load_reflexives
 from gardenpath.eval.published.released.suppression import SuppressionFile, load_suppression
 from gardenpath.eval.published.surprisal_files import read_token_table, read_two_columns
@@ -41,12 +42,16 @@ def import_mandarin(
     ``ctb``.
     """
     suites = load_mandarin(materials)
-    importing = Importing("mandarin", rules)
+    importing = Importing("mandarin", rules, other_models=OTHER_MODELS)
     for one in suites.values():
         importing.used(one.path, [one.suite], "order of lines, checked by their words")
     importing.exceptions.append(
         "earlier wordings of 12 sentences of classifier_noun (object_rc, items 5 and 7; "
         "subject_rc, item 28), as in all published tables"
+    )
+    importing.exceptions.append(
+        "15 files of classifier_noun and garden_path_object in two folders of the LSTM, which are "
+        "of other models than the files beside them"
     )
     form = FileForm(pairing="order of lines", unit=_unit(rules))
     for given in sets:

@@ -13,7 +13,8 @@ import pytest
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported, ImportedRun
+from gardenpath.eval.published.imported import Imported
+from gardenpath.eval.published.imported_runs import ImportedRun
 from gardenpath.eval.published.released.published_imports import import_mandarin
 from gardenpath.eval.published.released.reflexives import paper_subset
 from gardenpath.eval.suites.scoring.aggregation import summarise
