@@ -39,22 +39,24 @@ def check_units(runs: Sequence[ImportedRun]) -> None:
 
 
 def copies(runs: Sequence[ImportedRun]) -> list[str]:
-    """Return a note on every model whose runs all have the same surprisals.
+    """Return notes on runs with the same surprisals, where this is not a mistake.
 
-    Other copies are refused: a file of one run in the folder of another, a run that is given under
-    the names of two models or corpora, and a run that is given twice.
+    These are runs of a model whose runs are all equal, such as an n-gram model, and runs on a few
+    words. Other copies are refused: a file of one run in the folder of another, a run that is given
+    under the names of two models or corpora, and a run that is given twice.
     """
     digests: dict[RunName, dict[str, str]] = {}
     for run in runs:
-        if found := _numbers_digest(run):
-            digests.setdefault(run.name, {})[run.suite.name] = found
+        digests.setdefault(run.name, {})[run.suite.name] = _numbers_digest(run)
+    long = {run.suite.name for run in runs if _is_long(run)}
     notes = []
     for one, other in itertools.combinations(digests, 2):
         common = digests[one].keys() & digests[other].keys()
         copied = sorted(name for name in common if digests[one][name] == digests[other][name])
         if not copied:
             continue
-        if len(copied) < len(common) or not _is_deterministic(one, other, digests):
+        is_mistake = len(copied) < len(common) or not _is_deterministic(one, other, digests)
+        if is_mistake and not long.isdisjoint(copied):
             raise InputError(
                 f"has the same surprisals as {other.run} on {copied[0]}"
                 + (f" and {len(copied) - 1} more suites" if len(copied) > 1 else ""),
@@ -66,16 +68,22 @@ def copies(runs: Sequence[ImportedRun]) -> list[str]:
 
 
 def _is_deterministic(one: RunName, other: RunName, digests: dict[RunName, dict[str, str]]) -> bool:
-    """Whether both are runs of a model whose runs are all equal, such as an n-gram model."""
+    """Whether both are runs of a model whose runs are all equal."""
     if (one.model, one.corpus) != (other.model, other.corpus):
         return False
-    own = [d for name, d in digests.items() if (name.model, name.corpus) == (one.model, one.corpus)]
+    own = [
+        found
+        for name, found in digests.items()
+        if (name.model, name.corpus) == (one.model, one.corpus)
+    ]
     return all(first == second for first, second in itertools.pairwise(own))
 
 
-def _numbers_digest(run: ImportedRun) -> str:
-    """Return a digest of the surprisals of a run; empty if they are too few to be compared."""
+def _is_long(run: ImportedRun) -> bool:
+    """Whether two models cannot have the same surprisals on these words by chance."""
     known = [bits for row in run.rows for bits in row if math.isfinite(bits)]
-    if len(known) < _ENOUGH_FOR_COPIES or len(set(known)) < _FEWEST_DIFFERENT:
-        return ""
+    return len(known) >= _ENOUGH_FOR_COPIES and len(set(known)) >= _FEWEST_DIFFERENT
+
+
+def _numbers_digest(run: ImportedRun) -> str:
     return digest(" ".join(f"{bits:.6f}" for row in run.rows for bits in row))
