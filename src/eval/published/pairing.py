@@ -11,6 +11,7 @@ for which it was not computed.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.published.receipt import Difference, DifferenceKind
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.suites.design.suite import Item, Suite, Variant
-from gardenpath.eval.suites.scoring.alignment import AlignmentError, is_unknown, word_surprisals
+from gardenpath.eval.suites.scoring.alignment import AlignmentError, align_words, is_unknown
 from gardenpath.store.keys import digest
 from gardenpath.text import Words, plural
 
@@ -167,15 +168,21 @@ class _Pairing:
             pairs = zip(words, sentence.tokens, strict=True)
             self.unknown.update(word for word, token in pairs if is_unknown(token))
             return True
-        row = _joined(self.materials.suite, item, variant, sentence)
-        self.rows.append(row or ())
-        self.counts["joined"] += row is not None
-        return row is not None
+        joined = _joined(self.materials.suite, item, variant, sentence)
+        self.rows.append(joined[1] if joined else ())
+        if joined is None:
+            return False
+        self.counts["joined"] += 1
+        if joined[0] != variant:
+            self.replaced[place] = joined[0]
+        return True
 
     def _home(self, place: int) -> int | None:
         """Return the place of another sentence of the materials that this one equals."""
         tokens = self.sentences[place].tokens
         found = self.materials.places_of_text.get("".join(tokens).lower(), ())
+        if place in found:
+            return None
         if not found and any(map(is_unknown, tokens)):
             located = enumerate(self.materials.located)
             found = tuple(n for n, (_, one) in located if same_words(one.words, tokens))[:1]
@@ -209,6 +216,9 @@ class _Pairing:
 
     def _judge(self, doubts: Sequence[_Doubt]) -> None:
         """Refuse what the rules do not allow, and accept the rest."""
+        if crossing := [doubt for doubt in doubts if self._is_own_text(doubt)]:
+            problem = f"{_sentences(crossing)} with tokens that belong to two regions"
+            raise self._refusal(problem, crossing)
         misplaced = [doubt for doubt in doubts if doubt.home is not None]
         reworded = [doubt for doubt in doubts if doubt.home is None]
         if len(misplaced) > self.rules.misplaced:
@@ -225,6 +235,11 @@ class _Pairing:
             raise self._refusal(f"{_sentences(reworded)} reworded", reworded)
         for doubt in doubts:
             self._accept(doubt.place, "reworded" if doubt.home is None else "misplaced")
+
+    def _is_own_text(self, doubt: _Doubt) -> bool:
+        """Whether the characters are those of the materials, divided otherwise."""
+        text = "".join(self.sentences[doubt.place].tokens).lower()
+        return doubt.place in self.materials.places_of_text.get(text, ())
 
     def _is_of_other_condition(self, doubt: _Doubt) -> bool:
         located = self.materials.located
@@ -288,11 +303,21 @@ class _Pairing:
         )
 
     def _remedy(self, doubts: Sequence[_Doubt]) -> str:
+        if any(map(self._is_own_text, doubts)):
+            return "divide the sentences of materials and surprisals in the same way"
+        if doubts and all(map(self._lacks_stop, doubts)):
+            return "write the final full stop in both, or in neither"
         if any(doubt.home is not None for doubt in doubts):
             return "the sentences must be those of the materials, in their order"
         if doubts and all(self._is_of_same_length(one) for one in doubts):
             return "reworded=0.2 accepts one other word outside the critical regions"
         return "materials and surprisals must be of the same sentences"
+
+    def _lacks_stop(self, doubt: _Doubt) -> bool:
+        """Whether one of the two sentences is the other without its last word."""
+        words = self.materials.located[doubt.place][1].words
+        tokens = self.sentences[doubt.place].tokens
+        return same_words(words[:-1], tokens) or same_words(words, tokens[:-1])
 
 
 def _sentences(doubts: Sequence[_Doubt]) -> str:
@@ -325,12 +350,33 @@ def _same_word(word: str, token: str) -> bool:
 
 def _joined(
     suite: Suite, item: Item, variant: Variant, sentence: ScoredSentence
-) -> tuple[float, ...] | None:
-    """Return the surprisals of the words if the tokens are parts of them, else None."""
+) -> tuple[Variant, tuple[float, ...]] | None:
+    """Return the variant and the surprisals of its words if the tokens spell it, else None.
+
+    Tokens are joined to words. Words that a token spans (*has n't* in *hasn't*) become one word,
+    if they are of one region.
+    """
     try:
-        return word_surprisals(suite, item, variant, sentence.tokens, sentence.values)
+        covered = align_words(suite, item, variant, sentence.tokens)
     except AlignmentError:
         return None
+    regions = [n for n, region in enumerate(variant.regions) for _ in region]
+    if any(regions[words[0]] != regions[words[-1]] for words in covered if words):
+        return None
+    starts = set(range(len(variant.words))) - {n for words in covered for n in words[1:]}
+    owner = list(itertools.accumulate(n in starts for n in range(len(variant.words))))
+    parts: list[list[float]] = [[] for _ in starts]
+    for words, bits in zip(covered, sentence.values, strict=True):
+        if words:
+            parts[owner[words[0]] - 1].append(bits)
+    merged: list[list[str]] = [[] for _ in variant.regions]
+    for place, word in enumerate(variant.words):
+        if place in starts:
+            merged[regions[place]].append(word)
+        else:
+            merged[regions[place]][-1] += word
+    changed = replace(variant, regions=tuple(map(tuple, merged)))
+    return changed, tuple(math.fsum(part) for part in parts)
 
 
 def reworded_variant(variant: Variant, tokens: Sequence[str], critical: set[int]) -> Variant | None:

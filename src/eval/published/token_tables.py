@@ -8,13 +8,19 @@ header have two columns, token and surprisal, or one column of surprisals.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, Unit
-from gardenpath.eval.published.surprisal_files import ScoredSentence, number_of, read_lines
+from gardenpath.eval.published.surprisal_files import (
+    ScoredSentence,
+    is_number,
+    number_of,
+    read_lines,
+)
 from gardenpath.eval.published.value_checks import StatedUnit
 from gardenpath.eval.suites.formats.csv_tables import CsvTable, read_csv_table
 from gardenpath.eval.suites.scoring.alignment import is_edge
@@ -43,6 +49,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 
 OWN_COLUMN = "surprisal_bits"
+
+# How programs write that there is no number.
+_MISSING = ("", "na", "n/a", "nan", "none", "null")
 
 _SEEN = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
 
@@ -131,10 +140,10 @@ def is_token_table(path: Path) -> bool:
     try:
         if _width_without_header(path):
             return True
-        header = read_csv_table(path).header
+        table = read_csv_table(path)
     except InputError:
         return False
-    return any(name in header for name in ROLES["surprisal"])
+    return table.column(ROLES["surprisal"]) is not None
 
 
 _Rows = list[tuple[int, Mapping[str, str]]]
@@ -150,11 +159,11 @@ def _column(role: str, table: CsvTable, columns: Mapping[str, str]) -> str | Non
                 remedy=f"its columns: {', '.join(table.header)}",
             )
         return columns[role]
-    return next((name for name in ROLES[role] if name in table.header), None)
+    return table.column(ROLES[role])
 
 
 def _lacks(path: Path, table: CsvTable, role: str) -> InputError:
-    usual = f"name it, as in 'columns={{{role}: {table.header[-1]}}}'"
+    usual = f"name it, as in 'columns={{{role}: NAME}}'; its columns: {', '.join(table.header)}"
     remedy = f"usual names are {', '.join(ROLES[role])}; {usual}"
     if role == "word":
         remedy += "; words=false accepts tables without words"
@@ -204,7 +213,7 @@ def _table_sentence(rows: _Rows, named: Mapping[str, str | None], path: Path) ->
     column = named["surprisal"]
     assert column is not None
     tokens = tuple(_cell(row, named["word"]) for _, row in rows)
-    values = tuple(number_of(row[column], path, line) for line, row in rows)
+    values = tuple(_value(row[column], path, line) for line, row in rows)
     unseen = frozenset(
         _cell(row, named["word"])
         for line, row in rows
@@ -218,6 +227,11 @@ def _table_sentence(rows: _Rows, named: Mapping[str, str | None], path: Path) ->
         condition=_cell(first, named["condition"]),
         unseen=unseen,
     )
+
+
+def _value(text: str, path: Path, line: int) -> float:
+    """Return a surprisal; NaN for a word that was not scored."""
+    return math.nan if text.strip().lower() in _MISSING else number_of(text, path, line)
 
 
 def _is_seen(text: str, path: Path, line: int) -> bool:
@@ -278,17 +292,18 @@ def _width_without_header(path: Path) -> int:
     """Return the number of columns (1 or 2) of a file without a header, else 0."""
     for text in read_lines(path):
         if text.strip() and not text.startswith("#"):
-            fields = text.split()
-            return len(fields) if len(fields) <= 2 and _is_number(fields[-1]) else 0
+            fields = _fields(text)
+            return len(fields) if len(fields) <= 2 and is_number(fields[-1]) else 0
     raise InputError("is empty", path=path)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _fields(text: str) -> list[str]:
+    """Divide a line without a header at spaces, else at its last comma or semicolon."""
+    fields = text.split()
+    if len(fields) > 1 or is_number(text):
+        return fields
+    token, separator, number = text.strip().rpartition(";" if ";" in text else ",")
+    return [token.strip('"') or separator, number] if separator else fields
 
 
 def _without_header(path: Path, width: int, rules: PairingRules) -> TokenTable:
@@ -302,7 +317,7 @@ def _without_header(path: Path, width: int, rules: PairingRules) -> TokenTable:
     for line, text in enumerate(read_lines(path), start=1):
         if not text.strip() or text.startswith("#"):
             continue
-        fields = text.split()
+        fields = _fields(text)
         if len(fields) != width:
             problem = f"{len(fields)} columns, but other lines have {width}"
             raise InputError(problem, path=path, line=line)

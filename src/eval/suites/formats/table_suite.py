@@ -212,7 +212,7 @@ class _Places:
             if self.columns[role] not in self.table.header:
                 raise self._lacks(self.columns[role])
             return self.columns[role]
-        return next((name for name in _ROLES[role] if name in self.table.header), None)
+        return self.table.column(_ROLES[role])
 
     def required(self, role: str) -> str:
         found = self.column(role)
