@@ -10,8 +10,6 @@ for which it was not computed.
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,9 +20,15 @@ from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.published.receipt import Difference, DifferenceKind
 from gardenpath.eval.published.surprisal_files import ScoredSentence
+from gardenpath.eval.published.wordings import (
+    joined_variant,
+    reworded_variant,
+    same_word,
+    same_words,
+    wording_digest,
+)
 from gardenpath.eval.suites.design.suite import Item, Suite, Variant
-from gardenpath.eval.suites.scoring.alignment import AlignmentError, align_words, is_unknown
-from gardenpath.store.keys import digest
+from gardenpath.eval.suites.scoring.alignment import is_unknown
 from gardenpath.text import Words, plural
 
 # Number of differences that an error shows.
@@ -98,11 +102,6 @@ def in_file_order(path: Path, suite: Suite, lines: Sequence[int] | None = None) 
     return Materials(path, suite, tuple(range(count)), tuple(lines or range(1, count + 1)))
 
 
-def wording_digest(suite: str, place: int, words: Words) -> str:
-    """Return the digest that identifies a sentence at a place (from 0) of a file."""
-    return digest(f"{suite}:{place}:{' '.join(words)}")[:12]
-
-
 def pair(
     materials: Materials, sentences: Sequence[ScoredSentence], rules: PairingRules, path: Path
 ) -> Paired:
@@ -168,7 +167,7 @@ class _Pairing:
             pairs = zip(words, sentence.tokens, strict=True)
             self.unknown.update(word for word, token in pairs if is_unknown(token))
             return True
-        joined = _joined(self.materials.suite, item, variant, sentence)
+        joined = joined_variant(self.materials.suite, item, variant, sentence)
         self.rows.append(joined[1] if joined else ())
         if joined is None:
             return False
@@ -254,7 +253,7 @@ class _Pairing:
         expected = self.materials.located[doubt.place][1].words
         tokens = self.sentences[doubt.place].tokens
         pairs = zip(expected, tokens, strict=True)
-        return sum(not _same_word(word, token) for word, token in pairs)
+        return sum(not same_word(word, token) for word, token in pairs)
 
     def _suite(self) -> Suite:
         """Return the suite with the sentences as they were scored."""
@@ -337,62 +336,3 @@ def _relabelled(
             kept += [row] * len(names)
         items.append(replace(item, variants=tuple(variants)))
     return replace(suite, items=tuple(items)), tuple(kept)
-
-
-def same_words(words: Sequence[str], tokens: Sequence[str]) -> bool:
-    """Whether every token is the word at its place, ignoring case and ``<unk>``."""
-    return len(words) == len(tokens) and all(map(_same_word, words, tokens))
-
-
-def _same_word(word: str, token: str) -> bool:
-    return word == token or word.lower() == token.lower() or is_unknown(token)
-
-
-def _joined(
-    suite: Suite, item: Item, variant: Variant, sentence: ScoredSentence
-) -> tuple[Variant, tuple[float, ...]] | None:
-    """Return the variant and the surprisals of its words if the tokens spell it, else None.
-
-    Tokens are joined to words. Words that a token spans (*has n't* in *hasn't*) become one word,
-    if they are of one region.
-    """
-    try:
-        covered = align_words(suite, item, variant, sentence.tokens)
-    except AlignmentError:
-        return None
-    regions = [n for n, region in enumerate(variant.regions) for _ in region]
-    if any(regions[words[0]] != regions[words[-1]] for words in covered if words):
-        return None
-    starts = set(range(len(variant.words))) - {n for words in covered for n in words[1:]}
-    owner = list(itertools.accumulate(n in starts for n in range(len(variant.words))))
-    parts: list[list[float]] = [[] for _ in starts]
-    for words, bits in zip(covered, sentence.values, strict=True):
-        if words:
-            parts[owner[words[0]] - 1].append(bits)
-    merged: list[list[str]] = [[] for _ in variant.regions]
-    for place, word in enumerate(variant.words):
-        if place in starts:
-            merged[regions[place]].append(word)
-        else:
-            merged[regions[place]][-1] += word
-    changed = replace(variant, regions=tuple(map(tuple, merged)))
-    return changed, tuple(math.fsum(part) for part in parts)
-
-
-def reworded_variant(variant: Variant, tokens: Sequence[str], critical: set[int]) -> Variant | None:
-    """Return a variant with these tokens, if they differ in one region that is not critical."""
-    sizes = [len(region) for region in variant.regions]
-    starts = [0, *itertools.accumulate(sizes)]
-    words, count = variant.words, len(variant.words)
-    for place in range(len(sizes)):
-        begin, rest = starts[place], count - starts[place + 1]
-        if place in critical or len(tokens) < begin + rest:
-            continue
-        end = len(tokens) - rest
-        if same_words(words[:begin], tokens[:begin]) and same_words(
-            words[count - rest :], tokens[end:]
-        ):
-            regions = list(variant.regions)
-            regions[place] = tuple(tokens[begin:end])
-            return replace(variant, regions=tuple(regions))
-    return None

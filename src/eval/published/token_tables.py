@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
@@ -62,13 +62,17 @@ _LOG_PROB = ("log_prob", "logprob", "logp", "log_likelihood")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSentence:
-    """A sentence of a table, with what the table says about it; empty if it does not."""
+    """A sentence of a table, with what the table says about it; empty if it does not.
+
+    ``cells``: the columns by which suites select their rows.
+    """
 
     scored: ScoredSentence
     suite: str = ""
     item: str = ""
     condition: str = ""
     unseen: frozenset[str] = frozenset()
+    cells: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +102,12 @@ def read_words(
     rules: PairingRules,
     columns: Mapping[str, str],
     usual: Mapping[str, str] | None = None,
+    selecting: Sequence[str] = (),
 ) -> TokenTable:
     """Read a table of any of these forms; values are in its unit, edge tokens are kept.
 
-    ``columns`` must be in the table; ``usual`` are further names, which need not be.
+    ``columns`` must be in the table; ``usual`` are further names, which need not be, nor need the
+    columns ``selecting`` by which suites are told apart.
     """
     if unknown := [role for role in columns if role not in ROLES]:
         raise InputError(
@@ -119,8 +125,13 @@ def read_words(
     if named["word"] is None and rules.words:
         raise _lacks(path, table, "word")
     runs: dict[tuple[str, ...], TableRun] = {}
-    for group in _grouped(table, named):
-        one = _table_sentence(group, named, path)
+    # Materials may be selected by a column that names runs here, such as the rows of one model.
+    runs_of = {named[role] for role in ("run", "model", "corpus", "seed")}
+    kept = [name for name in selecting if name in table.header and name not in runs_of]
+    for group in _grouped(table, named, kept):
+        one = replace(
+            _table_sentence(group, named, path), cells={name: group[0][1][name] for name in kept}
+        )
         first = group[0][1]
         key = tuple(_cell(first, named[role]) for role in ("run", "model", "corpus", "seed"))
         run, model, corpus, seed = key
@@ -175,9 +186,11 @@ def _cell(row: Mapping[str, str], column: str | None) -> str:
     return "" if column is None else row[column].strip()
 
 
-def _grouped(table: CsvTable, named: Mapping[str, str | None]) -> Iterator[_Rows]:
+def _grouped(
+    table: CsvTable, named: Mapping[str, str | None], selecting: Sequence[str]
+) -> Iterator[_Rows]:
     """Yield the rows of each sentence, which must be consecutive unless words are numbered."""
-    whose = [named[role] for role in ("run", "model", "corpus", "seed", "suite")]
+    whose = [*(named[role] for role in ("run", "model", "corpus", "seed", "suite")), *selecting]
     which = [named[role] for role in ("sentence", "item", "condition", "variant")]
     # Without numbers, the words of a sentence are told apart by edge tokens or by lengths.
     is_numbered = named["sentence"] is not None or named["item"] is not None
@@ -347,8 +360,11 @@ def cut_sentences(
         parts = [list(run) for is_mark, run in runs if not is_mark]
     else:
         if len(places) != sum(lengths):
-            problem = f"has {len(places)} words, but the suites have {sum(lengths)}"
-            raise InputError(problem, path=path)
+            raise InputError(
+                f"has {len(places)} words, but the suites have {sum(lengths)}",
+                path=path,
+                remedy="mark the ends of sentences by <eos>, or add a column sentence_id",
+            )
         ends = list(itertools.accumulate(lengths))
         parts = [list(range(end - size, end)) for end, size in zip(ends, lengths, strict=True)]
     return [

@@ -122,7 +122,10 @@ def test_own_names_of_columns(tmp_path: Path) -> None:
     )
     found = _import(path, sentence="nr", word="tok_text", surprisal="sp")
     assert found.runs[0].rows == ROWS
-    with pytest.raises(InputError, match=r"no column for the surprisal.*'columns={surprisal: NAME}'; its columns: nr, tok_text, sp"):
+    with pytest.raises(
+        InputError,
+        match=r"no column for the surprisal.*'columns={surprisal: NAME}'; its columns: nr, tok_text, sp",
+    ):
         _import(path)
     with pytest.raises(InputError, match=r"has no column 'x'.*its columns: nr, tok_text, sp"):
         _import(path, surprisal="x")

@@ -42,7 +42,7 @@ _MODIFIERS = {
 }
 
 
-# The earlier wordings (see ``pairing.wording_digest``) of object_rc, items 5 and 7, and of
+# The earlier wordings (see ``wordings.wording_digest``) of object_rc, items 5 and 7, and of
 # subject_rc, item 28, of classifier-noun.
 _EARLIER_WORDINGS = frozenset(
     {

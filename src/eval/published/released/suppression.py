@@ -41,7 +41,7 @@ _ORDER_PREDICTIONS = {
     ),
 }
 
-# One published file has a misspelt noun in six sentences (see ``pairing.wording_digest``).
+# One published file has a misspelt noun in six sentences (see ``wordings.wording_digest``).
 _MISSPELT = frozenset(
     {
         *("447a20c01e72", "cdb1d2b640b3", "a50ab3bcd76f"),
