@@ -111,9 +111,14 @@ class _Beginning:
 
 @dataclass
 class RunBeginnings:
-    """The beginnings of the sentences of one run, in all its files."""
+    """The beginnings of the sentences of one run, in all its files.
+
+    ``is_strict``: whether a few beginnings are enough to refuse a file, and sums of probabilities
+    are refused; otherwise they are noted, because small tables may have invented numbers.
+    """
 
     run: str
+    is_strict: bool = True
     _after: dict[tuple[int, str], int] = field(default_factory=dict)
     _found: list[_Beginning] = field(default_factory=list)
     _next: dict[int, dict[str, float]] = field(default_factory=dict)
@@ -139,7 +144,8 @@ class RunBeginnings:
                             words = " ".join(one.tokens[: place + 1])
                             different.append((words, bits, one.line, first))
                 before = known
-        if len(compared) >= _FEWEST_SHARED and len(different) > _OTHER_MODEL * len(compared):
+        fewest = _FEWEST_SHARED if self.is_strict else _FEWEST_PLACES
+        if len(compared) >= fewest and len(different) > _OTHER_MODEL * len(compared):
             words, bits, line, first = different[0]
             raise InputError(
                 f"the last word of {words!r} has {bits:.3f} bits, but {first.bits:.3f} in "
@@ -151,24 +157,27 @@ class RunBeginnings:
                 "accepts them",
             )
 
-    def check_sums(self) -> None:
-        """Refuse numbers that are too small to be surprisals in the stated unit."""
+    def check_sums(self) -> list[str]:
+        """Refuse or note numbers that are too small to be surprisals in the stated unit."""
         for before, words in self._next.items():
             total = _total_probability(words)
             if total <= _LARGEST_SUM:
                 continue
             place = self._found[before] if before >= 0 else self._found[0]
             shown = " ".join(self._words(before))
+            which = f"the {len(words)} words that follow {shown!r}" if shown else "first words"
+            problem = f"the probabilities of {which} sum to {total:.2f}"
+            if not self.is_strict:
+                return [f"{self.run}: {problem}; the numbers may be in another unit"]
             raise InputError(
-                f"the probabilities of the {len(words)} words that follow {shown!r} sum to "
-                f"{total:.2f}"
-                if shown
-                else f"the probabilities of {len(words)} first words sum to {total:.2f}",
+                problem,
                 path=place.path,
                 line=place.line,
                 remedy="the numbers are in another unit; name it by unit=nats or unit=log10, or "
                 "set prefixes=false for models that are not left-to-right",
             )
+
+        return []
 
     def _words(self, number: int) -> list[str]:
         """Return the words of a beginning."""

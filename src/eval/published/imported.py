@@ -67,7 +67,8 @@ class FileForm:
     ``checked``: whether the numbers are checked as those of other programs, in which zeros of first
     words mean that a word was not scored; our own tables have none and may have certain words.
     ``most_different``: the share of equal beginnings of sentences with different surprisals.
-    ``is_complete``: whether every word of a critical region must have a surprisal.
+    ``is_published``: whether the layout is that of a study, in which every word of a critical
+    region has a surprisal.
     """
 
     pairing: str
@@ -75,7 +76,7 @@ class FileForm:
     checked: bool = True
     is_left_to_right: bool = True
     most_different: float = 0.0
-    is_complete: bool = True
+    is_published: bool = True
 
 
 @dataclass
@@ -121,11 +122,16 @@ class Importing:
             check_values(read, path)
             read, count = not_scored(read)
         paired = pair(materials, read, self.rules, path)
-        if form.is_complete:
-            _check_critical(paired, path)
+        if lacking := _without_surprisal(paired):
+            if form.is_published:
+                problem = f"the critical region of {lacking[0]!r} has no surprisal"
+                raise InputError(problem, path=path)
+            count_of = plural(len(lacking), "sentence")
+            self.notes.append(f"{path}: {count_of} without a surprisal in a critical region")
         if self.rules.prefixes and form.is_left_to_right:
             check_beginnings(read, path, shifts=form.checked, most_different=form.most_different)
-            self._compare_with_run(name, materials.suite.name, read, path)
+            own = self.beginnings.setdefault(name, RunBeginnings(name.run, form.is_published))
+            self._compare(own, materials.suite.name, read, path)
         if count and any(map(_compares_sentences, parts or (materials.suite,))):
             self.notes.append(
                 f"{path}: first words are not scored, so comparisons of whole sentences are "
@@ -137,15 +143,14 @@ class Importing:
             )
         self._record(name, materials, paired, path, form, count)
 
-    def _compare_with_run(
-        self, name: RunName, suite: str, sentences: Sequence[ScoredSentence], path: Path
+    def _compare(
+        self, run: RunBeginnings, suite: str, sentences: Sequence[ScoredSentence], path: Path
     ) -> None:
         """Compare a file with the other files of the run, unless it is known to be of another."""
         if self.other_models and numbers_digest(sentences) in self.other_models:
-            self.apart[name.run] += 1
+            self.apart[run.run] += 1
         else:
-            own = self.beginnings.setdefault(name, RunBeginnings(name.run))
-            own.add(sentences, suite, path)
+            run.add(sentences, suite, path)
 
     def _record(
         self,
@@ -218,8 +223,7 @@ class Importing:
             )
         runs = with_ranks(self.runs)
         check_units(runs)
-        for one in self.beginnings.values():
-            one.check_sums()
+        sums = [note for one in self.beginnings.values() for note in one.check_sums()]
         receipt = Receipt(
             layout=self.layout,
             rules=asdict(self.rules),
@@ -234,6 +238,7 @@ class Importing:
             *_notes(self.receipts, self.left_out),
             *copies(runs),
             *_apart(self.apart),
+            *sums,
         )
         return Imported(runs=tuple(runs), notes=notes, receipt=receipt)
 
@@ -273,17 +278,16 @@ def _apart(counts: Mapping[str, int]) -> list[str]:
     ]
 
 
-def _check_critical(paired: Paired, path: Path) -> None:
-    """Refuse sentences without a surprisal in a critical region."""
-    suite = paired.suite
+def _without_surprisal(paired: Paired) -> list[str]:
+    """Return the sentences in which a word of a critical region has no surprisal."""
+    suite, found = paired.suite, []
     critical = [suite.region_index(name) for name in suite.critical]
     variants = [variant for item in suite.items for variant in item.variants]
     for variant, row in zip(variants, paired.rows, strict=True):
         ends = [0, *itertools.accumulate(map(len, variant.regions))]
         if any(math.isnan(bits) for n in critical for bits in row[ends[n] : ends[n + 1]]):
-            shown = " ".join(variant.words)
-            problem = f"the critical region of {shown!r} has no surprisal"
-            raise InputError(problem, path=path)
+            found.append(" ".join(variant.words))
+    return found
 
 
 def _notes(receipts: Sequence[SurprisalReceipt], left_out: Sequence[str]) -> list[str]:

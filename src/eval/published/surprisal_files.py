@@ -146,6 +146,14 @@ def read_tabs(path: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[st
         raise InputError("the table is empty", path=path)
 
 
+def check_folders(paths: Iterable[Path]) -> None:
+    """Refuse paths that are not folders."""
+    for path in paths:
+        if not path.is_dir():
+            problem = "is not a folder" if path.exists() else "does not exist"
+            raise InputError(problem, path=path)
+
+
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a text file without line endings."""
     text = read_text(path)

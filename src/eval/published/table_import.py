@@ -128,7 +128,7 @@ def _add_run(
             unit=table.unit,
             checked=not table.is_own,
             most_different=MOST_DIFFERENT,
-            is_complete=False,
+            is_published=False,
         )
         unseen = frozenset(word for one in sentences for word in one.unseen)
         importing.add(name, materials, scored, table.path, form, unknown=unseen)

@@ -272,10 +272,10 @@ def _unit_of(column: str, rules: PairingRules, path: Path) -> StatedUnit:
     if rules.unit is None:
         if base is None:
             raise InputError(
-                f"the unit of column {column!r} is not known",
+                f"the unit of {f'column {column!r}' if column else 'the numbers'} is not known",
                 path=path,
                 remedy="name it, as in unit=bits, nats, log10, log_prob_nats, log_prob_bits or "
-                "log_prob_log10",
+                "log_prob_log10; files in the layout of a study need materials=FOLDER",
             )
         unit: Unit = _unit(base, is_log_prob)
         return StatedUnit(unit=unit, source=f"the column {column!r}")

@@ -124,7 +124,7 @@ def test_own_names_of_columns(tmp_path: Path) -> None:
     assert found.runs[0].rows == ROWS
     with pytest.raises(
         InputError,
-        match=r"no column for the surprisal.*'columns={surprisal: NAME}'; its columns: nr, tok_text, sp",
+        match=r"no column for the surprisal.*: NAME}'; its columns: nr, tok_text, sp",
     ):
         _import(path)
     with pytest.raises(InputError, match=r"has no column 'x'.*its columns: nr, tok_text, sp"):

@@ -22,7 +22,7 @@ from gardenpath.eval.published.released.mandarin_checks import (
     check_item,
     check_sisters,
 )
-from gardenpath.eval.published.surprisal_files import read_lines
+from gardenpath.eval.published.surprisal_files import check_folders, read_lines
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
 from gardenpath.text import Words
@@ -145,6 +145,7 @@ LAYOUTS = (
 
 def load_mandarin(folders: Sequence[Path]) -> dict[str, Materials]:
     """Read the suites in folders and their subfolders, by file key (``cls_none``)."""
+    check_folders(folders)
     found: dict[str, Materials] = {}
     for layout in LAYOUTS:
         for modifier in _MODIFIERS:

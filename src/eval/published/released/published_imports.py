@@ -20,7 +20,11 @@ from gardenpath.eval.published.released.bert_files import read_bert
 from gardenpath.eval.published.released.mandarin import OTHER_MODELS, load_mandarin
 from gardenpath.eval.published.released.reflexives import EXPERIMENTS, load_reflexives
 from gardenpath.eval.published.released.suppression import SuppressionFile, load_suppression
-from gardenpath.eval.published.surprisal_files import read_token_table, read_two_columns
+from gardenpath.eval.published.surprisal_files import (
+    check_folders,
+    read_token_table,
+    read_two_columns,
+)
 from gardenpath.eval.published.value_checks import StatedUnit
 from gardenpath.eval.suites.scoring.scored_items import RunName
 
@@ -213,6 +217,5 @@ def _unit(rules: PairingRules) -> StatedUnit:
 
 def _folders(root: Path) -> Iterable[Path]:
     """Return the folder and all folders below it, in order."""
-    if not root.is_dir():
-        raise InputError("is not a folder", path=root)
+    check_folders([root])
     return [root, *sorted(path for path in root.rglob("*") if path.is_dir())]

@@ -26,7 +26,7 @@ from pathlib import Path
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import ConditionSource
 from gardenpath.eval.published.pairing import Materials
-from gardenpath.eval.published.surprisal_files import read_lines
+from gardenpath.eval.published.surprisal_files import check_folders, read_lines
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
 from gardenpath.eval.suites.scoring.alignment import is_edge
@@ -115,6 +115,7 @@ def load_reflexives(
     folders: Sequence[Path], conditions: ConditionSource = "sentences"
 ) -> dict[tuple[str, str], Stimuli]:
     """Read the suites in folders of experiments, by experiment (its folder) and pronoun."""
+    check_folders(folders)
     paths = sorted({path for folder in folders for path in folder.rglob("*.csv")})
     found: dict[tuple[str, str], Stimuli] = {}
     for path in paths:
