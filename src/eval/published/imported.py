@@ -176,6 +176,7 @@ class Importing:
                 respelt=paired.respelt,
                 joined=paired.joined,
                 not_scored=count,
+                is_masked=not form.is_left_to_right,
                 accepted=paired.accepted,
             )
         )
@@ -213,6 +214,23 @@ class Importing:
             for lacking, names in gaps.items()
         ]
 
+    def _unchecked(self) -> list[str]:
+        """Say which mistakes in the files would not have been noticed."""
+        found = [
+            "numbers that were exchanged between sentences only after their words begin to differ",
+            "one unit for another in all files of a run, if probabilities do not sum to more than 1",
+        ]
+        if masked := [one.path for one in self.receipts if one.is_masked]:
+            found.append(
+                f"numbers of masked models that were exchanged between sentences, or in another "
+                f"unit ({plural(len(masked), 'file')})"
+            )
+        if not self.rules.prefixes:
+            found.append("equal beginnings of sentences with different surprisals (prefixes=false)")
+        if not self.rules.words:
+            found.append("numbers of other sentences, in files without words (words=false)")
+        return found
+
     def finish(self, where: Sequence[Path], expected: str) -> Imported:
         """Return the import; raise an error if no file belongs to the materials."""
         if not self.runs:
@@ -231,6 +249,7 @@ class Importing:
             surprisals=tuple(self.receipts),
             left_out=tuple(self.left_out),
             exceptions=tuple(self.exceptions),
+            unchecked=tuple(self._unchecked()),
         )
         notes = (
             *self.notes,

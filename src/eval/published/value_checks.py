@@ -79,7 +79,8 @@ def check_values(sentences: Sequence[ScoredSentence], path: Path) -> None:
     """Refuse sentences without information, and numbers that cannot be surprisals."""
     for sentence in sentences:
         shown = " ".join(sentence.tokens)
-        if all(value == 0 for value in sentence.values):
+        known = [value for value in sentence.values if not math.isnan(value)]
+        if known and all(value == 0 for value in known):
             problem = f"all surprisals of {shown!r} are 0"
         elif all(map(is_unknown, sentence.tokens)):
             problem = f"all words of {shown!r} are unknown"

@@ -85,10 +85,14 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Stimuli:
-    """The suite of one experiment and pronoun; ``contradicting`` counts rows by wrong label."""
+    """The suite of one experiment and pronoun, and the rows of its file.
+
+    ``contradicting`` counts rows by wrong label.
+    """
 
     materials: Materials
     contradicting: Mapping[str, int]
+    rows: tuple[Mapping[str, str], ...]
 
     @property
     def notes(self) -> list[str]:
@@ -170,7 +174,7 @@ def read_stimuli(path: Path, conditions: ConditionSource = "sentences") -> Stimu
         other={place: row.other for place, row in enumerate(rows) if row.other},
         labels=tuple(rows[n].labelled for n in places) if conditions == "labels" else (),
     )
-    return Stimuli(materials, _contradicting(rows))
+    return Stimuli(materials, _contradicting(rows), tuple(row.cells for row in rows))
 
 
 def _variant(row: _Row) -> Variant:
