@@ -218,7 +218,7 @@ class Importing:
         """Say which mistakes in the files would not have been noticed."""
         found = [
             "numbers that were exchanged between sentences only after their words begin to differ",
-            "one unit for another in all files of a run, if probabilities do not sum to more than 1",
+            "another unit in all files of a run, if probabilities do not sum to more than 1",
         ]
         if masked := [one.path for one in self.receipts if one.is_masked]:
             found.append(

@@ -163,8 +163,8 @@ def _add_reflexives(
     is_masked, materials = path.suffix == ".csv", stimuli.materials
     if is_masked and (count := count_other_labels(path, stimuli.rows)):
         importing.notes.append(
-            f"{path}: {plural(count, 'row')} with another item or condition than the stimuli, which "
-            "count"
+            f"{path}: {plural(count, 'row')} with another item or condition than the "
+            "stimuli, which count"
         )
     form = FileForm(pairing="order of rows", unit=_unit(rules), is_left_to_right=not is_masked)
     read = read_bert(path) if is_masked else read_two_columns(path, materials.lengths)
