@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.published.imported import ImportedRun
+from gardenpath.eval.published.imported_runs import ImportedRun
 from gardenpath.eval.report.study import Parse, ParseKey
 from gardenpath.eval.suites.design.suite import Item, Suite
 from gardenpath.eval.suites.library.lint import lint_against

@@ -53,7 +53,8 @@ def read_text(path: str | Path) -> str:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
     except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", path=path) from error
+        remedy = "save it in the encoding UTF-8"
+        raise InputError("is not UTF-8 text", path=path, remedy=remedy) from error
 
 
 class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as lines``)

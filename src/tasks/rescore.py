@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gardenpath.console import console
+from gardenpath.errors import InputError
 from gardenpath.eval.published.imported import Imported
 from gardenpath.eval.published.released.layouts import import_layout
 from gardenpath.eval.published.table_import import import_tables
@@ -44,6 +45,12 @@ def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
     sets = surprisal_sets(task.surprisals)
     if task.materials is None:
         suites = load_suites(suite.suites)
+        if not any(one.predictions for one in suites):
+            raise InputError(
+                "has no predictions, so nothing can be scored",
+                path=", ".join(map(str, suite.suites)),
+                remedy="write a YAML file with 'table:' and predictions (docs/suites.md)",
+            )
         return import_tables(suites, sets, task.pairing, columns=task.columns)
     materials = material_paths(task.materials)
     return import_layout(suite.label, materials, sets, task.pairing, conditions=task.conditions)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
+from gardenpath.eval.published.beginnings import (
+    RunBeginnings,
+    check_beginnings,
+    numbers_digest,
+)
 from gardenpath.eval.published.import_settings import PairingRules
+from gardenpath.eval.published.imported_runs import ImportedRun, with_ranks
 from gardenpath.eval.published.pairing import Materials, Paired, pair
 from gardenpath.eval.published.receipt import (
     MaterialsReceipt,
@@ -19,34 +24,18 @@ from gardenpath.eval.published.receipt import (
     SurprisalReceipt,
     hash_of,
 )
+from gardenpath.eval.published.run_checks import check_units, copies
 from gardenpath.eval.published.surprisal_files import ScoredSentence, without_edges
 from gardenpath.eval.published.value_checks import (
     StatedUnit,
-    check_beginnings,
     check_values,
     in_bits,
     not_scored,
-    unit_problem,
 )
 from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.text import enumeration, plural
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedRun:
-    """The surprisals of one run on one suite.
-
-    ``suite`` has the sentences as they were scored. ``rows``: surprisals (bits) of the words of
-    every variant of every item, in order; NaN where a word was not scored. ``unknown``: the
-    out-of-vocabulary words.
-    """
-
-    name: RunName
-    suite: Suite
-    rows: tuple[tuple[float, ...], ...]
-    unknown: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +67,8 @@ class FileForm:
     ``checked``: whether the numbers are checked as those of other programs, in which zeros of first
     words mean that a word was not scored; our own tables have none and may have certain words.
     ``most_different``: the share of equal beginnings of sentences with different surprisals.
+    ``is_published``: whether the layout is that of a study, in which every word of a critical
+    region has a surprisal.
     """
 
     pairing: str
@@ -85,6 +76,7 @@ class FileForm:
     checked: bool = True
     is_left_to_right: bool = True
     most_different: float = 0.0
+    is_published: bool = True
 
 
 @dataclass
@@ -99,6 +91,11 @@ class Importing:
     notes: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
+    other_models: frozenset[str] = frozenset()
+    """Digests of the numbers of published files that are of another model than the files beside
+    them (see :func:`numbers_digest`)."""
+    beginnings: dict[RunName, RunBeginnings] = field(default_factory=dict)
+    apart: Counter[str] = field(default_factory=Counter)
 
     def add(
         self,
@@ -125,8 +122,16 @@ class Importing:
             check_values(read, path)
             read, count = not_scored(read)
         paired = pair(materials, read, self.rules, path)
+        if lacking := _without_surprisal(paired):
+            if form.is_published:
+                problem = f"the critical region of {lacking[0]!r} has no surprisal"
+                raise InputError(problem, path=path)
+            count_of = plural(len(lacking), "sentence")
+            self.notes.append(f"{path}: {count_of} without a surprisal in a critical region")
         if self.rules.prefixes and form.is_left_to_right:
             check_beginnings(read, path, shifts=form.checked, most_different=form.most_different)
+            own = self.beginnings.setdefault(name, RunBeginnings(name.run, form.is_published))
+            self._compare(own, materials.suite.name, read, path)
         if count and any(map(_compares_sentences, parts or (materials.suite,))):
             self.notes.append(
                 f"{path}: first words are not scored, so comparisons of whole sentences are "
@@ -137,6 +142,15 @@ class Importing:
                 ImportedRun(name=name, suite=suite, rows=rows, unknown=paired.unknown | unknown)
             )
         self._record(name, materials, paired, path, form, count)
+
+    def _compare(
+        self, run: RunBeginnings, suite: str, sentences: Sequence[ScoredSentence], path: Path
+    ) -> None:
+        """Compare a file with the other files of the run, unless it is known to be of another."""
+        if self.other_models and numbers_digest(sentences) in self.other_models:
+            self.apart[run.run] += 1
+        else:
+            run.add(sentences, suite, path)
 
     def _record(
         self,
@@ -162,6 +176,7 @@ class Importing:
                 respelt=paired.respelt,
                 joined=paired.joined,
                 not_scored=count,
+                is_masked=not form.is_left_to_right,
                 accepted=paired.accepted,
             )
         )
@@ -199,6 +214,23 @@ class Importing:
             for lacking, names in gaps.items()
         ]
 
+    def _unchecked(self) -> list[str]:
+        """Say which mistakes in the files would not have been noticed."""
+        found = [
+            "numbers that were exchanged between sentences only after their words begin to differ",
+            "another unit in all files of a run, if probabilities do not sum to more than 1",
+        ]
+        if masked := [one.path for one in self.receipts if one.is_masked]:
+            found.append(
+                f"numbers of masked models that were exchanged between sentences, or in another "
+                f"unit ({plural(len(masked), 'file')})"
+            )
+        if not self.rules.prefixes:
+            found.append("equal beginnings of sentences with different surprisals (prefixes=false)")
+        if not self.rules.words:
+            found.append("numbers of other sentences, in files without words (words=false)")
+        return found
+
     def finish(self, where: Sequence[Path], expected: str) -> Imported:
         """Return the import; raise an error if no file belongs to the materials."""
         if not self.runs:
@@ -208,7 +240,8 @@ class Importing:
                 remedy=f"expected {expected}",
             )
         runs = with_ranks(self.runs)
-        _check_units(runs)
+        check_units(runs)
+        sums = [note for one in self.beginnings.values() for note in one.check_sums()]
         receipt = Receipt(
             layout=self.layout,
             rules=asdict(self.rules),
@@ -216,12 +249,15 @@ class Importing:
             surprisals=tuple(self.receipts),
             left_out=tuple(self.left_out),
             exceptions=tuple(self.exceptions),
+            unchecked=tuple(self._unchecked()),
         )
         notes = (
             *self.notes,
             *self._lacking(runs),
             *_notes(self.receipts, self.left_out),
-            *_copies(runs),
+            *copies(runs),
+            *_apart(self.apart),
+            *sums,
         )
         return Imported(runs=tuple(runs), notes=notes, receipt=receipt)
 
@@ -253,72 +289,24 @@ def _divided(
 # Number of suites that a note names.
 _SHOWN_SUITES = 3
 
-# Fewest words from which mean surprisals of two runs are compared.
-_ENOUGH_FOR_UNITS = 100
 
-_SEED = re.compile(r"(?:trial|seed|run)[_-]?(\d+)$")
-_OUTPUTS = re.compile(r"_(?:outputs?|surprisals?)$")
-
-
-def run_name(folder: Path, root: Path) -> RunName:
-    """Derive model and random seed from the path of a folder below ``root``."""
-    parts = folder.relative_to(root).parts or (folder.name,)
-    found = _SEED.search(parts[-1])
-    bare = parts if found is None else (*parts[:-1], parts[-1][: found.start()].rstrip("_-"))
-    names = [_OUTPUTS.sub("", part) for part in bare if part]
-    model = "/".join(names) or _OUTPUTS.sub("", root.name)
-    return RunName(
-        run="/".join(parts), model=model, seed=None if found is None else int(found.group(1))
-    )
+def _apart(counts: Mapping[str, int]) -> list[str]:
+    return [
+        f"{run}: {plural(count, 'file')} of other models than the rest, as published"
+        for run, count in counts.items()
+    ]
 
 
-def with_ranks(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
-    """Number the runs of each model and corpus from 1, and give each a name of its own.
-
-    The numbers of folders may have gaps. A single run without a number has no seed.
-    """
-    names = list(dict.fromkeys(run.name for run in runs))
-    seen = Counter((run.name, run.suite.name) for run in runs)
-    if twice := [key for key, count in seen.items() if count > 1]:
-        name, suite = twice[0]
-        raise InputError(
-            f"two files have surprisals of this run for {suite}",
-            path=name.run,
-            remedy="give every run once, or name the corpora of the sets: "
-            "'surprisals={ctb: FOLDER, xinhua: FOLDER}'",
-        )
-    groups: dict[tuple[str, str], list[RunName]] = {}
-    for name in names:
-        groups.setdefault((name.model, name.corpus), []).append(name)
-    taken = Counter(name.run for name in names)
-    new: dict[RunName, RunName] = {}
-    for group in groups.values():
-        group.sort(key=lambda name: (-1 if name.seed is None else name.seed, name.run))
-        for rank, name in enumerate(group, start=1):
-            is_single = len(group) == 1 and name.seed is None
-            called = f"{name.corpus}/{name.run}" if taken[name.run] > 1 else name.run
-            new[name] = replace(name, run=called, seed=None if is_single else rank)
-    return [replace(run, name=new[run.name]) for run in runs]
-
-
-def _check_units(runs: Sequence[ImportedRun]) -> None:
-    """Refuse runs of one model whose surprisals differ by the ratio of two units."""
-    means: dict[tuple[str, str, str], dict[str, float]] = {}
-    for run in runs:
-        known = [bits for row in run.rows for bits in row if math.isfinite(bits)]
-        key = (run.name.model, run.name.corpus, run.suite.name)
-        if len(known) >= _ENOUGH_FOR_UNITS:
-            means.setdefault(key, {})[run.name.run] = math.fsum(known) / len(known)
-    for (_, _, suite), found in means.items():
-        reference = sorted(found.values())[len(found) // 2]
-        for run_, mean in found.items():
-            if mean and reference and (problem := unit_problem(mean / reference)):
-                raise InputError(
-                    f"{suite}: the mean surprisal of this run is {mean:.3f}, that of another run "
-                    f"of the model {reference:.3f}: they differ by a factor of {problem}",
-                    path=run_,
-                    remedy="give all surprisals in one unit",
-                )
+def _without_surprisal(paired: Paired) -> list[str]:
+    """Return the sentences in which a word of a critical region has no surprisal."""
+    suite, found = paired.suite, []
+    critical = [suite.region_index(name) for name in suite.critical]
+    variants = [variant for item in suite.items for variant in item.variants]
+    for variant, row in zip(variants, paired.rows, strict=True):
+        ends = [0, *itertools.accumulate(map(len, variant.regions))]
+        if any(math.isnan(bits) for n in critical for bits in row[ends[n] : ends[n + 1]]):
+            found.append(" ".join(variant.words))
+    return found
 
 
 def _notes(receipts: Sequence[SurprisalReceipt], left_out: Sequence[str]) -> list[str]:
@@ -337,15 +325,3 @@ def _notes(receipts: Sequence[SurprisalReceipt], left_out: Sequence[str]) -> lis
         shown = enumeration(sorted({Path(path).name for path in left_out})[:3])
         notes.append(f"{plural(len(left_out), 'file')} without materials left out, such as {shown}")
     return notes
-
-
-def _copies(runs: Sequence[ImportedRun]) -> list[str]:
-    """Say which runs have the same surprisals."""
-    found: dict[tuple[str, int], str] = {}
-    notes: dict[tuple[str, str], None] = {}
-    for run in runs:
-        key = (run.suite.name, hash(run.rows))
-        first = found.setdefault(key, run.name.run)
-        if first != run.name.run:
-            notes[first, run.name.run] = None
-    return [f"{one} and {other} have the same surprisals" for one, other in notes]

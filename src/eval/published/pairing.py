@@ -10,7 +10,6 @@ for which it was not computed.
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,9 +20,15 @@ from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.published.receipt import Difference, DifferenceKind
 from gardenpath.eval.published.surprisal_files import ScoredSentence
+from gardenpath.eval.published.wordings import (
+    joined_variant,
+    reworded_variant,
+    same_word,
+    same_words,
+    wording_digest,
+)
 from gardenpath.eval.suites.design.suite import Item, Suite, Variant
-from gardenpath.eval.suites.scoring.alignment import AlignmentError, is_unknown, word_surprisals
-from gardenpath.store.keys import digest
+from gardenpath.eval.suites.scoring.alignment import is_unknown
 from gardenpath.text import Words, plural
 
 # Number of differences that an error shows.
@@ -97,11 +102,6 @@ def in_file_order(path: Path, suite: Suite, lines: Sequence[int] | None = None) 
     return Materials(path, suite, tuple(range(count)), tuple(lines or range(1, count + 1)))
 
 
-def wording_digest(suite: str, place: int, words: Words) -> str:
-    """Return the digest that identifies a sentence at a place (from 0) of a file."""
-    return digest(f"{suite}:{place}:{' '.join(words)}")[:12]
-
-
 def pair(
     materials: Materials, sentences: Sequence[ScoredSentence], rules: PairingRules, path: Path
 ) -> Paired:
@@ -167,15 +167,21 @@ class _Pairing:
             pairs = zip(words, sentence.tokens, strict=True)
             self.unknown.update(word for word, token in pairs if is_unknown(token))
             return True
-        row = _joined(self.materials.suite, item, variant, sentence)
-        self.rows.append(row or ())
-        self.counts["joined"] += row is not None
-        return row is not None
+        joined = joined_variant(self.materials.suite, item, variant, sentence)
+        self.rows.append(joined[1] if joined else ())
+        if joined is None:
+            return False
+        self.counts["joined"] += 1
+        if joined[0] != variant:
+            self.replaced[place] = joined[0]
+        return True
 
     def _home(self, place: int) -> int | None:
         """Return the place of another sentence of the materials that this one equals."""
         tokens = self.sentences[place].tokens
         found = self.materials.places_of_text.get("".join(tokens).lower(), ())
+        if place in found:
+            return None
         if not found and any(map(is_unknown, tokens)):
             located = enumerate(self.materials.located)
             found = tuple(n for n, (_, one) in located if same_words(one.words, tokens))[:1]
@@ -209,6 +215,9 @@ class _Pairing:
 
     def _judge(self, doubts: Sequence[_Doubt]) -> None:
         """Refuse what the rules do not allow, and accept the rest."""
+        if crossing := [doubt for doubt in doubts if self._is_own_text(doubt)]:
+            problem = f"{_sentences(crossing)} with tokens that belong to two regions"
+            raise self._refusal(problem, crossing)
         misplaced = [doubt for doubt in doubts if doubt.home is not None]
         reworded = [doubt for doubt in doubts if doubt.home is None]
         if len(misplaced) > self.rules.misplaced:
@@ -226,6 +235,11 @@ class _Pairing:
         for doubt in doubts:
             self._accept(doubt.place, "reworded" if doubt.home is None else "misplaced")
 
+    def _is_own_text(self, doubt: _Doubt) -> bool:
+        """Whether the characters are those of the materials, divided otherwise."""
+        text = "".join(self.sentences[doubt.place].tokens).lower()
+        return doubt.place in self.materials.places_of_text.get(text, ())
+
     def _is_of_other_condition(self, doubt: _Doubt) -> bool:
         located = self.materials.located
         home = located[doubt.home][1] if doubt.home is not None else None
@@ -239,7 +253,7 @@ class _Pairing:
         expected = self.materials.located[doubt.place][1].words
         tokens = self.sentences[doubt.place].tokens
         pairs = zip(expected, tokens, strict=True)
-        return sum(not _same_word(word, token) for word, token in pairs)
+        return sum(not same_word(word, token) for word, token in pairs)
 
     def _suite(self) -> Suite:
         """Return the suite with the sentences as they were scored."""
@@ -288,11 +302,21 @@ class _Pairing:
         )
 
     def _remedy(self, doubts: Sequence[_Doubt]) -> str:
+        if any(map(self._is_own_text, doubts)):
+            return "divide the sentences of materials and surprisals in the same way"
+        if doubts and all(map(self._lacks_stop, doubts)):
+            return "write the final full stop in both, or in neither"
         if any(doubt.home is not None for doubt in doubts):
             return "the sentences must be those of the materials, in their order"
         if doubts and all(self._is_of_same_length(one) for one in doubts):
             return "reworded=0.2 accepts one other word outside the critical regions"
         return "materials and surprisals must be of the same sentences"
+
+    def _lacks_stop(self, doubt: _Doubt) -> bool:
+        """Whether one of the two sentences is the other without its last word."""
+        words = self.materials.located[doubt.place][1].words
+        tokens = self.sentences[doubt.place].tokens
+        return same_words(words[:-1], tokens) or same_words(words, tokens[:-1])
 
 
 def _sentences(doubts: Sequence[_Doubt]) -> str:
@@ -312,41 +336,3 @@ def _relabelled(
             kept += [row] * len(names)
         items.append(replace(item, variants=tuple(variants)))
     return replace(suite, items=tuple(items)), tuple(kept)
-
-
-def same_words(words: Sequence[str], tokens: Sequence[str]) -> bool:
-    """Whether every token is the word at its place, ignoring case and ``<unk>``."""
-    return len(words) == len(tokens) and all(map(_same_word, words, tokens))
-
-
-def _same_word(word: str, token: str) -> bool:
-    return word == token or word.lower() == token.lower() or is_unknown(token)
-
-
-def _joined(
-    suite: Suite, item: Item, variant: Variant, sentence: ScoredSentence
-) -> tuple[float, ...] | None:
-    """Return the surprisals of the words if the tokens are parts of them, else None."""
-    try:
-        return word_surprisals(suite, item, variant, sentence.tokens, sentence.values)
-    except AlignmentError:
-        return None
-
-
-def reworded_variant(variant: Variant, tokens: Sequence[str], critical: set[int]) -> Variant | None:
-    """Return a variant with these tokens, if they differ in one region that is not critical."""
-    sizes = [len(region) for region in variant.regions]
-    starts = [0, *itertools.accumulate(sizes)]
-    words, count = variant.words, len(variant.words)
-    for place in range(len(sizes)):
-        begin, rest = starts[place], count - starts[place + 1]
-        if place in critical or len(tokens) < begin + rest:
-            continue
-        end = len(tokens) - rest
-        if same_words(words[:begin], tokens[:begin]) and same_words(
-            words[count - rest :], tokens[end:]
-        ):
-            regions = list(variant.regions)
-            regions[place] = tuple(tokens[begin:end])
-            return replace(variant, regions=tuple(regions))
-    return None

@@ -32,7 +32,8 @@ class SurprisalReceipt:
     """How one file of surprisals was read.
 
     ``equal``, ``respelt`` (case or ``<unk>``) and ``joined`` (other division into tokens) count
-    sentences; ``not_scored`` counts words.
+    sentences; ``not_scored`` counts words. ``is_masked``: whether a masked model scored one word of
+    each sentence.
     """
 
     path: str
@@ -48,6 +49,7 @@ class SurprisalReceipt:
     respelt: int
     joined: int
     not_scored: int
+    is_masked: bool = False
     accepted: tuple[Difference, ...] = ()
 
 
@@ -65,7 +67,7 @@ class MaterialsReceipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """Everything that an import read and decided."""
+    """Everything that an import read and decided, and what it could not check (``unchecked``)."""
 
     layout: str
     rules: Mapping[str, Any]
@@ -73,6 +75,7 @@ class Receipt:
     surprisals: tuple[SurprisalReceipt, ...]
     left_out: tuple[str, ...] = ()
     exceptions: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the receipt in JSON types, with the versions of the software."""

@@ -11,12 +11,18 @@ with other columns are read by ``token_tables``.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.scoring.alignment import is_edge
+from gardenpath.store.files import read_text
+
+_NUMBER = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?|nan", re.I
+)
 
 _TOKEN_COLUMNS = ("sentence_id", "token_id", "token", "surprisal")
 
@@ -140,22 +146,32 @@ def read_tabs(path: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[st
         raise InputError("the table is empty", path=path)
 
 
+def check_folders(paths: Iterable[Path]) -> None:
+    """Refuse paths that are not folders."""
+    for path in paths:
+        if not path.is_dir():
+            problem = "is not a folder" if path.exists() else "does not exist"
+            raise InputError(problem, path=path)
+
+
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a text file without line endings."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read as text: {error}", path=path) from error
+    text = read_text(path)
     # Not splitlines, which also splits at other characters that may occur in words.
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number as programs write it; Python accepts more, such as ``1_0``."""
+    return _NUMBER.fullmatch(text.strip()) is not None
+
+
 def number_of(text: str, path: Path, line: int) -> float:
     """Return a surprisal as a number; an error names the line."""
-    try:
+    if is_number(text):
         return float(text)
-    except ValueError:
-        raise InputError(f"surprisal {text!r} is not a number", path=path, line=line) from None
+    remedy = "write decimal points, not commas" if is_number(text.replace(",", ".", 1)) else ""
+    raise InputError(f"surprisal {text!r} is not a number", path=path, line=line, remedy=remedy)
 
 
 def without_edges(sentence: ScoredSentence) -> ScoredSentence:

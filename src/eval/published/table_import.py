@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from gardenpath.errors import InputError
+from gardenpath.eval.published.beginnings import MOST_DIFFERENT
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import FileForm, Imported, Importing, run_name
+from gardenpath.eval.published.imported import FileForm, Imported, Importing
+from gardenpath.eval.published.imported_runs import run_name
 from gardenpath.eval.published.pairing import Materials, in_file_order
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.published.token_tables import (
@@ -26,7 +28,6 @@ from gardenpath.eval.published.token_tables import (
     is_token_table,
     read_words,
 )
-from gardenpath.eval.published.value_checks import MOST_DIFFERENT
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.formats.table_suite import TABLE_META
 from gardenpath.eval.suites.scoring.scored_items import RunName
@@ -51,18 +52,20 @@ def import_tables(
         importing.used(Path(suite.name), [suite], "suite")
     # What the descriptions of tables say about columns holds for surprisals in these tables, too.
     usual = {k: v for suite in suites for k, v in _table(suite).get("columns", {}).items()}
+    selecting = list(dict.fromkeys(name for suite in suites for name in _selected(suite)))
     for given in sets:
-        for path, place, own in _files(given.path, suites, bool(columns)):
-            table = read_words(path, rules, columns or {}, usual)
+        for path, place, own in _files(given.path, suites, bool(columns), importing):
+            table = read_words(path, rules, columns or {}, usual, selecting)
             for run in table.runs:
                 name = _name(run, path, place, given)
                 _add_run(importing, name, own, run, table)
     where = [given.path for given in sets]
-    return importing.finish(where, "tables such as mandarin_subordination_none.tsv")
+    example = f"{suites[0].name.replace('/', '_')}.tsv" if suites else "a table"
+    return importing.finish(where, f"a table with rows, or tables such as {example}")
 
 
 def _files(
-    root: Path, suites: Sequence[Suite], has_columns: bool
+    root: Path, suites: Sequence[Suite], has_columns: bool, importing: Importing
 ) -> list[tuple[Path, Path, Sequence[Suite]]]:
     """Return the tables, each with the folder that names its run, and the suites it may have.
 
@@ -79,10 +82,13 @@ def _files(
             path = _file_of(folder, suite)
             if path is not None:
                 found.append((path, folder, [suite]))
-    if found:
-        return found
     tables = sorted(path for path in root.rglob("*") if path.suffix in _SUFFIXES)
-    return [(path, path, suites) for path in tables if has_columns or is_token_table(path)]
+    if not found:
+        chosen = [path for path in tables if has_columns or is_token_table(path)]
+        found = [(path, path, suites) for path in chosen]
+    used = {path for path, _, _ in found}
+    importing.left_out += [str(path) for path in tables if path not in used]
+    return found
 
 
 def _file_of(folder: Path, suite: Suite) -> Path | None:
@@ -122,6 +128,7 @@ def _add_run(
             unit=table.unit,
             checked=not table.is_own,
             most_different=MOST_DIFFERENT,
+            is_published=False,
         )
         unseen = frozenset(word for one in sentences for word in one.unseen)
         importing.add(name, materials, scored, table.path, form, unknown=unseen)
@@ -134,6 +141,11 @@ def _by_suite(
     importing: Importing,
 ) -> list[tuple[Suite, list[TableSentence], str]]:
     """Return the sentences of each suite, and how they were found."""
+    if any(one.cells for one in sentences):
+        chosen = [(suite, [one for one in sentences if _is_of(one, suite)]) for suite in suites]
+        if any(not any(_is_of(one, suite) for suite in suites) for one in sentences):
+            importing.left_out.append(f"{path}: rows of other suites")
+        return [(suite, own, _keys(own)) for suite, own in chosen if own]
     if any(one.suite for one in sentences):
         names = {alias: suite for suite in suites for alias in _aliases(suite)}
         found: dict[str, list[TableSentence]] = {}
@@ -157,6 +169,21 @@ def _by_suite(
     if len(suites) == 1:
         return [(suites[0], list(sentences), _keys(sentences))]
     return _consecutive(suites, list(sentences), path)
+
+
+def _selected(suite: Suite) -> Mapping[str, str]:
+    """Return the cells of the rows of a suite in its table, by column."""
+    found: Mapping[str, str] = _table(suite).get("only", {})
+    return found
+
+
+def _is_of(sentence: TableSentence, suite: Suite) -> bool:
+    """Whether the cells of a sentence are those of a suite; other columns need not be there."""
+    selected = _selected(suite)
+    if not selected and sentence.suite:
+        return sentence.suite in _aliases(suite)
+    cells = sentence.cells
+    return all(cells[name].strip() == text for name, text in selected.items() if name in cells)
 
 
 def _aliases(suite: Suite) -> tuple[str, ...]:
@@ -219,10 +246,12 @@ def _materials(suite: Suite) -> Materials:
 
 def _by_key(suite: Suite, sentences: Sequence[TableSentence], path: Path) -> list[ScoredSentence]:
     renamed: Mapping[str, str] = _table(suite).get("conditions", {})
+    numbers: Mapping[str, int] = _table(suite).get("items", {})
     found: dict[tuple[str, str], list[ScoredSentence]] = {}
     for one in sentences:
         condition = renamed.get(one.condition, one.condition)
-        found.setdefault((one.item, condition), []).append(one.scored)
+        item_name = str(numbers.get(one.item) or (int(one.item) if one.item.isdecimal() else 0))
+        found.setdefault((item_name, condition), []).append(one.scored)
     ordered = []
     for item in suite.items:
         for number, variant in item.numbered_variants():

@@ -8,13 +8,19 @@ header have two columns, token and surprisal, or one column of surprisals.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, Unit
-from gardenpath.eval.published.surprisal_files import ScoredSentence, number_of, read_lines
+from gardenpath.eval.published.surprisal_files import (
+    ScoredSentence,
+    is_number,
+    number_of,
+    read_lines,
+)
 from gardenpath.eval.published.value_checks import StatedUnit
 from gardenpath.eval.suites.formats.csv_tables import CsvTable, read_csv_table
 from gardenpath.eval.suites.scoring.alignment import is_edge
@@ -44,6 +50,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 
 OWN_COLUMN = "surprisal_bits"
 
+# How programs write that there is no number.
+_MISSING = ("", "na", "n/a", "nan", "none", "null")
+
 _SEEN = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
 
 # Parts of the names of columns that say a unit; each excludes the units that lack it.
@@ -53,13 +62,17 @@ _LOG_PROB = ("log_prob", "logprob", "logp", "log_likelihood")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSentence:
-    """A sentence of a table, with what the table says about it; empty if it does not."""
+    """A sentence of a table, with what the table says about it; empty if it does not.
+
+    ``cells``: the columns by which suites select their rows.
+    """
 
     scored: ScoredSentence
     suite: str = ""
     item: str = ""
     condition: str = ""
     unseen: frozenset[str] = frozenset()
+    cells: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +102,12 @@ def read_words(
     rules: PairingRules,
     columns: Mapping[str, str],
     usual: Mapping[str, str] | None = None,
+    selecting: Sequence[str] = (),
 ) -> TokenTable:
     """Read a table of any of these forms; values are in its unit, edge tokens are kept.
 
-    ``columns`` must be in the table; ``usual`` are further names, which need not be.
+    ``columns`` must be in the table; ``usual`` are further names, which need not be, nor need the
+    columns ``selecting`` by which suites are told apart.
     """
     if unknown := [role for role in columns if role not in ROLES]:
         raise InputError(
@@ -110,8 +125,13 @@ def read_words(
     if named["word"] is None and rules.words:
         raise _lacks(path, table, "word")
     runs: dict[tuple[str, ...], TableRun] = {}
-    for group in _grouped(table, named):
-        one = _table_sentence(group, named, path)
+    # Materials may be selected by a column that names runs here, such as the rows of one model.
+    runs_of = {named[role] for role in ("run", "model", "corpus", "seed")}
+    kept = [name for name in selecting if name in table.header and name not in runs_of]
+    for group in _grouped(table, named, kept):
+        one = replace(
+            _table_sentence(group, named, path), cells={name: group[0][1][name] for name in kept}
+        )
         first = group[0][1]
         key = tuple(_cell(first, named[role]) for role in ("run", "model", "corpus", "seed"))
         run, model, corpus, seed = key
@@ -131,10 +151,10 @@ def is_token_table(path: Path) -> bool:
     try:
         if _width_without_header(path):
             return True
-        header = read_csv_table(path).header
+        table = read_csv_table(path)
     except InputError:
         return False
-    return any(name in header for name in ROLES["surprisal"])
+    return table.column(ROLES["surprisal"]) is not None
 
 
 _Rows = list[tuple[int, Mapping[str, str]]]
@@ -150,11 +170,11 @@ def _column(role: str, table: CsvTable, columns: Mapping[str, str]) -> str | Non
                 remedy=f"its columns: {', '.join(table.header)}",
             )
         return columns[role]
-    return next((name for name in ROLES[role] if name in table.header), None)
+    return table.column(ROLES[role])
 
 
 def _lacks(path: Path, table: CsvTable, role: str) -> InputError:
-    usual = f"name it, as in 'columns={{{role}: {table.header[-1]}}}'"
+    usual = f"name it, as in 'columns={{{role}: NAME}}'; its columns: {', '.join(table.header)}"
     remedy = f"usual names are {', '.join(ROLES[role])}; {usual}"
     if role == "word":
         remedy += "; words=false accepts tables without words"
@@ -166,9 +186,11 @@ def _cell(row: Mapping[str, str], column: str | None) -> str:
     return "" if column is None else row[column].strip()
 
 
-def _grouped(table: CsvTable, named: Mapping[str, str | None]) -> Iterator[_Rows]:
+def _grouped(
+    table: CsvTable, named: Mapping[str, str | None], selecting: Sequence[str]
+) -> Iterator[_Rows]:
     """Yield the rows of each sentence, which must be consecutive unless words are numbered."""
-    whose = [named[role] for role in ("run", "model", "corpus", "seed", "suite")]
+    whose = [*(named[role] for role in ("run", "model", "corpus", "seed", "suite")), *selecting]
     which = [named[role] for role in ("sentence", "item", "condition", "variant")]
     # Without numbers, the words of a sentence are told apart by edge tokens or by lengths.
     is_numbered = named["sentence"] is not None or named["item"] is not None
@@ -204,7 +226,7 @@ def _table_sentence(rows: _Rows, named: Mapping[str, str | None], path: Path) ->
     column = named["surprisal"]
     assert column is not None
     tokens = tuple(_cell(row, named["word"]) for _, row in rows)
-    values = tuple(number_of(row[column], path, line) for line, row in rows)
+    values = tuple(_value(row[column], path, line) for line, row in rows)
     unseen = frozenset(
         _cell(row, named["word"])
         for line, row in rows
@@ -218,6 +240,11 @@ def _table_sentence(rows: _Rows, named: Mapping[str, str | None], path: Path) ->
         condition=_cell(first, named["condition"]),
         unseen=unseen,
     )
+
+
+def _value(text: str, path: Path, line: int) -> float:
+    """Return a surprisal; NaN for a word that was not scored."""
+    return math.nan if text.strip().lower() in _MISSING else number_of(text, path, line)
 
 
 def _is_seen(text: str, path: Path, line: int) -> bool:
@@ -245,10 +272,10 @@ def _unit_of(column: str, rules: PairingRules, path: Path) -> StatedUnit:
     if rules.unit is None:
         if base is None:
             raise InputError(
-                f"the unit of column {column!r} is not known",
+                f"the unit of {f'column {column!r}' if column else 'the numbers'} is not known",
                 path=path,
                 remedy="name it, as in unit=bits, nats, log10, log_prob_nats, log_prob_bits or "
-                "log_prob_log10",
+                "log_prob_log10; files in the layout of a study need materials=FOLDER",
             )
         unit: Unit = _unit(base, is_log_prob)
         return StatedUnit(unit=unit, source=f"the column {column!r}")
@@ -278,17 +305,18 @@ def _width_without_header(path: Path) -> int:
     """Return the number of columns (1 or 2) of a file without a header, else 0."""
     for text in read_lines(path):
         if text.strip() and not text.startswith("#"):
-            fields = text.split()
-            return len(fields) if len(fields) <= 2 and _is_number(fields[-1]) else 0
+            fields = _fields(text)
+            return len(fields) if len(fields) <= 2 and is_number(fields[-1]) else 0
     raise InputError("is empty", path=path)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _fields(text: str) -> list[str]:
+    """Divide a line without a header at spaces, else at its last comma or semicolon."""
+    fields = text.split()
+    if len(fields) > 1 or is_number(text):
+        return fields
+    token, separator, number = text.strip().rpartition(";" if ";" in text else ",")
+    return [token.strip('"') or separator, number] if separator else fields
 
 
 def _without_header(path: Path, width: int, rules: PairingRules) -> TokenTable:
@@ -302,7 +330,7 @@ def _without_header(path: Path, width: int, rules: PairingRules) -> TokenTable:
     for line, text in enumerate(read_lines(path), start=1):
         if not text.strip() or text.startswith("#"):
             continue
-        fields = text.split()
+        fields = _fields(text)
         if len(fields) != width:
             problem = f"{len(fields)} columns, but other lines have {width}"
             raise InputError(problem, path=path, line=line)
@@ -332,8 +360,11 @@ def cut_sentences(
         parts = [list(run) for is_mark, run in runs if not is_mark]
     else:
         if len(places) != sum(lengths):
-            problem = f"has {len(places)} words, but the suites have {sum(lengths)}"
-            raise InputError(problem, path=path)
+            raise InputError(
+                f"has {len(places)} words, but the suites have {sum(lengths)}",
+                path=path,
+                remedy="mark the ends of sentences by <eos>, or add a column sentence_id",
+            )
         ends = list(itertools.accumulate(lengths))
         parts = [list(range(end - size, end)) for end, size in zip(ends, lengths, strict=True)]
     return [

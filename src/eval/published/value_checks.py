@@ -1,10 +1,4 @@
-"""Checks of the numbers of a file: unit, sign, zeros, and whether they belong to the words.
-
-A left-to-right model gives a word the same surprisal wherever it follows the same words. Files in
-which equal beginnings of sentences have different surprisals are shuffled, shifted or mixed; if
-words that differ after equal beginnings have equal surprisals throughout, the numbers are shifted
-by one word.
-"""
+"""Checks of the numbers of a file: unit, sign, and zeros."""
 
 from __future__ import annotations
 
@@ -31,14 +25,6 @@ _BITS: dict[Unit, float] = {
 
 # By how many bits a surprisal may lie below zero: models in half precision are as inexact.
 ROUNDING_BITS = 0.01
-
-# Equal beginnings: tolerated difference in bits and share of words, and the share of equal
-# surprisals of different words from which on numbers are shifted. In the published layouts, no
-# beginning may differ, and none does in the released files.
-_SAME_BITS = 0.02
-MOST_DIFFERENT = 0.01
-_SHIFTED = 0.5
-_FEWEST_PLACES = 20
 
 # From this many words on, numbers that are all between 0 and 1 are probabilities.
 _ENOUGH_WORDS = 100
@@ -93,7 +79,8 @@ def check_values(sentences: Sequence[ScoredSentence], path: Path) -> None:
     """Refuse sentences without information, and numbers that cannot be surprisals."""
     for sentence in sentences:
         shown = " ".join(sentence.tokens)
-        if all(value == 0 for value in sentence.values):
+        known = [value for value in sentence.values if not math.isnan(value)]
+        if known and all(value == 0 for value in known):
             problem = f"all surprisals of {shown!r} are 0"
         elif all(map(is_unknown, sentence.tokens)):
             problem = f"all words of {shown!r} are unknown"
@@ -143,64 +130,6 @@ def not_scored(sentences: Sequence[ScoredSentence]) -> tuple[list[ScoredSentence
         count += changed
         found.append(replace(one, values=tuple(values)) if changed else one)
     return found, count
-
-
-def check_beginnings(
-    sentences: Sequence[ScoredSentence],
-    path: Path,
-    *,
-    shifts: bool = True,
-    most_different: float = MOST_DIFFERENT,
-) -> None:
-    """Refuse numbers that do not belong to the words (see the module).
-
-    ``shifts=False`` accepts equal surprisals of different words, as in small artificial grammars.
-    ``most_different`` is the share of equal beginnings that may have different surprisals.
-    """
-    # Every word is reduced to the number of its beginning, the words up to and including it.
-    after: dict[tuple[int, str], int] = {}
-    first: list[tuple[float, ScoredSentence, int]] = []
-    compared = different = branches = equal = 0
-    example: tuple[ScoredSentence, ScoredSentence, int] | None = None
-    branching: dict[int, float] = {}
-    for sentence in sentences:
-        before = -1
-        for place, (token, value) in enumerate(zip(sentence.tokens, sentence.values, strict=True)):
-            key = (before, token.lower())
-            known = after.get(key)
-            if known is None:
-                known = after[key] = len(first)
-                first.append((value, sentence, place))
-                if before in branching:
-                    branches += 1
-                    equal += branching[before] == value
-                else:
-                    branching[before] = value
-            elif not math.isnan(value):
-                compared += 1
-                expected = first[known][0]
-                if abs(value - expected) > _SAME_BITS * max(1.0, abs(expected)):
-                    different += 1
-                    example = example or (first[known][1], sentence, place)
-            before = known
-    if compared >= _FEWEST_PLACES and different > most_different * compared and example:
-        one, other, place = example
-        words = " ".join(other.tokens[: place + 1])
-        raise InputError(
-            f"the last word of {words!r} has {one.values[place]:.3f} bits in line {one.line} and "
-            f"{other.values[place]:.3f} in line {other.line}; {different} of {compared} equal "
-            "beginnings of sentences have different surprisals",
-            path=path,
-            line=other.line,
-            remedy="the numbers are shuffled, shifted or of several models; prefixes=false accepts "
-            "models that are not left-to-right",
-        )
-    if shifts and branches >= _FEWEST_PLACES and equal > _SHIFTED * branches:
-        raise InputError(
-            f"{equal} of {branches} words that differ after equal words have equal surprisals",
-            path=path,
-            remedy="the numbers are shifted by one word; prefixes=false accepts them",
-        )
 
 
 def unit_problem(ratio: float) -> str:

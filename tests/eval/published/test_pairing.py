@@ -14,10 +14,9 @@ from gardenpath.eval.published.pairing import (
     Paired,
     in_file_order,
     pair,
-    reworded_variant,
-    wording_digest,
 )
 from gardenpath.eval.published.surprisal_files import ScoredSentence
+from gardenpath.eval.published.wordings import reworded_variant, wording_digest
 from gardenpath.eval.suites.design.suite import Item, Suite, Variant
 from tests.eval.suites.samples import cats_suite
 

@@ -10,7 +10,8 @@ import pytest
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported, run_name
+from gardenpath.eval.published.imported import Imported
+from gardenpath.eval.published.imported_runs import run_name
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suites
@@ -121,7 +122,10 @@ def test_own_names_of_columns(tmp_path: Path) -> None:
     )
     found = _import(path, sentence="nr", word="tok_text", surprisal="sp")
     assert found.runs[0].rows == ROWS
-    with pytest.raises(InputError, match=r"no column for the surprisal.*'columns={surprisal: sp}'"):
+    with pytest.raises(
+        InputError,
+        match=r"no column for the surprisal.*: NAME}'; its columns: nr, tok_text, sp",
+    ):
         _import(path)
     with pytest.raises(InputError, match=r"has no column 'x'.*its columns: nr, tok_text, sp"):
         _import(path, surprisal="x")

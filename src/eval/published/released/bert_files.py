@@ -9,13 +9,22 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.surprisal_files import ScoredSentence, number_of, read_lines
 
 _COLUMNS = ("pronoun", "sentence_no_eos", "bert_sentence", "surprisal")
+_LABELS = ("item", "mismatch_position")
 _MASK = "***mask***"
+
+
+def count_other_labels(path: Path, stimuli: Sequence[Mapping[str, str]]) -> int:
+    """Return how many rows have another item or condition than the same row of the stimuli."""
+    reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
+    pairs = zip(reader, stimuli, strict=False)
+    return sum(any(row.get(name) != own[name] for name in _LABELS) for row, own in pairs)
 
 
 def read_bert(path: Path) -> list[ScoredSentence]:

@@ -35,7 +35,10 @@ def import_layout(
     conditions: ConditionSource = "sentences",
 ) -> Imported:
     """Import the surprisals of a study in its published layout."""
-    match _layout(name):
+    layout = _layout(name)
+    if conditions != "sentences" and layout != "reflexives":
+        raise ConfigError([f"conditions={conditions} is for the reflexives, not for {name}"])
+    match layout:
         case "mandarin":
             return import_mandarin(materials, sets, rules)
         case "reflexives":

@@ -13,15 +13,21 @@ from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import FileForm, Imported, Importing, run_name
+from gardenpath.eval.published.imported import FileForm, Imported, Importing
+from gardenpath.eval.published.imported_runs import run_name
 from gardenpath.eval.published.pairing import Materials
-from gardenpath.eval.published.released.bert_files import read_bert
-from gardenpath.eval.published.released.mandarin import load_mandarin
-from gardenpath.eval.published.released.reflexives import EXPERIMENTS, load_reflexives
+from gardenpath.eval.published.released.bert_files import count_other_labels, read_bert
+from gardenpath.eval.published.released.mandarin import OTHER_MODELS, load_mandarin
+from gardenpath.eval.published.released.reflexives import EXPERIMENTS, Stimuli, load_reflexives
 from gardenpath.eval.published.released.suppression import SuppressionFile, load_suppression
-from gardenpath.eval.published.surprisal_files import read_token_table, read_two_columns
+from gardenpath.eval.published.surprisal_files import (
+    check_folders,
+    read_token_table,
+    read_two_columns,
+)
 from gardenpath.eval.published.value_checks import StatedUnit
 from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.text import plural
 
 _XINHUA = re.compile(r"^hybrid1_outputs_(\w+)$")
 _CTB = re.compile(r"^(\w+?)_outputs$")
@@ -41,12 +47,16 @@ def import_mandarin(
     ``ctb``.
     """
     suites = load_mandarin(materials)
-    importing = Importing("mandarin", rules)
+    importing = Importing("mandarin", rules, other_models=OTHER_MODELS)
     for one in suites.values():
         importing.used(one.path, [one.suite], "order of lines, checked by their words")
     importing.exceptions.append(
         "earlier wordings of 12 sentences of classifier_noun (object_rc, items 5 and 7; "
         "subject_rc, item 28), as in all published tables"
+    )
+    importing.exceptions.append(
+        "15 files of classifier_noun and garden_path_object in two folders of the LSTM, which are "
+        "of other models than the files beside them"
     )
     form = FileForm(pairing="order of lines", unit=_unit(rules))
     for given in sets:
@@ -129,7 +139,7 @@ def import_reflexives(
                 if len(paths) > 1:
                     raise InputError(f"is the same suite as {paths[0].name}", path=paths[1])
                 for path in paths:
-                    _add_reflexives(importing, name, one.materials, path, rules)
+                    _add_reflexives(importing, name, one, path, rules)
     where = [given.path for given in sets]
     return importing.finish(where, "files such as rnng/exp2-rc/herself_rnng.txt")
 
@@ -148,9 +158,14 @@ def _holds_stimuli(folder: Path) -> bool:
 
 
 def _add_reflexives(
-    importing: Importing, name: RunName, materials: Materials, path: Path, rules: PairingRules
+    importing: Importing, name: RunName, stimuli: Stimuli, path: Path, rules: PairingRules
 ) -> None:
-    is_masked = path.suffix == ".csv"
+    is_masked, materials = path.suffix == ".csv", stimuli.materials
+    if is_masked and (count := count_other_labels(path, stimuli.rows)):
+        importing.notes.append(
+            f"{path}: {plural(count, 'row')} with another item or condition than the "
+            "stimuli, which count"
+        )
     form = FileForm(pairing="order of rows", unit=_unit(rules), is_left_to_right=not is_masked)
     read = read_bert(path) if is_masked else read_two_columns(path, materials.lengths)
     importing.add(name, materials, read, path, form)
@@ -208,6 +223,5 @@ def _unit(rules: PairingRules) -> StatedUnit:
 
 def _folders(root: Path) -> Iterable[Path]:
     """Return the folder and all folders below it, in order."""
-    if not root.is_dir():
-        raise InputError("is not a folder", path=root)
+    check_folders([root])
     return [root, *sorted(path for path in root.rglob("*") if path.is_dir())]

@@ -26,7 +26,7 @@ from pathlib import Path
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import ConditionSource
 from gardenpath.eval.published.pairing import Materials
-from gardenpath.eval.published.surprisal_files import read_lines
+from gardenpath.eval.published.surprisal_files import check_folders, read_lines
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
 from gardenpath.eval.suites.scoring.alignment import is_edge
@@ -85,10 +85,14 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Stimuli:
-    """The suite of one experiment and pronoun; ``contradicting`` counts rows by wrong label."""
+    """The suite of one experiment and pronoun, and the rows of its file.
+
+    ``contradicting`` counts rows by wrong label.
+    """
 
     materials: Materials
     contradicting: Mapping[str, int]
+    rows: tuple[Mapping[str, str], ...]
 
     @property
     def notes(self) -> list[str]:
@@ -115,6 +119,7 @@ def load_reflexives(
     folders: Sequence[Path], conditions: ConditionSource = "sentences"
 ) -> dict[tuple[str, str], Stimuli]:
     """Read the suites in folders of experiments, by experiment (its folder) and pronoun."""
+    check_folders(folders)
     paths = sorted({path for folder in folders for path in folder.rglob("*.csv")})
     found: dict[tuple[str, str], Stimuli] = {}
     for path in paths:
@@ -169,7 +174,7 @@ def read_stimuli(path: Path, conditions: ConditionSource = "sentences") -> Stimu
         other={place: row.other for place, row in enumerate(rows) if row.other},
         labels=tuple(rows[n].labelled for n in places) if conditions == "labels" else (),
     )
-    return Stimuli(materials, _contradicting(rows))
+    return Stimuli(materials, _contradicting(rows), tuple(row.cells for row in rows))
 
 
 def _variant(row: _Row) -> Variant:

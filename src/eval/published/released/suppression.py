@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.pairing import Materials
-from gardenpath.eval.published.surprisal_files import read_lines
+from gardenpath.eval.published.surprisal_files import check_folders, read_lines
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
 from gardenpath.eval.suites.scoring.alignment import is_edge
@@ -41,7 +41,7 @@ _ORDER_PREDICTIONS = {
     ),
 }
 
-# One published file has a misspelt noun in six sentences (see ``pairing.wording_digest``).
+# One published file has a misspelt noun in six sentences (see ``wordings.wording_digest``).
 _MISSPELT = frozenset(
     {
         *("447a20c01e72", "cdb1d2b640b3", "a50ab3bcd76f"),
@@ -89,6 +89,7 @@ class SuppressionFile:
 
 def load_suppression(folders: Sequence[Path]) -> dict[str, SuppressionFile]:
     """Read the experiments in folders and their subfolders, by the name of their folder."""
+    check_folders(folders)
     paths = sorted({path for folder in folders for path in folder.rglob("input.txt")})
     found: dict[str, SuppressionFile] = {}
     for path in paths:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gardenpath.errors import InputError
 from gardenpath.store.files import read_text
@@ -21,12 +23,18 @@ class CsvTable:
     line: int
     rows: tuple[tuple[int, Mapping[str, str]], ...]
 
+    def column(self, names: Sequence[str]) -> str | None:
+        """Return the first column with one of these names, whatever its case and separators."""
+        known = {_plain(name): name for name in reversed(self.header)}
+        return next((known[name] for name in map(_plain, names) if name in known), None)
+
 
 def read_csv_table(path: Path) -> CsvTable:
     """Read a table; lines before the header that start with # are skipped.
 
-    The separator is that of the header. Quotation marks are ordinary characters in tab-separated
-    tables, because they may be words, unless the header has them too.
+    The separator is that of the header: a tab, comma or semicolon, else spaces. Quotation marks are
+    ordinary characters in tab-separated tables, because they may be words, unless the header has
+    them too.
     """
     text = read_text(path).removeprefix("\N{BYTE ORDER MARK}")
     skipped = 0
@@ -36,25 +44,40 @@ def read_csv_table(path: Path) -> CsvTable:
     first = text.partition("\n")[0]
     separator = separator_of(first)
     lines = io.StringIO(text, newline="")
-    if separator == "\t" and '"' not in first:
-        reader = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
+    reader: Iterator[tuple[int, list[str]]]
+    if separator not in first and len(first.split()) > 1:
+        reader = ((n, line.split()) for n, line in enumerate(lines, start=1))
+    elif separator == "\t" and '"' not in first:
+        reader = _numbered(csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE))
     else:
-        reader = csv.reader(lines, delimiter=separator)
-    header = tuple(cell.strip() for cell in next(reader, []))
+        reader = _numbered(csv.reader(lines, delimiter=separator))
+    header = tuple(cell.strip() for cell in next(reader, (1, []))[1])
     if not any(header):
         raise InputError("the table is empty", path=path)
     if twice := [name for name in header if name and header.count(name) > 1]:
         raise InputError(f"has two columns {twice[0]!r}", path=path, line=skipped + 1)
     rows = []
-    for cells in reader:
-        line = skipped + reader.line_num
+    for number, cells in reader:
+        line = skipped + number
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
             problem = f"{len(cells)} columns, but the header has {len(header)}"
-            raise InputError(problem, path=path, line=line)
+            is_named = len(cells) == len(header) + 1
+            remedy = "if the first column has the names of rows, give it a name" if is_named else ""
+            raise InputError(problem, path=path, line=line, remedy=remedy)
         rows.append((line, dict(zip(header, cells, strict=True))))
     return CsvTable(path=path, header=header, line=skipped + 1, rows=tuple(rows))
+
+
+def _numbered(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV reader with their lines."""
+    for cells in reader:
+        yield reader.line_num, cells
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s.-]+", "_", name.strip()).lower()
 
 
 def separator_of(header: str) -> str:

@@ -46,6 +46,7 @@ from gardenpath.eval.suites.formats.syntaxgym import critical_regions, differing
 from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes
 from gardenpath.eval.suites.scoring.alignment import is_edge
 from gardenpath.settings.check import nearest
+from gardenpath.text import enumeration
 
 _ROLES: Mapping[str, tuple[str, ...]] = {
     "item": ("item", "item_number", "item_id"),
@@ -56,6 +57,7 @@ _ROLES: Mapping[str, tuple[str, ...]] = {
     "content": ("content",),
     "sentence": ("sentence",),
     "sentence_id": ("sentence_id", "sent_id"),
+    "suite": ("suite", "suite_name", "test_suite"),
 }
 _TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
 _LISTS = ("critical", "differing")
@@ -67,8 +69,9 @@ _REQUIRED = ("name", "language", "table", "predictions")
 _SENTENCE = "sentence"
 
 # Entry of ``meta`` that says how the table of a suite is laid out, for files of its surprisals: its
-# ``path``, its ``columns`` by role, the names of ``conditions`` by the values of the table, and for
-# each variant the ``lines`` in which it starts.
+# ``path``, its ``columns`` by role, the rows that belong to it (``only``), the names of
+# ``conditions`` by the values of the table, the numbers of ``items`` by their names, if these are
+# not numbers, and for each variant the ``lines`` in which it starts.
 TABLE_META = "table"
 
 # Rows of the table, each with its line.
@@ -212,7 +215,7 @@ class _Places:
             if self.columns[role] not in self.table.header:
                 raise self._lacks(self.columns[role])
             return self.columns[role]
-        return next((name for name in _ROLES[role] if name in self.table.header), None)
+        return self.table.column(_ROLES[role])
 
     def required(self, role: str) -> str:
         found = self.column(role)
@@ -239,11 +242,22 @@ class _Places:
             if all(row[column].strip() == value for column, value in self.only.items())
         ]
         if not found:
-            raise InputError("has no such rows", path=self.table.path)
+            shown = ", ".join(f"{column} {value!r}" for column, value in self.only.items())
+            problem = f"has no rows with {shown}" if shown else "has no rows"
+            raise InputError(problem, path=self.table.path)
+        suite = self.column("suite")
+        names = dict.fromkeys(row[suite].strip() for _, row in found) if suite else {}
+        if suite and len(names) > 1:
+            raise InputError(
+                f"holds several suites: {enumeration(list(names)[:3])}",
+                path=self.table.path,
+                remedy=f"select one, as in 'only: {{{suite}: {next(iter(names))}}}'",
+            )
         return found
 
     def items(self) -> tuple[Item, ...]:
         """Return the items, each with its sentences in the order of the table."""
+        names = {number: name for name, number in self.item_numbers().items()}
         return tuple(
             Item(
                 number,
@@ -251,6 +265,7 @@ class _Places:
                     Variant(self.renamed.get(key[0], key[0]), self.cut(rows))
                     for key, rows in sentences.items()
                 ),
+                {"item_name": names[number]} if names else {},
             )
             for number, sentences in self.groups().items()
         )
@@ -262,6 +277,8 @@ class _Places:
             "path": str(self.table.path),
             "columns": dict(self.columns),
             "conditions": dict(self.renamed),
+            "only": dict(self.only),
+            "items": self.item_numbers(),
             "lines": [rows[0][0] for sentences in groups for rows in sentences.values()],
         }
 
@@ -271,14 +288,24 @@ class _Places:
         groups: dict[int, dict[tuple[str, ...], list[tuple[int, Mapping[str, str]]]]] = {}
         extra = [name for role in ("variant", "sentence_id") if (name := self.column(role))]
         is_long = self.is_long
+        numbers = self.item_numbers()
         for line, row in self.rows():
-            if not row[item].strip().isdecimal():
-                problem = f"item {row[item]!r} is not a number"
-                raise InputError(problem, path=self.table.path, line=line)
+            name = row[item].strip()
+            if not name:
+                raise InputError("the item is missing", path=self.table.path, line=line)
+            number = numbers[name] if numbers else int(name)
             key = (row[condition].strip(), *(row[name] for name in extra))
             key = key if is_long else (*key, str(line))
-            groups.setdefault(int(row[item]), {}).setdefault(key, []).append((line, row))
+            groups.setdefault(number, {}).setdefault(key, []).append((line, row))
         return groups
+
+    def item_numbers(self) -> dict[str, int]:
+        """Number the items in order of appearance by their names; empty if these are numbers."""
+        column = self.required("item")
+        names = dict.fromkeys(row[column].strip() for _, row in self.rows())
+        if all(name.isdecimal() for name in names if name):
+            return {}
+        return {name: number for number, name in enumerate(names, start=1)}
 
     @property
     def is_long(self) -> bool:

@@ -50,9 +50,11 @@ def is_edge(token: str) -> bool:
 
 @cache
 def is_unknown(token: str) -> bool:
-    """Whether a token represents an out-of-vocabulary word, e.g. ``<unk-caps>``."""
+    """Whether a token represents an out-of-vocabulary word: ``<unk-caps>``, ``UNK-LC-s``."""
     bare = _without_marks(token)
-    return bare in _UNKNOWN or (bare.lower().startswith("<unk") and bare.endswith(">"))
+    if bare in _UNKNOWN or bare.startswith("UNK-"):
+        return True
+    return bare.lower().startswith("<unk") and bare.endswith(">")
 
 
 def place_of(suite: Suite, item: Item, variant: Variant) -> str:

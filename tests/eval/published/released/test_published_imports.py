@@ -13,7 +13,8 @@ import pytest
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported, ImportedRun
+from gardenpath.eval.published.imported import Imported
+from gardenpath.eval.published.imported_runs import ImportedRun
 from gardenpath.eval.published.released.published_imports import import_mandarin
 from gardenpath.eval.published.released.reflexives import paper_subset
 from gardenpath.eval.suites.scoring.aggregation import summarise
@@ -114,13 +115,17 @@ def test_the_receipt_lists_what_was_accepted(mandarin: Imported, tmp_path: Path)
 def test_runs_may_be_given_by_corpus_but_not_twice(reference_data: Path) -> None:
     root = reference_data / "published" / "mandarin"
     one = root / "surprisals" / "ngram_outputs"
+    other = root / "surprisals_xinhua" / "hybrid1_outputs_ngram"
     materials = [root / "suites"]
-    both = [SurprisalSet(one, "small"), SurprisalSet(one, "large")]
+    both = [SurprisalSet(one, "small"), SurprisalSet(other, "large")]
     found = import_mandarin(materials, both, PairingRules())
     assert {(name.run, name.corpus, name.seed) for name in found.names} == {
-        ("small/ngram_outputs/trial0", "small", 1),
-        ("large/ngram_outputs/trial0", "large", 1),
+        ("ngram_outputs/trial0", "small", 1),
+        ("hybrid1_outputs_ngram/trial0", "large", 1),
     }
+    with pytest.raises(InputError, match="has the same surprisals as large/ngram_outputs/trial0"):
+        twice = [SurprisalSet(one, "small"), SurprisalSet(one, "large")]
+        import_mandarin(materials, twice, PairingRules())
     with pytest.raises(InputError, match="two files have surprisals of this run"):
         import_mandarin(materials, [SurprisalSet(one), SurprisalSet(one)], PairingRules())
 
