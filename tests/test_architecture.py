@@ -42,7 +42,7 @@ EVAL: dict[str, tuple[str, ...]] = {
     "parsing": ("search",),
     "perplexity": ("word_scorer",),
     "suites": (),
-    "statistics": ("display", "suites"),
+    "statistics": ("display",),
     "published": ("suites",),
     "surprisal": ("published",),
     "report": ("display", "perplexity", "suites", "statistics"),
