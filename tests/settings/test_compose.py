@@ -13,6 +13,7 @@ import yaml
 from gardenpath.data.readers.combined import READERS
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.search_settings import SEARCHES
+from gardenpath.eval.studies.all_studies import study_spec
 from gardenpath.eval.suites.library.collection import suite_names
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import EstimatedFamily, NeuralFamily
@@ -28,7 +29,8 @@ from gardenpath.settings.compose import (
     plain_config,
     root_of,
 )
-from gardenpath.settings.evaluate_settings import TASKS, EvaluateSettings
+from gardenpath.settings.evaluate_settings import TASKS, EvaluateSettings, StudyTask
+from gardenpath.settings.suite_sets import suites_of_set
 from gardenpath.settings.train_settings import TrainSettings
 from tests.models.samples import make_vocabulary
 
@@ -103,7 +105,7 @@ NEEDED = {
     "rescore": ["suite=mandarin", "surprisals=there"],
     "surprisal": ["input=sentences.txt"],
     "export": ["data=ptb_sample"],
-    "study": ["study=mandarin", "run=there"],
+    "study": ["study=mandarin", "run=runs"],
 }
 
 
@@ -111,6 +113,25 @@ NEEDED = {
 def test_every_task_is_right(task: str) -> None:
     settings: EvaluateSettings = load_settings("evaluate", [f"task={task}", *NEEDED.get(task, [])])
     assert type(settings.task) is TASKS[task]
+
+
+@pytest.mark.parametrize("study", _choices("study"))
+def test_every_study_is_right(study: str) -> None:
+    settings: EvaluateSettings = load_settings("evaluate", [f"study={study}", "run=a,b"])
+    assert isinstance(settings.task, StudyTask) and settings.run_folders == ("a", "b")
+    assert settings.study is not None and settings.study.name == study
+    assert study_spec(study).name == study
+    names = [name for one in settings.study.suites for name in suites_of_set(one)]
+    assert all(fnmatch.filter(suite_names(), f"{one.split('/')[0]}/*") for one in names)
+
+
+def test_a_study_needs_a_source() -> None:
+    with pytest.raises(ConfigError, match="a study needs surprisals=FOLDER"):
+        load_settings("evaluate", ["study=mandarin"])
+    with pytest.raises(ConfigError, match="study is missing"):
+        load_settings("evaluate", ["task=study", "run=runs"])
+    with pytest.raises(ConfigError, match="run is missing"):
+        load_settings("evaluate", ["task=perplexity", "run=null"])
 
 
 def test_every_task_has_a_file() -> None:
@@ -176,21 +197,21 @@ def test_groups_are_those_of_the_script(script: Script) -> None:
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_files_repeat_no_default(script: Script) -> None:
     """A value in a file that equals the default of its dataclass would be a second truth."""
-    for group in sorted(groups_of(ConfigSource(script)) - {"experiment", "suite"}):
+    for group in sorted(groups_of(ConfigSource(script)) - {"experiment", "suite", "study"}):
         for name in choices_of(group, ConfigSource(script)):
             path = CONFIG_DIR / group / f"{name}.yaml"
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
             bases = [one for one in content.pop("defaults", []) if one != "_self_"]
-            bases = [one for one in bases if isinstance(one, str)]
-            # A base in a package of its own (_study@task) belongs to a file of global settings.
-            if not bases or "@" in bases[0]:
+            # A file for the root (task/study) names the part that its base belongs to.
+            bases = [one.partition("@")[0] for one in bases if isinstance(one, str)]
+            if not bases:
                 continue
             override = f"{'+' if group == 'suite' else ''}{group}={bases[0]}"
             base = composed(ConfigSource(script), [override])[group]
             repeated = [
                 key
                 for key, value in _flat(content)
-                if "$" not in str(value) and _value_at(base, key) == value
+                if "$" not in str(value) and key in base and _value_at(base, key) == value
             ]
             assert repeated == [], f"{path}: {repeated}"
 
