@@ -1,6 +1,7 @@
 """Evaluate trained models.
 
     python evaluate.py suite=mandarin
+    python evaluate.py study=mandarin surprisals=FOLDER materials=FOLDER
     python evaluate.py task=perplexity run=runs/ptb_sample
     python evaluate.py task=surprisal run=runs/ptb_sample/rnng/seed1 input=sentences.txt
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from gardenpath.runs.run import Runs as Runs
     from gardenpath.runs.run import find as find
     from gardenpath.runs.run import load as load
+    from gardenpath.runs.studies.replication import Replication as Replication
+    from gardenpath.runs.studies.replication import study as study
     from gardenpath.runs.training import train as train
     from gardenpath.settings.train_settings import TrainSettings as TrainSettings
 
@@ -55,6 +57,8 @@ _HOMES = {
     "evaluate": "runs.evaluation",
     "score": "runs.evaluation",
     "Results": "runs.results",
+    "study": "runs.studies.replication",
+    "Replication": "runs.studies.replication",
     "train": "runs.training",
     "TrainSettings": "settings.train_settings",
     "DataSettings": "data.data_settings",

@@ -297,7 +297,8 @@ class EvaluateSettings:
     paths: Paths = Paths()
     """Folders of runs and caches."""
     data: DataSettings | None = None
-    """Corpus of task=corpus, perplexity and export; null uses the corpora of the runs."""
+    """Corpus of task=corpus, perplexity, export and study; null uses the corpora of the runs, in a
+    study none."""
     corpora: Mapping[str, DataSettings] = field(default_factory=dict)
     """Several corpora by name, as in corpora=[ctb,xinhua] corpora.ctb.root=FOLDER."""
     run: str | Sequence[str] | None

@@ -32,7 +32,8 @@ Train a language model and write a complete run folder.
 Evaluate trained models.
 
   {program} suite=mandarin                       test suites, with a report
-  {program} study=mandarin surprisals=FOLDER materials=FOLDER    a published study
+  {program} study=mandarin surprisals=FOLDER materials=FOLDER     a published study
+  {program} study=mandarin run=runs/ctb,runs/xinhua               the same with own models
   {program} task=perplexity run=runs/ptb_sample
   {program} task=surprisal run=runs/… input=sentences.txt
   {program} task=parse run=runs/…/rnng/seed1

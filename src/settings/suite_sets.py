@@ -1,4 +1,4 @@
-"""The sets of suites that ``suite=`` accepts."""
+"""The sets of suites that ``suite=`` and ``study=`` accept."""
 
 from __future__ import annotations
 
@@ -17,3 +17,9 @@ def suites_of_set(name: str) -> Sequence[str]:
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     # The set ``file`` is empty: it stands for files that a user names.
     return list(content["suites"]) or [name]
+
+
+def suites_of_study(name: str) -> Sequence[str]:
+    """Return the sets of suites on which runs are scored for a study."""
+    content = yaml.safe_load((CONFIG_DIR / "study" / f"{name}.yaml").read_text(encoding="utf-8"))
+    return list(content["suites"])

@@ -1,0 +1,1 @@
+"""Published studies, computed anew from released surprisals and from runs."""
