@@ -112,7 +112,8 @@ class StudyData:
 
     The tables have the columns of ``ITEMS``, ``EFFECTS``, ``SENTENCES`` and ``SURPRISALS`` in
     ``gardenpath.store.tables``; ``perplexity``, ``corpora`` and ``lengths`` those of
-    ``PERPLEXITY``, ``CORPUS_STATISTICS`` and ``LENGTHS``, None if they are unknown.
+    ``PERPLEXITY``, ``CORPUS_STATISTICS`` and ``LENGTHS``, None if they are unknown; ``networks`` has
+    model, corpus, layers, hidden and embedding (widths) of each neural run.
     """
 
     source: str
@@ -124,6 +125,7 @@ class StudyData:
     corpora: pd.DataFrame | None = None
     lengths: pd.DataFrame | None = None
     constructions: pd.DataFrame | None = None
+    networks: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -46,7 +47,14 @@ _LABELS = {
     "coordinated_rc": "coordinated RCs",
     "embedded_rc": "embedded RCs",
     "all": "all modifiers",
+    "share": "share of sentences, in %",
+    "longest": "longest sentence",
+    "hidden": "hidden units",
+    "embedding": "embedding size",
+    "bllip_sm": "BLLIP-sm (English)",
 }
+# Numbers of words of a sentence.
+_LENGTHS = (*(f"{low + 1}–{low + 10}" for low in range(0, 100, 10)), "over 100")
 
 
 def _row_labels(one: Evidence) -> dict[str, str]:
@@ -83,7 +91,22 @@ def _grouped(
 
 
 def _by_class(one: Evidence) -> Iterator[StudyCell]:
-    return _grouped(one, one.accuracies, "class", MANDARIN_CLASSES)
+    for cell in _grouped(one, one.accuracies, "class", MANDARIN_CLASSES):
+        yield replace(cell, note=_ties(one, cell))
+
+
+def _ties(one: Evidence, cell: StudyCell) -> str:
+    """Say how many comparisons of a model and class are ties, which the paper decided by coins."""
+    items = one.data.items
+    rows = items[(items["model"] + " " + items["corpus"]).str.strip() == cell.row]
+    rows = rows[rows["class"] == cell.column]
+    count = int(rows["tie"].sum())
+    if not count:
+        return ""
+    return (
+        f"{count} of {len(rows)} comparisons are ties; they count one half here, and the paper "
+        "flipped a coin for each"
+    )
 
 
 def _overall(one: Evidence) -> Iterator[StudyCell]:
@@ -123,10 +146,20 @@ def _as_published(found: Mapping[str, Any]) -> float:
 
 
 def _numbers(found: Mapping[str, Any]) -> str:
-    return (
-        f"b = {found['estimate']:.3f}, SE {found['standard_error']:.3f}, p = {found['p']:.4f}; "
-        f"with lme4's defaults p = {_as_published(found):.4f}"
-    )
+    """Say estimate and p as computed, and p of other tests and models of the same data."""
+    texts = [
+        f"b = {found['estimate']:.3f}, SE {found['standard_error']:.3f}, {_p(found['p'])}",
+        f"with lme4's defaults {_p(_as_published(found))}",
+    ]
+    if not math.isnan(found["p_satterthwaite"]):
+        texts.append(f"with Satterthwaite's degrees of freedom {_p(found['p_satterthwaite'])}")
+    texts += ["singular fit"] if found["singular"] else []
+    texts += [str(found["robustness"])] if found["robustness"] else []
+    return "; ".join(texts).replace("-", "−")
+
+
+def _p(value: float) -> str:
+    return "p < .0001" if value < 0.0001 else f"p = {value:.4f}".replace("0.", ".", 1)
 
 
 def _garden_paths(one: Evidence) -> Iterator[StudyCell]:
@@ -174,13 +207,36 @@ def _corpora(one: Evidence) -> Iterator[StudyCell]:
             )  # fmt: skip
 
 
-def _longest(one: Evidence) -> Iterator[StudyCell]:
+def _sizes(one: Evidence) -> Iterator[StudyCell]:
+    """Yield the sizes of neural networks; of runs with one name but several sizes, all of them."""
+    table = one.data.networks
+    if table is None:
+        return
+    for model, rows in table[table["model"].isin(NEURAL)].groupby("model", sort=False):
+        for column in ("layers", "hidden", "embedding"):
+            values = sorted(set(rows[column]))
+            yield StudyCell(
+                source=one.source, row=str(model), column=column, value=float(values[0]),
+                text="" if len(values) == 1 else ", ".join(map(str, values)),
+            )  # fmt: skip
+
+
+def _lengths(one: Evidence) -> Iterator[StudyCell]:
+    """Yield the share of sentences by length in each training corpus, and the longest."""
     table = one.data.lengths
     if table is None:
         return
+    table = table[(table["split"] == "train") & (table["sentences"] > 0)]
     for corpus, rows in table.groupby("corpus", sort=False):
-        longest = float(rows[rows["sentences"] > 0]["length"].max())
-        yield StudyCell(source=one.source, row=str(corpus), column="longest", value=longest)
+        total = float(rows["sentences"].sum())
+        bins = (rows["length"] - 1).clip(0, 10 * len(_LENGTHS) - 1) // 10
+        counts = rows.groupby(bins)["sentences"].sum()
+        keys: dict[str, Any] = {"source": one.source, "row": str(corpus)}
+        for number, column in enumerate(_LENGTHS):
+            share = 100.0 * float(counts.get(number, 0)) / total
+            yield StudyCell(panel="share", column=column, value=share, text=f"{share:.2f}", **keys)
+        longest = float(rows["length"].max())
+        yield StudyCell(panel="longest", column="words", value=longest, **keys)
 
 
 def _categories(one: Evidence) -> Iterator[StudyCell]:
@@ -194,6 +250,8 @@ def _categories(one: Evidence) -> Iterator[StudyCell]:
 
 def _modifiers(one: Evidence) -> Iterator[StudyCell]:
     for (model, modifier), found in modifier_effects(one).items():
+        if model not in NEURAL:
+            continue
         yield StudyCell(
             source=one.source,
             row=model,
@@ -225,9 +283,12 @@ MANDARIN = StudySpec(
             number="Table 1", title="Syntactic models compared with their sequential counterparts",
             cells=_supervision,
             lacking="it needs RNNGs with LSTMs, or PLMs with Transformers, of one corpus",
+            analysis=["supervision"],
             note="Logistic mixed models of the outcome of each comparison. ✓: the syntactic model "
             "is more accurate, ✗: less accurate; * p ≤ .05, ** p ≤ .01, *** p ≤ .001, with lme4's "
-            "defaults as in the paper; point at a cell for the exact numbers.",
+            "defaults as in the paper. The notes on cells have the exact numbers, and say which "
+            "effects are not significant if runs are nested within models: the first LSTM and the "
+            "first RNNG have nothing in common but their number.",
         ),
         PartSpec(
             number="Figure 2", title="Mean accuracy by model", cells=_overall, lacking=_NO_RUNS,
@@ -247,6 +308,11 @@ MANDARIN = StudySpec(
             number="Table 2", title="Items of each suite", cells=_items, lacking=_NO_RUNS, digits=0
         ),
         PartSpec(
+            number="Table 3a", title="Size of the networks", cells=_sizes,
+            lacking="files of surprisals do not contain it; it is read from own neural runs",
+            digits=0,
+        ),
+        PartSpec(
             number="Table 3b", title="Perplexity on the test set of the treebank",
             cells=_perplexity, lacking=_OF_CORPORA, digits=0,
             note="Perplexities with different vocabularies are not comparable one to one.",
@@ -256,8 +322,10 @@ MANDARIN = StudySpec(
             digits=0,
         ),
         PartSpec(
-            number="Figure 5", title="Longest sentence, in words", cells=_longest,
-            lacking=_OF_CORPORA, style=FigureStyle(y_label="words"), digits=0,
+            number="Figure 5", title="Length of sentences, in words", cells=_lengths,
+            lacking=_OF_CORPORA, style=FigureStyle(connected=True), digits=0,
+            note="Training sets. The paper compares its Mandarin corpora with BLLIP-sm and prints "
+            "the lengths of the longest sentences.",
         ),
         PartSpec(
             number="Figure 6", title="Accuracy on semantic and syntactic classes",
@@ -266,14 +334,17 @@ MANDARIN = StudySpec(
         PartSpec(
             number="Table 5", title="Missing object: effect of modifiers on accuracy",
             cells=_modifiers, lacking="it needs runs on missing object with all four modifiers",
+            analysis=["modifier_effects"],
             note="Coefficients of linear mixed models, compared with no modifier. Stars are those "
-            "of lme4's defaults and the normal approximation, as in the paper; point at a cell for "
-            "p at the better optimum. The statistics below also have Satterthwaite's.",
+            "of lme4's defaults and the normal approximation, as in the paper. lme4's default "
+            "optimiser stops early here: the notes on cells have p at the better optimum, and with "
+            "Satterthwaite's degrees of freedom.",
         ),
         PartSpec(
             number="Table 6", title="Accuracy by model and class", cells=_by_class,
             lacking=_NO_RUNS, intervals=False,
-            note="Ties count one half; the paper decided those of its n-gram models by a coin.",
+            note="Ties count one half; the paper flipped a coin for each tie of its n-gram models, "
+            "so that these cells can differ.",
         ),
         PartSpec(
             number="Figure 7", title="Accuracy on individual suites", cells=_suites,
