@@ -135,7 +135,7 @@ class ComparedPart:
         return sum(known), len(known)
 
     def remarks(self, *, differing: bool) -> list[str]:
-        """Return the notes on cells, each once with its cells; only of cells that differ, or all."""
+        """Return the notes on cells, each once with its cells; all, or of cells that differ."""
         groups: dict[str, list[str]] = {}
         for one in self.cells:
             if one.cell.note and (one.agrees is False or not differing):

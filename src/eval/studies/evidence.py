@@ -90,7 +90,7 @@ class Evidence:
 
 
 def _place_and_reason(text: str) -> tuple[str, str]:
-    """Separate ``CTB · LSTM: too few rows``; a reason without a part concerns the whole analysis."""
+    """Separate ``CTB · LSTM: too few rows``; the part is empty if there is none."""
     place, colon, reason = text.partition(": ")
     return (place, reason) if colon and _SEP in place else ("", text)
 

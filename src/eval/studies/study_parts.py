@@ -112,8 +112,8 @@ class StudyData:
 
     The tables have the columns of ``ITEMS``, ``EFFECTS``, ``SENTENCES`` and ``SURPRISALS`` in
     ``gardenpath.store.tables``; ``perplexity``, ``corpora`` and ``lengths`` those of
-    ``PERPLEXITY``, ``CORPUS_STATISTICS`` and ``LENGTHS``, None if they are unknown; ``networks`` has
-    model, corpus, layers, hidden and embedding (widths) of each neural run.
+    ``PERPLEXITY``, ``CORPUS_STATISTICS`` and ``LENGTHS``, None if they are unknown. ``networks``
+    has model, corpus, layers, hidden and embedding (widths) of each neural run.
     """
 
     source: str

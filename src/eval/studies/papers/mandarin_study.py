@@ -40,12 +40,16 @@ CATEGORIES = {
 COMPLEXITY = ("none", "subject_rc", "coordinated_rc", "embedded_rc")
 MODIFIERS = ("none", "adjective", "object_rc", *COMPLEXITY[1:])
 
+# Columns of Table 1 by architecture: a syntactic model and its sequential counterpart.
+_PAIRS = {"recurrent": "rnng vs lstm", "attention": "plm vs transformer"}
+
 _LABELS = {
     **{name: prose_name(name).capitalize() for name in MANDARIN_CLASSES},
     "object_rc": "object RC",
     "subject_rc": "subject RC",
     "coordinated_rc": "coordinated RCs",
     "embedded_rc": "embedded RCs",
+    "none": "no modifier",
     "all": "all modifiers",
     "share": "share of sentences, in %",
     "longest": "longest sentence",
@@ -59,11 +63,14 @@ _LENGTHS = (*(f"{low + 1}–{low + 10}" for low in range(0, 100, 10)), "over 100
 
 def _row_labels(one: Evidence) -> dict[str, str]:
     """Return labels as in the paper: ``LSTM``, and ``LSTM-Xinhua`` for the larger corpus."""
-    return {
-        _key(model, corpus): prose_name(model)
-        + ("" if corpus in (SMALL, "") else f"-{prose_name(corpus).capitalize()}")
-        for model, corpus in _runs(one.accuracies)
-    }
+    labels = {}
+    for model, corpus in _runs(one.accuracies):
+        suffix = "" if corpus in (SMALL, "") else f"-{prose_name(corpus).capitalize()}"
+        labels[_key(model, corpus)] = prose_name(model) + suffix
+        for pair in _PAIRS.values():
+            names = " vs. ".join(prose_name(name) for name in pair.split(" vs "))
+            labels[_key(pair, corpus)] = f"{names}, {prose_name(corpus)}" if corpus else names
+    return labels
 
 
 def _key(model: str, corpus: str) -> str:
@@ -127,13 +134,13 @@ def _suites(one: Evidence) -> Iterator[StudyCell]:
 
 def _supervision(one: Evidence) -> Iterator[StudyCell]:
     for found in one.estimates("supervision"):
-        model = "rnng" if found["architecture"] == "recurrent" else "plm"
+        pair = _PAIRS[str(found["architecture"])]
         mark = stars(_as_published(found))
         sign = "✓" if found["estimate"] > 0 else "✗"
         yield StudyCell(
             source=one.source,
             row=str(found["class"]),
-            column=_key(model, str(found["corpus"])),
+            column=_key(pair, str(found["corpus"])),
             value=float(found["estimate"]),
             text=sign + mark if mark else "–",
             note=_numbers(found),
