@@ -55,9 +55,13 @@ class StudyCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureStyle:
-    """How a figure is drawn: points with intervals, series side by side at each position."""
+    """How a figure is drawn: points with intervals, series side by side at each position.
+
+    Without ``same_scale``, each panel has its own axis, for panels in different units.
+    """
 
     y_label: str = ""
+    same_scale: bool = True
     connected: bool = False
     reference: float | None = None
     limits: tuple[float, float] | None = None

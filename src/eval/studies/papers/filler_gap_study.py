@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
+from gardenpath.eval.statistics.questions.wording import prose_name
 from gardenpath.eval.studies.evidence import WITH_GAP, WITHOUT_GAP, Evidence
 from gardenpath.eval.studies.papers.filler_gap_claims import FILLER_GAP_CLAIMS
 from gardenpath.eval.studies.papers.filler_gap_measures import (
+    CONSTRUCTIONS,
     POSITIONS,
     SENTENCE_METRICS,
     STUDY_1,
@@ -29,11 +31,11 @@ _VARIANTS = {
     "what_gap": "+licensor +gap",
 }
 _METRIC_NAMES = {
-    "local_bits": "local surprisal (bits)",
-    "global_bits_per_word": "global surprisal (bits per word)",
-    "slor": "SLOR (nats per word)",
+    "local_bits": "local surprisal in bits",
+    "global_bits_per_word": "global surprisal in bits per word",
+    "slor": "SLOR in nats per word",
 }
-_GAPS = {WITH_GAP: "+gap", WITHOUT_GAP: "−gap"}
+_GAPS = {WITHOUT_GAP: "−gap", WITH_GAP: "+gap"}
 _LABELS = {
     **_VARIANTS,
     **_METRIC_NAMES,
@@ -52,7 +54,35 @@ _LABELS = {
     "cleft_noun": "cleft (noun)",
     "brown": "Brown",
     "wsj": "WSJ",
+    "google": "Google",
+    "gulordava": "Gulordava",
 }
+# Orders in the paper's figures: of metrics, constructions or positions, and variants.
+_ORDERS = {
+    "metric": SENTENCE_METRICS,
+    "gap": tuple(_GAPS),
+    "modifier": (*POSITIONS, *CONSTRUCTIONS),
+    "condition": tuple(_VARIANTS),
+}
+
+
+def _place(row: Mapping[str, Any]) -> list[int]:
+    """Return the place of a row in the paper's figures, for sorting."""
+    return [
+        order.index(row[column]) if row[column] in order else len(order)
+        for column, order in _ORDERS.items()
+        if column in row
+    ]
+
+
+def _row_labels(one: Evidence) -> dict[str, str]:
+    """Return labels of models with their training corpus: ``LSTM (PTB)``."""
+    runs = one.data.sentences[["model", "corpus"]].drop_duplicates().to_dict("records")
+    return {
+        _row(run): f"{_LABELS.get(run['model'], prose_name(run['model']))}"
+        + (f" ({prose_name(run['corpus'])})" if run["corpus"] else "")
+        for run in runs
+    }
 
 
 def _row(row: Mapping[str, Any]) -> str:
@@ -68,7 +98,7 @@ def _estimated(
     There is a panel for each metric, unless one is chosen, with and without a gap if the analysis
     separates them.
     """
-    for found in one.estimates(analysis, **{"class": kind}):
+    for found in sorted(one.estimates(analysis, **{"class": kind}), key=_place):
         if metric is not None and found["metric"] != metric:
             continue
         keys = [] if metric is not None else [str(found["metric"])]
@@ -88,11 +118,12 @@ def _means(one: Evidence) -> Iterator[StudyCell]:
     """Yield the means of the variants of Study 1, with bootstrap intervals over sentences."""
     table = one.data.sentences
     table = table[table["class"] == STUDY_1]
+    keys = ["modifier", "condition", "model", "corpus"]
     for metric in SENTENCE_METRICS:
-        for (position, model, corpus, condition), rows in table.groupby(
-            ["modifier", "model", "corpus", "condition"], sort=False
-        ):
-            values = rows.groupby("item", sort=False)[metric].mean().dropna()
+        groups = dict(iter(table.groupby(keys, sort=False)))
+        for name in sorted(groups, key=lambda name: _place(dict(zip(keys, name, strict=True)))):
+            position, condition, model, corpus = name
+            values = groups[name].groupby("item", sort=False)[metric].mean().dropna()
             if len(values):
                 mean = bootstrap_mean(np.asarray(values, dtype=np.float64))
                 yield StudyCell(
@@ -123,7 +154,8 @@ def _correlations(one: Evidence) -> Iterator[StudyCell]:
         )  # fmt: skip
 
 
-_EFFECT = FigureStyle(y_label="effect", reference=0.0)
+# Metrics have different units.
+_EFFECT = FigureStyle(y_label="effect", reference=0.0, same_scale=False)
 _GLOBAL = FigureStyle(y_label="effect in bits per word", reference=0.0)
 _SLOR = FigureStyle(y_label="effect in nats per word", reference=0.0)
 _NO_RUNS = "there are no runs on these suites"
@@ -133,11 +165,12 @@ FILLER_GAP = StudySpec(
     title="Filler-gap constructions",
     reference="Ozaki, Yurovsky and Levin 2022",
     labels=_LABELS,
+    row_labels=_row_labels,
     claims=FILLER_GAP_CLAIMS,
     parts=(
         PartSpec(
             number="Figure 1", title="Study 1: surprisal and SLOR of the four variants",
-            cells=_means, lacking=_NO_RUNS, style=FigureStyle(y_label="mean"),
+            cells=_means, lacking=_NO_RUNS, style=FigureStyle(y_label="mean", same_scale=False),
             note="Means with bootstrap intervals over sentences. The paper prints no numbers.",
         ),
         PartSpec(

@@ -330,7 +330,7 @@ MANDARIN = StudySpec(
         ),
         PartSpec(
             number="Figure 5", title="Length of sentences, in words", cells=_lengths,
-            lacking=_OF_CORPORA, style=FigureStyle(connected=True), digits=0,
+            lacking=_OF_CORPORA, style=FigureStyle(connected=True, same_scale=False), digits=0,
             note="Training sets. The paper compares its Mandarin corpora with BLLIP-sm and prints "
             "the lengths of the longest sentences.",
         ),
