@@ -13,7 +13,7 @@ from gardenpath.eval.statistics.questions.wording import prose_name, rounded
 from gardenpath.eval.studies.evidence import WITH_GAP, WITHOUT_GAP, Evidence
 from gardenpath.eval.studies.papers.filler_gap_measures import (
     CLEFTS,
-    CONSTRUCTIONS,
+    FILLER_GAP_CONSTRUCTIONS,
     POSITIONS,
     SENTENCE_METRICS,
     STUDY_1,
@@ -219,7 +219,7 @@ FILLER_GAP_CLAIMS = (
         "section 4.2, Figure 4",
         "Without a gap, islands do not change the effect of the licensor.",
         _effect("islandhood", is_affected, WITHOUT_GAP), STUDY_2,
-        SENTENCE_METRICS, *CONSTRUCTIONS, wanted=False,
+        SENTENCE_METRICS, *FILLER_GAP_CONSTRUCTIONS, wanted=False,
     ),
     _claim(
         "section 4.2, Figure 4",

@@ -15,7 +15,7 @@ STUDY_1, STUDY_2 = "filler_gap_study1", "filler_gap"
 SENTENCE_METRICS = ("local_bits", "global_bits_per_word", "slor")
 POSITIONS = ("subject", "object", "prepositional")
 CLEFTS = ("cleft_adj", "cleft_noun")
-CONSTRUCTIONS = ("embwhq", "comp_quant", *CLEFTS, "tough", "topic")
+FILLER_GAP_CONSTRUCTIONS = ("embwhq", "comp_quant", *CLEFTS, "tough", "topic")
 
 # Constructions of treebanks, where both kinds of clefts are one.
 _COUNTED = {

@@ -13,7 +13,7 @@ from gardenpath.eval.statistics.questions.wording import prose_name
 from gardenpath.eval.studies.evidence import WITH_GAP, WITHOUT_GAP, Evidence
 from gardenpath.eval.studies.papers.filler_gap_claims import FILLER_GAP_CLAIMS
 from gardenpath.eval.studies.papers.filler_gap_measures import (
-    CONSTRUCTIONS,
+    FILLER_GAP_CONSTRUCTIONS,
     POSITIONS,
     SENTENCE_METRICS,
     STUDY_1,
@@ -61,7 +61,7 @@ _LABELS = {
 _ORDERS = {
     "metric": SENTENCE_METRICS,
     "gap": tuple(_GAPS),
-    "modifier": (*POSITIONS, *CONSTRUCTIONS),
+    "modifier": (*POSITIONS, *FILLER_GAP_CONSTRUCTIONS),
     "condition": tuple(_VARIANTS),
 }
 

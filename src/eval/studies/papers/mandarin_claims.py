@@ -33,7 +33,7 @@ def _data_size(one: Evidence) -> Judgement:
     rows = {str(row["model"]): row for row in one.estimates("data_size")}
     found = {model: rows[model] for model in NEURAL if model in rows}
     if "transformer" not in found:
-        return untested(one.why_not("data_size"))
+        return _lacks(one, "data_size", "Transformers trained on CTB and on the larger corpus")
     said = "; ".join(f"{prose_name(model)} {_numbers(row)}" for model, row in found.items())
     others = [model for model in found if model != "transformer" and found[model]["p"] < ALPHA]
     effect = found["transformer"]
@@ -46,7 +46,8 @@ def _data_size(one: Evidence) -> Judgement:
 def _rnng_reaches_lstm(one: Evidence) -> Judgement:
     found = one.estimate("syntax_or_data")
     if found is None:
-        return untested(one.why_not("syntax_or_data"))
+        needed = "RNNGs trained on CTB and LSTMs trained on the larger corpus"
+        return _lacks(one, "syntax_or_data", needed)
     return judged(found["p"] >= ALPHA, _numbers(found))
 
 
@@ -66,7 +67,8 @@ def _rnng_small_data(one: Evidence) -> Judgement:
 def _supervision(one: Evidence, *, corpus: str, has_losses: bool) -> Judgement:
     found = one.estimates("supervision", corpus=corpus)
     if not found:
-        return untested(one.why_not("supervision"))
+        pairs = f"RNNGs and LSTMs, or PLMs and Transformers, trained on {prose_name(corpus)}"
+        return _lacks(one, "supervision", pairs)
     better = [_comparison(row) for row in found if significant(row, 1)]
     worse = [_comparison(row) for row in found if significant(row, -1)]
     said = f"better in {names_or_none(better)}; worse in {names_or_none(worse)}"
@@ -81,7 +83,7 @@ def _syntax_is_easier(one: Evidence) -> Judgement:
     found = one.estimate("syntactic_semantic")
     plain = one.estimate("syntactic_semantic_bare")
     if found is None:
-        return untested(one.why_not("syntactic_semantic"))
+        return _lacks(one, "syntactic_semantic", "neural models on all classes")
     said = f"all modifiers: {_numbers(found)}"
     said += f"; without modifiers: {_numbers(plain)}" if plain else ""
     return judged(found["estimate"] > 0 and found["p"] < 0.001, said)
@@ -94,7 +96,8 @@ def _clauses(one: Evidence, *, models: Sequence[str], degrades: bool) -> Judgeme
     keys = [(model, kind) for model in models for kind in kinds]
     rows = {key: found[key] for key in keys if key in found}
     if len(rows) != len(keys):
-        return untested(one.why_not("modifier_effects"))
+        needed = f"{' and '.join(prose_name(model) for model in models)} on missing object"
+        return _lacks(one, "modifier_effects", needed)
     said = "; ".join(
         f"{prose_name(model)}, {prose_name(modifier)}: {_numbers(row)}"
         for (model, modifier), row in rows.items()
@@ -112,7 +115,7 @@ def _embedding(one: Evidence) -> Judgement:
         model: found[model, "embedded_rc"] for model in NEURAL if (model, "embedded_rc") in found
     }
     if set(rows) != set(NEURAL):
-        return untested(one.why_not("modifier_effects"))
+        return _lacks(one, "modifier_effects", "all four architectures on missing object")
     said = "; ".join(f"{prose_name(model)} {_numbers(row)}" for model, row in rows.items())
     sequential = max(rows[model]["estimate"] for model in ("lstm", "transformer"))
     syntactic = min(rows[model]["estimate"] for model in ("rnng", "plm"))
@@ -144,7 +147,7 @@ def _objects_are_easier(one: Evidence) -> Judgement:
 def _object_effect(one: Evidence) -> Judgement:
     rows = _garden_paths(one, "garden_path_object")
     if not rows:
-        return untested(one.why_not("garden_path"))
+        return _lacks(one, "garden_path", "neural models on garden-path objects")
     return judged(all(row["estimate"] > 0 for row in rows), _bits(rows))
 
 
@@ -192,6 +195,12 @@ def _plm_is_positive(one: Evidence) -> Judgement:
     if found is None:
         return untested("needs PLMs trained on the larger corpus")
     return judged(found["estimate"] > 0 and found["p"] >= ALPHA, _bits([found]))
+
+
+def _lacks(one: Evidence, analysis: str, needed: str) -> Judgement:
+    """Say what a claim needs, and why its analysis has no estimate for it."""
+    reasons = "; ".join(one.skipped(analysis))
+    return untested(f"needs {needed}" + (f" ({reasons})" if reasons else ""))
 
 
 def _numbers(row: _Row) -> str:

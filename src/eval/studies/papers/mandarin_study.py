@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from gardenpath.eval.display import family_rank
-from gardenpath.eval.perplexity.comparison import EXACT, JOINT, MARGINAL
 from gardenpath.eval.statistics.questions.wording import prose_name
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.papers.mandarin_claims import (
@@ -20,7 +19,13 @@ from gardenpath.eval.studies.papers.mandarin_claims import (
     SMALL,
     modifier_effects,
 )
-from gardenpath.eval.studies.study_means import mean_cell, short_count, stars
+from gardenpath.eval.studies.papers.mandarin_corpora import (
+    corpus_cells,
+    length_cells,
+    network_cells,
+    perplexity_cells,
+)
+from gardenpath.eval.studies.study_means import mean_cell, stars
 from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
 
@@ -57,8 +62,6 @@ _LABELS = {
     "embedding": "embedding size",
     "bllip_sm": "BLLIP-sm (English)",
 }
-# Numbers of words of a sentence.
-_LENGTHS = (*(f"{low + 1}–{low + 10}" for low in range(0, 100, 10)), "over 100")
 
 
 def _row_labels(one: Evidence) -> dict[str, str]:
@@ -98,22 +101,18 @@ def _grouped(
 
 
 def _by_class(one: Evidence) -> Iterator[StudyCell]:
+    ties = one.data.items.groupby(["model", "corpus", "class"])["tie"].agg(["sum", "size"])
+    said = {
+        (
+            _key(model, corpus),
+            kind,
+        ): f"{count} of {total} comparisons are ties; they count one half "
+        "here, and the paper flipped a coin for each"
+        for (model, corpus, kind), count, total in ties.itertuples(name=None)
+        if count
+    }
     for cell in _grouped(one, one.accuracies, "class", MANDARIN_CLASSES):
-        yield replace(cell, note=_ties(one, cell))
-
-
-def _ties(one: Evidence, cell: StudyCell) -> str:
-    """Say how many comparisons of a model and class are ties, which the paper decided by coins."""
-    items = one.data.items
-    rows = items[(items["model"] + " " + items["corpus"]).str.strip() == cell.row]
-    rows = rows[rows["class"] == cell.column]
-    count = int(rows["tie"].sum())
-    if not count:
-        return ""
-    return (
-        f"{count} of {len(rows)} comparisons are ties; they count one half here, and the paper "
-        "flipped a coin for each"
-    )
+        yield replace(cell, note=said.get((cell.row, cell.column), ""))
 
 
 def _overall(one: Evidence) -> Iterator[StudyCell]:
@@ -189,63 +188,6 @@ def _items(one: Evidence) -> Iterator[StudyCell]:
                 yield StudyCell(source=one.source, row=kind, column=modifier, value=count)
 
 
-def _perplexity(one: Evidence) -> Iterator[StudyCell]:
-    """Yield perplexities of words: of syntactic models, those marginalised over trees."""
-    table = one.data.perplexity
-    if table is None:
-        return
-    table = table[~table["model"].str.endswith(JOINT) & (table["model"] != EXACT)]
-    table = table.assign(model=table["model"].str.removesuffix(MARGINAL))
-    means = table.groupby(["model", "trained_on"], sort=False)["perplexity"].mean()
-    for (model, corpus), value in means.items():
-        yield StudyCell(source=one.source, row=str(model), column=str(corpus), value=float(value))
-
-
-def _corpora(one: Evidence) -> Iterator[StudyCell]:
-    table = one.data.corpora
-    if table is None:
-        return
-    for row in table[table["split"] == "train"].to_dict("records"):
-        for column in ("tokens", "vocabulary"):
-            value = int(row[column])
-            yield StudyCell(
-                source=one.source, row=row["corpus"], column=column, value=value,
-                text=short_count(value),
-            )  # fmt: skip
-
-
-def _sizes(one: Evidence) -> Iterator[StudyCell]:
-    """Yield the sizes of neural networks; of runs with one name but several sizes, all of them."""
-    table = one.data.networks
-    if table is None:
-        return
-    for model, rows in table[table["model"].isin(NEURAL)].groupby("model", sort=False):
-        for column in ("layers", "hidden", "embedding"):
-            values = sorted(set(rows[column]))
-            yield StudyCell(
-                source=one.source, row=str(model), column=column, value=float(values[0]),
-                text="" if len(values) == 1 else ", ".join(map(str, values)),
-            )  # fmt: skip
-
-
-def _lengths(one: Evidence) -> Iterator[StudyCell]:
-    """Yield the share of sentences by length in each training corpus, and the longest."""
-    table = one.data.lengths
-    if table is None:
-        return
-    table = table[(table["split"] == "train") & (table["sentences"] > 0)]
-    for corpus, rows in table.groupby("corpus", sort=False):
-        total = float(rows["sentences"].sum())
-        bins = (rows["length"] - 1).clip(0, 10 * len(_LENGTHS) - 1) // 10
-        counts = rows.groupby(bins)["sentences"].sum()
-        keys: dict[str, Any] = {"source": one.source, "row": str(corpus)}
-        for number, column in enumerate(_LENGTHS):
-            share = 100.0 * float(counts.get(number, 0)) / total
-            yield StudyCell(panel="share", column=column, value=share, text=f"{share:.2f}", **keys)
-        longest = float(rows["length"].max())
-        yield StudyCell(panel="longest", column="words", value=longest, **keys)
-
-
 def _categories(one: Evidence) -> Iterator[StudyCell]:
     table = one.accuracies[one.accuracies["model"].isin(NEURAL)]
     for category, classes in CATEGORIES.items():
@@ -315,21 +257,21 @@ MANDARIN = StudySpec(
             number="Table 2", title="Items of each suite", cells=_items, lacking=_NO_RUNS, digits=0
         ),
         PartSpec(
-            number="Table 3a", title="Size of the networks", cells=_sizes,
+            number="Table 3a", title="Size of the networks", cells=network_cells,
             lacking="files of surprisals do not contain it; it is read from own neural runs",
             digits=0,
         ),
         PartSpec(
             number="Table 3b", title="Perplexity on the test set of the treebank",
-            cells=_perplexity, lacking=_OF_CORPORA, digits=0,
+            cells=perplexity_cells, lacking=_OF_CORPORA, digits=0,
             note="Perplexities with different vocabularies are not comparable one to one.",
         ),
         PartSpec(
-            number="Table 4", title="Training corpora", cells=_corpora, lacking=_OF_CORPORA,
+            number="Table 4", title="Training corpora", cells=corpus_cells, lacking=_OF_CORPORA,
             digits=0,
         ),
         PartSpec(
-            number="Figure 5", title="Length of sentences, in words", cells=_lengths,
+            number="Figure 5", title="Length of sentences, in words", cells=length_cells,
             lacking=_OF_CORPORA, style=FigureStyle(connected=True, same_scale=False), digits=0,
             note="Training sets. The paper compares its Mandarin corpora with BLLIP-sm and prints "
             "the lengths of the longest sentences.",
@@ -342,7 +284,8 @@ MANDARIN = StudySpec(
             number="Table 5", title="Missing object: effect of modifiers on accuracy",
             cells=_modifiers, lacking="it needs runs on missing object with all four modifiers",
             analysis=["modifier_effects"],
-            note="Coefficients of linear mixed models, compared with no modifier. Stars are those "
+            note="Coefficients of linear mixed models of both corpora together, compared with no "
+            "modifier. Stars are those "
             "of lme4's defaults and the normal approximation, as in the paper. lme4's default "
             "optimiser stops early here: the notes on cells have p at the better optimum, and with "
             "Satterthwaite's degrees of freedom.",
