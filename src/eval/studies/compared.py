@@ -20,7 +20,7 @@ from gardenpath.eval.studies.study_parts import StudyCell, StudyPart, StudyResul
 # Columns of the files of tables and figures.
 _COLUMNS = (
     *("source", "panel", "row", "column", "value", "low", "high", "n", "text"),
-    *("printed", "released", "difference", "agrees", "note"),
+    *("printed", "released", "difference", "agrees", "interval_agrees", "note"),
 )
 
 
@@ -43,6 +43,11 @@ class ComparedCell:
         return None if self.published is None else self.published.agrees(self.cell)
 
     @property
+    def interval_agrees(self) -> bool | None:
+        """Whether the interval has the published half-width; None if one of them is missing."""
+        return None if self.published is None else self.published.interval_agrees(self.cell)
+
+    @property
     def difference(self) -> float:
         """Computed minus published value; NaN if one of them is missing."""
         return math.nan if self.published is None else self.cell.value - self.published.value
@@ -57,7 +62,10 @@ class ComparedPart:
 
     @cached_property
     def cells(self) -> list[ComparedCell]:
-        """All computed cells, in order; in tables, also the places with a published value only."""
+        """All computed cells, in order, and the places with a published value only.
+
+        The latter are left out of figures that have computed cells.
+        """
         return [
             ComparedCell(
                 cell=cell,
@@ -68,7 +76,7 @@ class ComparedPart:
         ]
 
     def _published_only(self) -> list[StudyCell]:
-        if self.part.kind == "figure":
+        if self.part.kind == "figure" and self.part.cells:
             return []
         known = {(cell.source, cell.panel, cell.row, cell.column) for cell in self.part.cells}
         return [
@@ -126,6 +134,18 @@ class ComparedPart:
         known = [one for one in found if one is not None]
         return sum(known), len(known)
 
+    def remarks(self, *, differing: bool) -> list[str]:
+        """Return the notes on cells, each once with its cells; all, or of cells that differ."""
+        groups: dict[str, list[str]] = {}
+        for one in self.cells:
+            if one.cell.note and (one.agrees is False or not differing):
+                groups.setdefault(one.cell.note, []).append(self._name(one.cell))
+        return [f"{'; '.join(names)}: {note}" for note, names in groups.items()]
+
+    def _name(self, cell: StudyCell) -> str:
+        keys = [self.label(key) for key in (cell.panel, cell.row, cell.column) if key]
+        return ", ".join(keys) + (f" ({cell.source})" if len(self.sources) > 1 else "")
+
     def frame(self) -> pd.DataFrame:
         """Return one row per cell, with published values and differences."""
         return pd.DataFrame([self._row(one) for one in self.cells], columns=list(_COLUMNS))
@@ -146,6 +166,7 @@ class ComparedPart:
             "released": one.released.text if one.released else "",
             "difference": one.difference,
             "agrees": one.agrees,
+            "interval_agrees": one.interval_agrees,
             "note": cell.note,
         }
 

@@ -10,12 +10,17 @@ from typing import Any
 import pandas as pd
 
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult
-from gardenpath.eval.statistics.questions.wording import ALPHA
+from gardenpath.eval.statistics.questions.wording import ALPHA, prose_name
 from gardenpath.eval.studies.study_means import suite_accuracies
 from gardenpath.eval.studies.study_parts import StudyData
 
 # Values of the column ``gap`` of analyses that separate sentences with and without a gap.
 WITH_GAP, WITHOUT_GAP = "with a gap", "without a gap"
+
+# Between the values that name a part of an analysis.
+_SEP = " · "
+# Number of parts named for each reason.
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -63,12 +68,48 @@ class Evidence:
             rows = rows[rows[column].astype(str) == str(value)]
         return list(rows.to_dict("records"))
 
-    def why_not(self, analysis: str) -> str:
-        """Return why an analysis has no estimates."""
+    def skipped(self, analysis: str, *names: str) -> list[str]:
+        """Return why parts of an analysis have no estimates, each reason once.
+
+        ``names`` are values such as a class or a metric: parts of other ones do not count.
+        """
         found = self.results.get(analysis)
         if found is None:
+            return []
+        wanted = {prose_name(name) for name in names}
+        parts = [_place_and_reason(text) for text in found.skipped]
+        return _grouped_reasons(
+            [(place, why) for place, why in parts if not place or wanted <= set(place.split(_SEP))]
+        )
+
+    def why_not(self, analysis: str) -> str:
+        """Return why an analysis has no estimates."""
+        if analysis not in self.results:
             return "the analysis was not run"
-        return "; ".join(found.skipped) or "the analysis has no estimates"
+        return "; ".join(self.skipped(analysis)) or "the analysis has no estimates"
+
+
+def _place_and_reason(text: str) -> tuple[str, str]:
+    """Separate ``CTB · LSTM: too few rows``; the part is empty if there is none."""
+    place, colon, reason = text.partition(": ")
+    return (place, reason) if colon and _SEP in place else ("", text)
+
+
+def _grouped_reasons(skipped: Sequence[tuple[str, str]]) -> list[str]:
+    """Return each reason once, with the first of the parts that it concerns."""
+    groups: dict[str, list[str]] = {}
+    for place, reason in skipped:
+        groups.setdefault(reason, []).append(place)
+    return [
+        _reason(reason, [place for place in places if place]) for reason, places in groups.items()
+    ]
+
+
+def _reason(reason: str, places: Sequence[str]) -> str:
+    if not places:
+        return reason
+    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    return f"{reason} ({'; '.join(places[:_SHOWN])}{more})"
 
 
 def significant(estimate: Mapping[str, Any], direction: int) -> bool:

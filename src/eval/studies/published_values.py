@@ -48,7 +48,8 @@ Place = tuple[str, str, str]
 class PublishedValue:
     """A published value: its text, number, half-width of its interval and stars, as far as given.
 
-    ``digits`` is the number of decimals to which the number is known.
+    ``digits`` and ``reach_digits`` are the numbers of decimals to which number and half-width are
+    known.
     """
 
     text: str
@@ -56,6 +57,7 @@ class PublishedValue:
     reach: float = math.nan
     stars: str | None = None
     digits: int = 0
+    reach_digits: int = 0
 
     def agrees(self, cell: StudyCell) -> bool | None:
         """Whether a computed cell has this value; None if it has none to compare.
@@ -69,12 +71,13 @@ class PublishedValue:
             return None
         if self.stars is not None and cell.stars is not None and self.stars != cell.stars:
             return False
-        unit = 10.0**-self.digits
-        is_rounded = abs(cell.value - self.value) <= unit / 2.0 + 1e-9
-        is_cut = math.trunc(cell.value / unit + math.copysign(1e-9, cell.value)) == round(
-            self.value / unit
-        )
-        return is_rounded or is_cut
+        return _is_same(cell.value, self.value, self.digits)
+
+    def interval_agrees(self, cell: StudyCell) -> bool | None:
+        """Whether a computed interval has this half-width; None if one of them is missing."""
+        if math.isnan(self.reach) or math.isnan(cell.low):
+            return None
+        return _is_same((cell.high - cell.low) / 2.0, self.reach, self.reach_digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,5 +162,17 @@ def _value(given: object, digits: int) -> PublishedValue:
         value=float(number),
         reach=float(found["reach"]) if found["reach"] else math.nan,
         stars=found["stars"] if found["reach"] is None else None,
-        digits=len(number.partition(".")[2]),
+        digits=_decimals(number),
+        reach_digits=_decimals(found["reach"] or ""),
     )
+
+
+def _decimals(number: str) -> int:
+    return len(number.partition(".")[2])
+
+
+def _is_same(value: float, published: float, digits: int) -> bool:
+    """Whether rounding or truncation to the published digits gives the published number."""
+    unit = 10.0**-digits
+    is_cut = math.trunc(value / unit + math.copysign(1e-9, value)) == round(published / unit)
+    return is_cut or abs(value - published) <= unit / 2.0 + 1e-9

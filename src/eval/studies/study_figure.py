@@ -18,6 +18,8 @@ from gardenpath.eval.studies.compared import ComparedCell, ComparedPart
 
 # Width of a group of points, as a share of the distance between two positions.
 _GROUP = 0.7
+# Width of a letter of a panel's title, in inches.
+_LETTER = 0.075
 _PUBLISHED: dict[str, Any] = {
     "marker": "_",
     "color": style.INK,
@@ -45,12 +47,16 @@ def draw_part(part: ComparedPart) -> Figure:
     labels = [[part.label(column) for column in part.columns_of(panel)] for panel in part.panels]
     # Series stand side by side, so the axis needs room for each.
     most = max(len(one) for one in labels)
-    width = max(2.4, widest_label(labels), 0.35 + most * (0.2 + 0.1 * len(series)))
+    titles = max(len(part.label(panel)) for panel in part.panels)
+    width = max(
+        2.4, widest_label(labels), 0.35 + most * (0.2 + 0.1 * len(series)), 0.4 + _LETTER * titles
+    )
     width = min(width, 10.0)
     columns = max(1, int(10.0 // width))
     figure, axes = style.panels(
-        len(part.panels), columns=columns, width=width, height=2.5, foot=0.6
-    )
+        len(part.panels), columns=columns, width=width, height=2.5, foot=0.6,
+        sharey=part.part.style.same_scale,
+    )  # fmt: skip
     for axis, panel in zip(axes, part.panels, strict=True):
         _draw_panel(axis, part, panel, series)
     place_legend(figure, _handles(part, series))

@@ -55,9 +55,13 @@ class StudyCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureStyle:
-    """How a figure is drawn: points with intervals, series side by side at each position."""
+    """How a figure is drawn: points with intervals, series side by side at each position.
+
+    Without ``same_scale``, each panel has its own axis, for panels in different units.
+    """
 
     y_label: str = ""
+    same_scale: bool = True
     connected: bool = False
     reference: float | None = None
     limits: tuple[float, float] | None = None
@@ -112,7 +116,8 @@ class StudyData:
 
     The tables have the columns of ``ITEMS``, ``EFFECTS``, ``SENTENCES`` and ``SURPRISALS`` in
     ``gardenpath.store.tables``; ``perplexity``, ``corpora`` and ``lengths`` those of
-    ``PERPLEXITY``, ``CORPUS_STATISTICS`` and ``LENGTHS``, None if they are unknown.
+    ``PERPLEXITY``, ``CORPUS_STATISTICS`` and ``LENGTHS``, None if they are unknown. ``networks``
+    has model, corpus, layers, hidden and embedding (widths) of each neural run.
     """
 
     source: str
@@ -124,6 +129,7 @@ class StudyData:
     corpora: pd.DataFrame | None = None
     lengths: pd.DataFrame | None = None
     constructions: pd.DataFrame | None = None
+    networks: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

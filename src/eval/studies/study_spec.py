@@ -24,14 +24,16 @@ Judgement = tuple[Verdict, str]
 class PartSpec:
     """A table or, with a ``style``, a figure; ``cells`` computes the cells of one source.
 
-    ``lacking`` says what a source without cells lacks. Without ``intervals``, means are shown
-    alone, as the paper prints them.
+    ``lacking`` says what a source without cells lacks. ``analysis`` is the analysis whose estimates
+    the cells are, and the values of its columns that they have, such as class and metric: what it
+    skipped is said. Without ``intervals``, means are shown alone, as the paper prints them.
     """
 
     number: str
     title: str
     cells: Callable[[Evidence], Iterable[StudyCell]]
     lacking: str
+    analysis: Sequence[str] = ()
     style: FigureStyle | None = None
     digits: int = 3
     intervals: bool = True
@@ -39,7 +41,7 @@ class PartSpec:
 
     def part(self, evidence: Sequence[Evidence], labels: Mapping[str, str]) -> StudyPart:
         """Return the table or figure with the cells of all sources."""
-        found = [(one.source, list(self.cells(one))) for one in evidence]
+        found = [(one, list(self.cells(one))) for one in evidence]
         cells = [cell for _, given in found for cell in given]
         if not self.intervals:
             cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
@@ -51,9 +53,16 @@ class PartSpec:
             digits=self.digits,
             labels=labels,
             note=self.note,
-            missing=[f"Not computed from {src}: {self.lacking}." for src, got in found if not got],
+            missing=[said for one, given in found for said in self._missing(one, bool(given))],
             style=self.style or FigureStyle(),
         )
+
+    def _missing(self, one: Evidence, has_cells: bool) -> list[str]:
+        """Say why a source has no cells, or why some are missing."""
+        reasons = one.skipped(*self.analysis) if self.analysis else []
+        if not has_cells:
+            return [f"Not computed from {one.source}: {'; '.join(reasons) or self.lacking}."]
+        return [f"Some cells are not computed from {one.source}: {why}." for why in reasons]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,15 @@ class CorpusTables:
     """What a study says about corpora; None if it was not computed.
 
     ``perplexity`` are perplexities of runs on one corpus, ``statistics`` and ``lengths`` describe
-    training corpora, and ``constructions`` counts the constructions in treebanks.
+    training corpora, ``constructions`` counts the constructions in treebanks, and ``networks`` has
+    the sizes of neural networks.
     """
 
     perplexity: pd.DataFrame | None = None
     statistics: pd.DataFrame | None = None
     lengths: pd.DataFrame | None = None
     constructions: pd.DataFrame | None = None
+    networks: pd.DataFrame | None = None
 
 
 def study_evidence(
@@ -69,6 +71,7 @@ def study_evidence(
         corpora=known.statistics,
         lengths=known.lengths,
         constructions=known.constructions,
+        networks=known.networks,
     )
     found = run_analyses(items, effects, sentences, study=study, correction=correction)
     return Evidence(data, {one.analysis.name: one for one in found})
@@ -86,8 +89,9 @@ def corpus_tables(
 
     ``marginal`` is the number of sentences on which syntactic models are searched.
     """
+    networks = _networks(runs)
     if not corpora:
-        return CorpusTables()
+        return CorpusTables(networks=networks)
     statistics = [
         one
         for data in corpora
@@ -105,4 +109,23 @@ def corpus_tables(
         statistics=statistics_frame(statistics),
         lengths=lengths_frame(statistics),
         constructions=counts_table(counts) if counts else None,
+        networks=networks,
     )
+
+
+def _networks(runs: Sequence[Run]) -> pd.DataFrame | None:
+    """Return the size of the network of each neural run; None if there is none."""
+    import pandas as pd
+
+    found = []
+    for run in runs:
+        shape = getattr(getattr(run.settings.model, "network", None), "shape", None)
+        if shape is not None:
+            # The embeddings of Transformers are as wide as their states.
+            widths = {
+                "hidden": shape.hidden,
+                "embedding": getattr(shape, "embedding", shape.hidden),
+            }
+            name = {"model": run.name.model, "corpus": run.name.corpus}
+            found.append({**name, "layers": shape.layers, **widths})
+    return pd.DataFrame(found) if found else None

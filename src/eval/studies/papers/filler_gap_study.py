@@ -7,31 +7,22 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from gardenpath.eval.statistics.inference.correlation import pearson
 from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
-from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.eval.statistics.questions.wording import prose_name
 from gardenpath.eval.studies.evidence import WITH_GAP, WITHOUT_GAP, Evidence
-from gardenpath.eval.studies.papers.filler_gap_claims import (
-    FILLER_GAP_CLAIMS,
+from gardenpath.eval.studies.papers.filler_gap_claims import FILLER_GAP_CLAIMS
+from gardenpath.eval.studies.papers.filler_gap_measures import (
+    FILLER_GAP_CONSTRUCTIONS,
     POSITIONS,
     SENTENCE_METRICS,
+    STUDY_1,
+    STUDY_2,
+    frequency_correlations,
 )
-from gardenpath.eval.studies.published_values import published_part
 from gardenpath.eval.studies.study_means import stars
 from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
-
-_STUDY_1 = "filler_gap_study1"
-_STUDY_2 = "filler_gap"
-
-# Both kinds of clefts are one construction in a treebank.
-_COUNTED = {
-    "cleft": ("cleft_adj", "cleft_noun"),
-    **{name: (name,) for name in ("comp_quant", "embwhq", "topic", "tough")},
-}
-_CORPORA = ("brown", "wsj")
 
 _VARIANTS = {
     "that_nogap": "−licensor −gap",
@@ -40,11 +31,11 @@ _VARIANTS = {
     "what_gap": "+licensor +gap",
 }
 _METRIC_NAMES = {
-    "local_bits": "local surprisal",
-    "global_bits_per_word": "global surprisal",
-    "slor": "SLOR",
+    "local_bits": "local surprisal in bits",
+    "global_bits_per_word": "global surprisal in bits per word",
+    "slor": "SLOR in nats per word",
 }
-_GAPS = {WITH_GAP: "+gap", WITHOUT_GAP: "−gap"}
+_GAPS = {WITHOUT_GAP: "−gap", WITH_GAP: "+gap"}
 _LABELS = {
     **_VARIANTS,
     **_METRIC_NAMES,
@@ -63,7 +54,35 @@ _LABELS = {
     "cleft_noun": "cleft (noun)",
     "brown": "Brown",
     "wsj": "WSJ",
+    "google": "Google",
+    "gulordava": "Gulordava",
 }
+# Orders in the paper's figures: of metrics, constructions or positions, and variants.
+_ORDERS = {
+    "metric": SENTENCE_METRICS,
+    "gap": tuple(_GAPS),
+    "modifier": (*POSITIONS, *FILLER_GAP_CONSTRUCTIONS),
+    "condition": tuple(_VARIANTS),
+}
+
+
+def _place(row: Mapping[str, Any]) -> list[int]:
+    """Return the place of a row in the paper's figures, for sorting."""
+    return [
+        order.index(row[column]) if row[column] in order else len(order)
+        for column, order in _ORDERS.items()
+        if column in row
+    ]
+
+
+def _row_labels(one: Evidence) -> dict[str, str]:
+    """Return labels of models with their training corpus: ``LSTM (PTB)``."""
+    runs = one.data.sentences[["model", "corpus"]].drop_duplicates().to_dict("records")
+    return {
+        _row(run): f"{_LABELS.get(run['model'], prose_name(run['model']))}"
+        + (f" ({prose_name(run['corpus'])})" if run["corpus"] else "")
+        for run in runs
+    }
 
 
 def _row(row: Mapping[str, Any]) -> str:
@@ -79,7 +98,7 @@ def _estimated(
     There is a panel for each metric, unless one is chosen, with and without a gap if the analysis
     separates them.
     """
-    for found in one.estimates(analysis, **{"class": kind}):
+    for found in sorted(one.estimates(analysis, **{"class": kind}), key=_place):
         if metric is not None and found["metric"] != metric:
             continue
         keys = [] if metric is not None else [str(found["metric"])]
@@ -98,12 +117,13 @@ def _of(analysis: str, kind: str, metric: str | None = None) -> Callable[..., It
 def _means(one: Evidence) -> Iterator[StudyCell]:
     """Yield the means of the variants of Study 1, with bootstrap intervals over sentences."""
     table = one.data.sentences
-    table = table[table["class"] == _STUDY_1]
+    table = table[table["class"] == STUDY_1]
+    keys = ["modifier", "condition", "model", "corpus"]
     for metric in SENTENCE_METRICS:
-        for (position, model, corpus, condition), rows in table.groupby(
-            ["modifier", "model", "corpus", "condition"], sort=False
-        ):
-            values = rows.groupby("item", sort=False)[metric].mean().dropna()
+        groups = dict(iter(table.groupby(keys, sort=False)))
+        for name in sorted(groups, key=lambda name: _place(dict(zip(keys, name, strict=True)))):
+            position, condition, model, corpus = name
+            values = groups[name].groupby("item", sort=False)[metric].mean().dropna()
             if len(values):
                 mean = bootstrap_mean(np.asarray(values, dtype=np.float64))
                 yield StudyCell(
@@ -127,41 +147,17 @@ def _counts(one: Evidence) -> Iterator[StudyCell]:
 
 def _correlations(one: Evidence) -> Iterator[StudyCell]:
     """Yield Pearson's r of the interaction with the frequency of constructions, by metric."""
-    interactions = pd.DataFrame(one.estimates("interaction", **{"class": _STUDY_2}))
-    if interactions.empty:
-        return
-    for corpus, counts in _all_counts(one).items():
-        for (metric, model, trained), rows in interactions.groupby(
-            ["metric", "model", "corpus"], sort=False
-        ):
-            means = rows.set_index("modifier")["estimate"].astype(float)
-            pairs = [
-                (counts[name], float(means[list(parts)].mean()))
-                for name, parts in _COUNTED.items()
-                if name in counts and set(parts) <= set(means.index)
-            ]
-            try:
-                found = pearson([x for x, _ in pairs], [y for _, y in pairs])
-            except StatisticsError:
-                continue
-            yield StudyCell(
-                source=one.source, panel=str(metric), row=f"{model} {trained}".strip(),
-                column=corpus, value=found.r, n=found.n,
-            )  # fmt: skip
+    for (metric, model, corpus, treebank), found in frequency_correlations(one).items():
+        yield StudyCell(
+            source=one.source, panel=metric, row=f"{model} {corpus}".strip(), column=treebank,
+            value=found.r, n=found.n,
+        )  # fmt: skip
 
 
-def _all_counts(one: Evidence) -> dict[str, dict[str, float]]:
-    """Return counts by corpus: the published ones, and those of the user's treebanks."""
-    found: dict[str, dict[str, float]] = {}
-    published = published_part("filler_gap", "Table 2")
-    for (_, construction, corpus), value in published.values["printed"].items():
-        found.setdefault(corpus, {})[construction] = value.value
-    for cell in _counts(one):
-        found.setdefault(cell.column, {})[cell.row] = cell.value
-    return found
-
-
-_BITS = FigureStyle(y_label="effect", reference=0.0)
+# Metrics have different units.
+_EFFECT = FigureStyle(y_label="effect", reference=0.0, same_scale=False)
+_GLOBAL = FigureStyle(y_label="effect in bits per word", reference=0.0)
+_SLOR = FigureStyle(y_label="effect in nats per word", reference=0.0)
 _NO_RUNS = "there are no runs on these suites"
 
 FILLER_GAP = StudySpec(
@@ -169,61 +165,70 @@ FILLER_GAP = StudySpec(
     title="Filler-gap constructions",
     reference="Ozaki, Yurovsky and Levin 2022",
     labels=_LABELS,
+    row_labels=_row_labels,
     claims=FILLER_GAP_CLAIMS,
     parts=(
         PartSpec(
             number="Figure 1", title="Study 1: surprisal and SLOR of the four variants",
-            cells=_means, lacking=_NO_RUNS, style=FigureStyle(y_label="bits; nats per word"),
+            cells=_means, lacking=_NO_RUNS, style=FigureStyle(y_label="mean", same_scale=False),
             note="Means with bootstrap intervals over sentences. The paper prints no numbers.",
         ),
         PartSpec(
             number="Section 3 flips", title="Study 1: effect of the licensor with and without gap",
-            cells=_of("flip", _STUDY_1), lacking=_NO_RUNS,
+            cells=_of("flip", STUDY_1), analysis=["flip", STUDY_1],
+            lacking=_NO_RUNS,
             note="A flip: reliably positive without a gap and negative with one (SLOR: the other "
-            "way round).",
+            "way round). The paper prints signs of SLOR that are those of a flip of surprisal.",
         ),
         PartSpec(
             number="Section 3 divisions", title="Study 1: effect of grammaticality",
-            cells=_of("division", _STUDY_1), lacking=_NO_RUNS,
+            cells=_of("division", STUDY_1), analysis=["division", STUDY_1],
+            lacking=_NO_RUNS,
         ),
         PartSpec(
             number="Figure 2", title="Interaction of licensor and gap, no embedding",
-            cells=_of("interaction", _STUDY_2),
-            lacking=_NO_RUNS, style=_BITS,
+            cells=_of("interaction", STUDY_2), analysis=["interaction", STUDY_2],
+            lacking=_NO_RUNS, style=_EFFECT,
         ),
         PartSpec(
             number="Figure 3", title="Effect of the licensor with and without a gap, no embedding",
-            cells=_of("flip", _STUDY_2), lacking=_NO_RUNS,
-            style=_BITS,
+            cells=_of("flip", STUDY_2), analysis=["flip", STUDY_2],
+            lacking=_NO_RUNS,
+            style=_EFFECT,
         ),
         PartSpec(
             number="Figure 4", title="Effect of islands on the licensor, one embedding",
-            cells=_of("islandhood", _STUDY_2), lacking=_NO_RUNS, style=_BITS,
+            cells=_of("islandhood", STUDY_2), analysis=["islandhood", STUDY_2],
+            lacking=_NO_RUNS, style=_EFFECT,
             note="Interaction of licensor and island, with and without a gap.",
         ),
         PartSpec(
             number="Figure 5a", title="Effect of grammaticality on global surprisal, no embedding",
-            cells=_of("division", _STUDY_2, "global_bits_per_word"),
-            lacking=_NO_RUNS, style=_BITS,
+            cells=_of("division", STUDY_2, "global_bits_per_word"),
+            analysis=["division", STUDY_2, "global_bits_per_word"],
+            lacking=_NO_RUNS, style=_GLOBAL,
         ),
         PartSpec(
             number="Figure 5b", title="Effect of grammaticality on SLOR, no embedding",
-            cells=_of("division", _STUDY_2, "slor"),
-            lacking=_NO_RUNS, style=_BITS,
+            cells=_of("division", STUDY_2, "slor"), analysis=["division", STUDY_2, "slor"],
+            lacking=_NO_RUNS, style=_SLOR,
         ),
         PartSpec(
             number="Figure 5c", title="Grammaticality and depth: global surprisal, no islands",
-            cells=_of("depth", _STUDY_2, "global_bits_per_word"),
-            lacking=_NO_RUNS, style=_BITS,
+            cells=_of("depth", STUDY_2, "global_bits_per_word"),
+            analysis=["depth", STUDY_2, "global_bits_per_word"],
+            lacking=_NO_RUNS, style=_GLOBAL,
         ),
         PartSpec(
             number="Figure 5d", title="Grammaticality and depth: SLOR, no islands",
-            cells=_of("depth", _STUDY_2, "slor"), lacking=_NO_RUNS,
-            style=_BITS,
+            cells=_of("depth", STUDY_2, "slor"), analysis=["depth", STUDY_2, "slor"],
+            lacking=_NO_RUNS,
+            style=_SLOR,
         ),
         PartSpec(
             number="Table 1", title="Correlation of the interaction with frequency (Pearson's r)",
-            cells=_correlations, lacking=_NO_RUNS, digits=2,
+            cells=_correlations, lacking="it needs different estimates for three constructions",
+            analysis=["interaction", STUDY_2], digits=2,
             note="Over five constructions; the estimates of both kinds of clefts are averaged. "
             "Frequencies of Brown and WSJ are those that the paper prints in Table 2.",
         ),

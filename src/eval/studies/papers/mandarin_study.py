@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from gardenpath.eval.display import family_rank
-from gardenpath.eval.perplexity.comparison import EXACT, JOINT, MARGINAL
 from gardenpath.eval.statistics.questions.wording import prose_name
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.papers.mandarin_claims import (
@@ -19,7 +19,13 @@ from gardenpath.eval.studies.papers.mandarin_claims import (
     SMALL,
     modifier_effects,
 )
-from gardenpath.eval.studies.study_means import mean_cell, short_count, stars
+from gardenpath.eval.studies.papers.mandarin_corpora import (
+    corpus_cells,
+    length_cells,
+    network_cells,
+    perplexity_cells,
+)
+from gardenpath.eval.studies.study_means import mean_cell, stars
 from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell
 from gardenpath.eval.studies.study_spec import PartSpec, StudySpec
 
@@ -39,23 +45,35 @@ CATEGORIES = {
 COMPLEXITY = ("none", "subject_rc", "coordinated_rc", "embedded_rc")
 MODIFIERS = ("none", "adjective", "object_rc", *COMPLEXITY[1:])
 
+# Columns of Table 1 by architecture: a syntactic model and its sequential counterpart.
+_PAIRS = {"recurrent": "rnng vs lstm", "attention": "plm vs transformer"}
+
 _LABELS = {
     **{name: prose_name(name).capitalize() for name in MANDARIN_CLASSES},
     "object_rc": "object RC",
     "subject_rc": "subject RC",
     "coordinated_rc": "coordinated RCs",
     "embedded_rc": "embedded RCs",
+    "none": "no modifier",
     "all": "all modifiers",
+    "share": "share of sentences, in %",
+    "longest": "longest sentence",
+    "hidden": "hidden units",
+    "embedding": "embedding size",
+    "bllip_sm": "BLLIP-sm (English)",
 }
 
 
 def _row_labels(one: Evidence) -> dict[str, str]:
     """Return labels as in the paper: ``LSTM``, and ``LSTM-Xinhua`` for the larger corpus."""
-    return {
-        _key(model, corpus): prose_name(model)
-        + ("" if corpus in (SMALL, "") else f"-{prose_name(corpus).capitalize()}")
-        for model, corpus in _runs(one.accuracies)
-    }
+    labels = {}
+    for model, corpus in _runs(one.accuracies):
+        suffix = "" if corpus in (SMALL, "") else f"-{prose_name(corpus).capitalize()}"
+        labels[_key(model, corpus)] = prose_name(model) + suffix
+        for pair in _PAIRS.values():
+            names = " vs. ".join(prose_name(name) for name in pair.split(" vs "))
+            labels[_key(pair, corpus)] = f"{names}, {prose_name(corpus)}" if corpus else names
+    return labels
 
 
 def _key(model: str, corpus: str) -> str:
@@ -83,7 +101,18 @@ def _grouped(
 
 
 def _by_class(one: Evidence) -> Iterator[StudyCell]:
-    return _grouped(one, one.accuracies, "class", MANDARIN_CLASSES)
+    ties = one.data.items.groupby(["model", "corpus", "class"])["tie"].agg(["sum", "size"])
+    said = {
+        (
+            _key(model, corpus),
+            kind,
+        ): f"{count} of {total} comparisons are ties; they count one half "
+        "here, and the paper flipped a coin for each"
+        for (model, corpus, kind), count, total in ties.itertuples(name=None)
+        if count
+    }
+    for cell in _grouped(one, one.accuracies, "class", MANDARIN_CLASSES):
+        yield replace(cell, note=said.get((cell.row, cell.column), ""))
 
 
 def _overall(one: Evidence) -> Iterator[StudyCell]:
@@ -104,13 +133,13 @@ def _suites(one: Evidence) -> Iterator[StudyCell]:
 
 def _supervision(one: Evidence) -> Iterator[StudyCell]:
     for found in one.estimates("supervision"):
-        model = "rnng" if found["architecture"] == "recurrent" else "plm"
+        pair = _PAIRS[str(found["architecture"])]
         mark = stars(_as_published(found))
         sign = "✓" if found["estimate"] > 0 else "✗"
         yield StudyCell(
             source=one.source,
             row=str(found["class"]),
-            column=_key(model, str(found["corpus"])),
+            column=_key(pair, str(found["corpus"])),
             value=float(found["estimate"]),
             text=sign + mark if mark else "–",
             note=_numbers(found),
@@ -123,10 +152,20 @@ def _as_published(found: Mapping[str, Any]) -> float:
 
 
 def _numbers(found: Mapping[str, Any]) -> str:
-    return (
-        f"b = {found['estimate']:.3f}, SE {found['standard_error']:.3f}, p = {found['p']:.4f}; "
-        f"with lme4's defaults p = {_as_published(found):.4f}"
-    )
+    """Say estimate and p as computed, and p of other tests and models of the same data."""
+    texts = [
+        f"b = {found['estimate']:.3f}, SE {found['standard_error']:.3f}, {_p(found['p'])}",
+        f"with lme4's defaults {_p(_as_published(found))}",
+    ]
+    if not math.isnan(found["p_satterthwaite"]):
+        texts.append(f"with Satterthwaite's degrees of freedom {_p(found['p_satterthwaite'])}")
+    texts += ["singular fit"] if found["singular"] else []
+    texts += [str(found["robustness"])] if found["robustness"] else []
+    return "; ".join(texts).replace("-", "−")
+
+
+def _p(value: float) -> str:
+    return "p < .0001" if value < 0.0001 else f"p = {value:.4f}".replace("0.", ".", 1)
 
 
 def _garden_paths(one: Evidence) -> Iterator[StudyCell]:
@@ -149,40 +188,6 @@ def _items(one: Evidence) -> Iterator[StudyCell]:
                 yield StudyCell(source=one.source, row=kind, column=modifier, value=count)
 
 
-def _perplexity(one: Evidence) -> Iterator[StudyCell]:
-    """Yield perplexities of words: of syntactic models, those marginalised over trees."""
-    table = one.data.perplexity
-    if table is None:
-        return
-    table = table[~table["model"].str.endswith(JOINT) & (table["model"] != EXACT)]
-    table = table.assign(model=table["model"].str.removesuffix(MARGINAL))
-    means = table.groupby(["model", "trained_on"], sort=False)["perplexity"].mean()
-    for (model, corpus), value in means.items():
-        yield StudyCell(source=one.source, row=str(model), column=str(corpus), value=float(value))
-
-
-def _corpora(one: Evidence) -> Iterator[StudyCell]:
-    table = one.data.corpora
-    if table is None:
-        return
-    for row in table[table["split"] == "train"].to_dict("records"):
-        for column in ("tokens", "vocabulary"):
-            value = int(row[column])
-            yield StudyCell(
-                source=one.source, row=row["corpus"], column=column, value=value,
-                text=short_count(value),
-            )  # fmt: skip
-
-
-def _longest(one: Evidence) -> Iterator[StudyCell]:
-    table = one.data.lengths
-    if table is None:
-        return
-    for corpus, rows in table.groupby("corpus", sort=False):
-        longest = float(rows[rows["sentences"] > 0]["length"].max())
-        yield StudyCell(source=one.source, row=str(corpus), column="longest", value=longest)
-
-
 def _categories(one: Evidence) -> Iterator[StudyCell]:
     table = one.accuracies[one.accuracies["model"].isin(NEURAL)]
     for category, classes in CATEGORIES.items():
@@ -194,6 +199,8 @@ def _categories(one: Evidence) -> Iterator[StudyCell]:
 
 def _modifiers(one: Evidence) -> Iterator[StudyCell]:
     for (model, modifier), found in modifier_effects(one).items():
+        if model not in NEURAL:
+            continue
         yield StudyCell(
             source=one.source,
             row=model,
@@ -225,9 +232,12 @@ MANDARIN = StudySpec(
             number="Table 1", title="Syntactic models compared with their sequential counterparts",
             cells=_supervision,
             lacking="it needs RNNGs with LSTMs, or PLMs with Transformers, of one corpus",
+            analysis=["supervision"],
             note="Logistic mixed models of the outcome of each comparison. ✓: the syntactic model "
             "is more accurate, ✗: less accurate; * p ≤ .05, ** p ≤ .01, *** p ≤ .001, with lme4's "
-            "defaults as in the paper; point at a cell for the exact numbers.",
+            "defaults as in the paper. The notes on cells have the exact numbers, and say which "
+            "effects are not significant if runs are nested within models: the first LSTM and the "
+            "first RNNG have nothing in common but their number.",
         ),
         PartSpec(
             number="Figure 2", title="Mean accuracy by model", cells=_overall, lacking=_NO_RUNS,
@@ -247,17 +257,24 @@ MANDARIN = StudySpec(
             number="Table 2", title="Items of each suite", cells=_items, lacking=_NO_RUNS, digits=0
         ),
         PartSpec(
-            number="Table 3b", title="Perplexity on the test set of the treebank",
-            cells=_perplexity, lacking=_OF_CORPORA, digits=0,
-            note="Perplexities with different vocabularies are not comparable one to one.",
-        ),
-        PartSpec(
-            number="Table 4", title="Training corpora", cells=_corpora, lacking=_OF_CORPORA,
+            number="Table 3a", title="Size of the networks", cells=network_cells,
+            lacking="files of surprisals do not contain it; it is read from own neural runs",
             digits=0,
         ),
         PartSpec(
-            number="Figure 5", title="Longest sentence, in words", cells=_longest,
-            lacking=_OF_CORPORA, style=FigureStyle(y_label="words"), digits=0,
+            number="Table 3b", title="Perplexity on the test set of the treebank",
+            cells=perplexity_cells, lacking=_OF_CORPORA, digits=0,
+            note="Perplexities with different vocabularies are not comparable one to one.",
+        ),
+        PartSpec(
+            number="Table 4", title="Training corpora", cells=corpus_cells, lacking=_OF_CORPORA,
+            digits=0,
+        ),
+        PartSpec(
+            number="Figure 5", title="Length of sentences, in words", cells=length_cells,
+            lacking=_OF_CORPORA, style=FigureStyle(connected=True, same_scale=False), digits=0,
+            note="Training sets. The paper compares its Mandarin corpora with BLLIP-sm and prints "
+            "the lengths of the longest sentences.",
         ),
         PartSpec(
             number="Figure 6", title="Accuracy on semantic and syntactic classes",
@@ -266,14 +283,18 @@ MANDARIN = StudySpec(
         PartSpec(
             number="Table 5", title="Missing object: effect of modifiers on accuracy",
             cells=_modifiers, lacking="it needs runs on missing object with all four modifiers",
-            note="Coefficients of linear mixed models, compared with no modifier. Stars are those "
-            "of lme4's defaults and the normal approximation, as in the paper; point at a cell for "
-            "p at the better optimum. The statistics below also have Satterthwaite's.",
+            analysis=["modifier_effects"],
+            note="Coefficients of linear mixed models of both corpora together, compared with no "
+            "modifier. Stars are those "
+            "of lme4's defaults and the normal approximation, as in the paper. lme4's default "
+            "optimiser stops early here: the notes on cells have p at the better optimum, and with "
+            "Satterthwaite's degrees of freedom.",
         ),
         PartSpec(
             number="Table 6", title="Accuracy by model and class", cells=_by_class,
             lacking=_NO_RUNS, intervals=False,
-            note="Ties count one half; the paper decided those of its n-gram models by a coin.",
+            note="Ties count one half; the paper flipped a coin for each tie of its n-gram models, "
+            "so that these cells can differ.",
         ),
         PartSpec(
             number="Figure 7", title="Accuracy on individual suites", cells=_suites,

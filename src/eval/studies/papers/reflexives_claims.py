@@ -60,11 +60,14 @@ class _Judge:
         self, one: Evidence, *, experiment: str, passing: Sequence[str], failing: Sequence[str],
         check: AccuracyCheck,
     ) -> Judgement:  # fmt: skip
-        """Judge whether some models pass a check and the others do not."""
+        """Judge whether some models pass a check and the others do not.
+
+        Models that should not pass say nothing alone: one that passes no check does so, too.
+        """
         models = (*passing, *failing)
         found = self._found(one, experiment, models)
-        if not found:
-            return _needs(models, experiment)
+        if not any(each.model in passing for each in found):
+            return _needs(passing, experiment)
         is_so = all(check(each) == (each.model in passing) for each in found)
         return judged(is_so, _said(found, models))
 
