@@ -17,7 +17,7 @@ from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.papers.mandarin_study import MANDARIN
 from gardenpath.eval.studies.study_parts import OWN, RELEASED, StudyClaim
 from gardenpath.runs.results import Results
-from gardenpath.runs.study_sources import study_evidence
+from gardenpath.runs.studies.study_sources import study_evidence
 from gardenpath.settings.surprisal_sources import surprisal_sets
 
 # Estimate, standard error and p value of lme4 for each class: RNNG against LSTM and PLM against
