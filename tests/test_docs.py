@@ -17,7 +17,7 @@ import gardenpath
 from gardenpath.data.readers.combined import READERS
 from gardenpath.eval.search.search_settings import SEARCHES
 from gardenpath.models.families import MODELS
-from gardenpath.settings.evaluate_settings import TASKS
+from gardenpath.settings.task_settings import TASKS
 from tests.documents import PAGES, ROOT
 from tests.eval.report.browser import browser, find_browser
 from tests.no_skips import NEEDS_BROWSER

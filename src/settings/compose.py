@@ -27,13 +27,9 @@ from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.readers.combined import READERS
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.check import defaults, read
-from gardenpath.settings.evaluate_settings import (
-    TASKS,
-    EvaluateSettings,
-    StudySettings,
-    SuiteSettings,
-)
+from gardenpath.settings.evaluate_settings import EvaluateSettings, StudySettings, SuiteSettings
 from gardenpath.settings.paths import Paths
+from gardenpath.settings.task_settings import TASKS
 
 Script = Literal["train", "evaluate"]
 Root = Any  # TrainSettings or EvaluateSettings

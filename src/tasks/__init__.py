@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from gardenpath.settings.evaluate_settings import (
+from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.task_settings import (
     CorpusTask,
-    EvaluateSettings,
     ExportTask,
     ParseTask,
     PerplexityTask,

@@ -29,7 +29,8 @@ from gardenpath.eval.statistics.corpora.patterns import (
 from gardenpath.runs.results import how_made
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain
-from gardenpath.settings.evaluate_settings import CorpusTask, EvaluateSettings
+from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.task_settings import CorpusTask
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import (
     CONSTRUCTIONS,

@@ -9,7 +9,8 @@ from gardenpath.data.corpus_files import write_corpus
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.runs.results import how_made
 from gardenpath.settings.check import plain
-from gardenpath.settings.evaluate_settings import EvaluateSettings, ExportTask
+from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.task_settings import ExportTask
 from gardenpath.store.results_folder import results_folder
 from gardenpath.text import enumeration
 

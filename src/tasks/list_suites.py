@@ -7,7 +7,8 @@ from pathlib import Path
 from gardenpath.console import console, track_runs
 from gardenpath.eval.suites.library.catalogue import export, suite_entries, suite_table
 from gardenpath.eval.suites.library.collection import load_suites, suite_names
-from gardenpath.settings.evaluate_settings import EvaluateSettings, SuitesTask
+from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.task_settings import SuitesTask
 
 
 def run(settings: EvaluateSettings, task: SuitesTask) -> None:

@@ -27,7 +27,8 @@ from gardenpath.runs.parsing import Ranked, parsed
 from gardenpath.runs.results import how_made
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain
-from gardenpath.settings.evaluate_settings import EvaluateSettings, ParseTask
+from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.task_settings import ParseTask
 from gardenpath.store.files import write_text
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import BRACKETING, write_table

@@ -11,7 +11,8 @@ from gardenpath.data.sentence import Split
 from gardenpath.eval.perplexity.comparison import PerplexityRow, as_table, perplexity_frame
 from gardenpath.runs.perplexities import perplexities
 from gardenpath.runs.run import Run
-from gardenpath.settings.evaluate_settings import EvaluateSettings, PerplexityTask
+from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.task_settings import PerplexityTask
 from gardenpath.store.tables import PERPLEXITY, write_table
 from gardenpath.tasks.asked import asked_runs
 

@@ -13,7 +13,8 @@ from gardenpath.eval.studies.study_parts import StudyResult
 from gardenpath.runs.run import Runs
 from gardenpath.runs.studies.replication import study
 from gardenpath.settings.check import plain
-from gardenpath.settings.evaluate_settings import EvaluateSettings, StudyTask
+from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.task_settings import StudyTask
 from gardenpath.tasks.asked import asked_runs
 from gardenpath.tasks.publish import publish
 

@@ -13,8 +13,9 @@ from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.runs.results import Results
 from gardenpath.settings.check import plain
-from gardenpath.settings.evaluate_settings import EvaluateSettings, RescoreTask, SuiteSettings
+from gardenpath.settings.evaluate_settings import EvaluateSettings, SuiteSettings
 from gardenpath.settings.surprisal_sources import material_paths, shown_paths, surprisal_sets
+from gardenpath.settings.task_settings import RescoreTask
 from gardenpath.tasks.publish import write_results
 
 

@@ -12,7 +12,8 @@ from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain
-from gardenpath.settings.evaluate_settings import EvaluateSettings, SuiteTask
+from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.task_settings import SuiteTask
 from gardenpath.tasks.asked import asked_runs
 from gardenpath.tasks.perplexity import printed_perplexities
 from gardenpath.tasks.publish import write_results

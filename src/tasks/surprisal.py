@@ -17,7 +17,8 @@ from gardenpath.eval.surprisal.surprisal_rows import (
 from gardenpath.eval.surprisal.surprisal_table import check_extension, write_surprisals
 from gardenpath.runs.run import Run
 from gardenpath.runs.surprisals import rows_and_header
-from gardenpath.settings.evaluate_settings import EvaluateSettings, SurprisalTask
+from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.task_settings import SurprisalTask
 from gardenpath.tasks.asked import asked_runs
 from gardenpath.text import plural
 

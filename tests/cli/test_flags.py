@@ -16,8 +16,8 @@ from gardenpath.cli import train_job
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.compose import ConfigSource, choices_of, composed, groups_of
-from gardenpath.settings.evaluate_settings import SurprisalTask
 from gardenpath.settings.explain import explanations
+from gardenpath.settings.task_settings import SurprisalTask
 from tests.integration.commands import ROOT, start, toy
 
 SCRIPTS = ("train.py", "evaluate.py")

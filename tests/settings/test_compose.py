@@ -29,8 +29,9 @@ from gardenpath.settings.compose import (
     plain_config,
     root_of,
 )
-from gardenpath.settings.evaluate_settings import TASKS, EvaluateSettings, StudyTask
+from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.suite_sets import suites_of_set
+from gardenpath.settings.task_settings import TASKS, StudyTask
 from gardenpath.settings.train_settings import TrainSettings
 from tests.models.samples import make_vocabulary
 

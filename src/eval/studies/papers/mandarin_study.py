@@ -188,13 +188,27 @@ def _items(one: Evidence) -> Iterator[StudyCell]:
                 yield StudyCell(source=one.source, row=kind, column=modifier, value=count)
 
 
+def _pooled(one: Evidence) -> str:
+    """Return the panel of values over both corpora; a source with one of them has its own panel.
+
+    The published values are of both corpora, so that others must not be compared with them.
+    """
+    corpora = list(dict.fromkeys(one.accuracies["corpus"]))
+    if set(corpora) == {SMALL, LARGE}:
+        return ""
+    return f"{' and '.join(prose_name(name) for name in corpora if name) or 'these models'} only"
+
+
 def _categories(one: Evidence) -> Iterator[StudyCell]:
     table = one.accuracies[one.accuracies["model"].isin(NEURAL)]
     for category, classes in CATEGORIES.items():
         rows = table[table["class"].isin(classes)]
         for column, chosen in (("none", rows[rows["modifier"] == "none"]), ("all", rows)):
             if len(chosen):
-                yield mean_cell(chosen["accuracy"], source=one.source, row=category, column=column)
+                yield mean_cell(
+                    chosen["accuracy"], source=one.source, panel=_pooled(one), row=category,
+                    column=column,
+                )  # fmt: skip
 
 
 def _modifiers(one: Evidence) -> Iterator[StudyCell]:
@@ -203,6 +217,7 @@ def _modifiers(one: Evidence) -> Iterator[StudyCell]:
             continue
         yield StudyCell(
             source=one.source,
+            panel=_pooled(one),
             row=model,
             column=modifier,
             value=float(found["estimate"]),

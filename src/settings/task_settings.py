@@ -1,0 +1,213 @@
+"""Settings of the tasks of evaluate.py, one dataclass each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from gardenpath.data.corpus_files import CorpusForm
+from gardenpath.data.sentence import SPLITS, Split
+from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
+from gardenpath.eval.statistics.choices import Correction
+from gardenpath.eval.studies.study_parts import ItemChoice
+from gardenpath.eval.suites.library.catalogue import ExportFormat
+from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.settings.bounds import NonNegativeInt, PositiveInt, Seed
+from gardenpath.settings.surprisal_sources import MaterialPaths, SurprisalPaths
+
+_A_FOLDER_OF_SURPRISALS = "the folder with one folder per model, or a table"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerplexityTask:
+    """Perplexity on a split of each run's own corpus, or of the corpora in data= and corpora=."""
+
+    name: Literal["perplexity"] = "perplexity"
+    split: Split = "test"
+    """Split of the corpora."""
+    marginal_sentences: NonNegativeInt | None = None
+    """Number of sentences, from the first, on which syntactic models are also scored by search;
+    null uses all, 0 none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurprisalTask:
+    """Surprisal in bits of every word of the input, from every run."""
+
+    REMEDIES: ClassVar[Mapping[str, str]] = {
+        "input": "a file of sentences, or - for standard input"
+    }
+
+    name: Literal["surprisal"] = "surprisal"
+    input: str
+    """File of sentences, plain or as bracketed trees; - reads standard input."""
+    end: bool = True
+    """Whether to add a row for the end of each sentence (</s>)."""
+    file: str | None = None
+    """Output file: .tsv, .jsonl or .parquet; null writes surprisal.tsv to the output folder."""
+    chunk: PositiveInt = 256
+    """Number of sentences scored together; an interrupted job loses at most one chunk."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseTask:
+    """The best trees of every sentence, and labelled bracketing F1 against gold trees."""
+
+    name: Literal["parse"] = "parse"
+    input: str | None = None
+    """File of sentences, plain or as bracketed trees; null parses a split of each run's corpus."""
+    split: Split = "test"
+    """Split of each run's corpus."""
+    sentences: PositiveInt | None = None
+    """Number of sentences, from the first; null uses all."""
+    k_best: PositiveInt = 1
+    """Number of trees written per sentence."""
+    ignore_punctuation: bool = True
+    """Whether to ignore punctuation in F1 (EVALB's convention)."""
+    convergence: bool = False
+    """Whether to measure the change of surprisal with beams two and four times as wide."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteTask:
+    """Test suites: accuracies, effects, statistics, figures and a report for all matching runs."""
+
+    name: Literal["suite"] = "suite"
+    ties: TieRule = "expectation"
+    """Outcome of a tie: its expected value (1/2, or 1/3 for three values) or a seeded coin toss."""
+    tie_seed: Seed = 0
+    """Random seed of ties=coin."""
+    report: bool = True
+    """Whether to write statistics, figures and the HTML report."""
+    correction: Correction | None = None
+    """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
+    """
+    perplexity: bool = False
+    """Whether the report also shows perplexities on a split of each run's corpus."""
+    split: Split = "test"
+    """Split for perplexity=true."""
+    perplexity_sentences: NonNegativeInt | None = 100
+    """Number of sentences on which syntactic models are searched for perplexity=true; null uses
+    all."""
+    parsed_items: NonNegativeInt = 8
+    """Number of items of each suite for which the report shows partial parses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuitesTask:
+    """List the test suites, with counts and an example of each; export them."""
+
+    name: Literal["suites"] = "suites"
+    examples: bool = True
+    """Whether to show an example of each suite."""
+    export: ExportFormat | None = None
+    """Format in which to write the suites to the output folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RescoreTask:
+    """Score surprisals produced by other models."""
+
+    REMEDIES: ClassVar[Mapping[str, str]] = {"surprisals": _A_FOLDER_OF_SURPRISALS}
+
+    name: Literal["rescore"] = "rescore"
+    surprisals: SurprisalPaths
+    """Folder with one folder per model, or a table; several as [A,B], or as {corpus: A, …}."""
+    materials: MaterialPaths | None = None
+    """Folder of the published materials, or several; null scores the suites of suite=."""
+    columns: Mapping[str, str] | None = None
+    """Names of columns of tables of surprisals, as {word: token, surprisal: surp}."""
+    conditions: ConditionSource = "sentences"
+    """Conditions of the published reflexives: from the sentences, or from the labels as published.
+    """
+    pairing: PairingRules = PairingRules()
+    """How strictly sentences must equal those of the materials, and the unit of surprisals."""
+    ties: TieRule = "expectation"
+    """Outcome of a tie: its expected value (1/2, or 1/3 for three values) or a seeded coin toss."""
+    tie_seed: Seed = 0
+    """Random seed of ties=coin."""
+    report: bool = True
+    """Whether to write statistics, figures and the HTML report."""
+    correction: Correction | None = None
+    """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusTask:
+    """Corpus statistics: sizes, out-of-vocabulary rates, lengths, word and construction counts."""
+
+    name: Literal["corpus"] = "corpus"
+    words: Sequence[str] = ("himself", "herself", "themselves")
+    """Words to count in every split, ignoring case."""
+    constructions: bool = True
+    """Whether to count constructions in the unmodified trees of all splits (English treebanks)."""
+    split: Split = "test"
+    """Split of the perplexities of runs."""
+    marginal_sentences: NonNegativeInt | None = 0
+    """Number of sentences, from the first, on which syntactic models are also scored by search;
+    null uses all, 0 none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportTask:
+    """Write the cleaned splits of corpora to files, as bracketed trees or plain text."""
+
+    name: Literal["export"] = "export"
+    form: CorpusForm = "trees"
+    """Bracketed trees, as data=brackets reads them, or plain text, as data=text reads it."""
+    splits: Sequence[Split] = SPLITS
+    """Splits to write."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyTask:
+    """A published study: tables, figures and claims, from released surprisals and from runs."""
+
+    name: Literal["study"] = "study"
+    surprisals: SurprisalPaths | None = None
+    """Folder of released surprisals; several as [A,B], or as {corpus: A, …}."""
+    materials: MaterialPaths | None = None
+    """Folder of the published materials, or several; runs are scored on them too. Null uses the
+    suites of Gardenpath."""
+    conditions: ConditionSource = "sentences"
+    """Conditions of the published reflexives: from the sentences, or from the labels as published.
+    """
+    items: ItemChoice = "paper"
+    """Items of the published reflexives in Table 3: those that the paper used, or all released."""
+    pairing: PairingRules = PairingRules()
+    """How strictly sentences must equal those of the materials, and the unit of surprisals."""
+    correction: Correction | None = None
+    """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
+    """
+    marginal_sentences: NonNegativeInt | None = 100
+    """Number of sentences, from the first, on which syntactic models are searched for perplexities
+    on the first corpus in corpora=; null uses all, 0 none."""
+
+
+Task = (
+    PerplexityTask
+    | SurprisalTask
+    | ParseTask
+    | SuiteTask
+    | SuitesTask
+    | RescoreTask
+    | CorpusTask
+    | ExportTask
+    | StudyTask
+)
+
+TASKS: Mapping[str, type[Task]] = {
+    "perplexity": PerplexityTask,
+    "surprisal": SurprisalTask,
+    "parse": ParseTask,
+    "suite": SuiteTask,
+    "suites": SuitesTask,
+    "rescore": RescoreTask,
+    "corpus": CorpusTask,
+    "export": ExportTask,
+    "study": StudyTask,
+}
+# Tasks to which data= and corpora= belong.
+TASKS_OF_CORPORA = (PerplexityTask, CorpusTask, ExportTask, StudyTask)
