@@ -150,8 +150,7 @@ def check_folders(paths: Iterable[Path]) -> None:
     """Refuse paths that are not folders."""
     for path in paths:
         if not path.is_dir():
-            problem = "is not a folder" if path.exists() else "does not exist"
-            raise InputError(problem, path=path)
+            raise InputError("is not a folder", path=path)
 
 
 def read_lines(path: Path) -> list[str]:

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, Unit
+from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.published.surprisal_files import (
     ScoredSentence,
     is_number,
     number_of,
     read_lines,
 )
-from gardenpath.eval.published.value_checks import StatedUnit
+from gardenpath.eval.published.value_checks import StatedUnit, stated_unit
 from gardenpath.eval.suites.formats.csv_tables import CsvTable, read_csv_table
 from gardenpath.eval.suites.scoring.alignment import is_edge
 
@@ -54,10 +54,6 @@ OWN_COLUMN = "surprisal_bits"
 _MISSING = ("", "na", "n/a", "nan", "none", "null")
 
 _SEEN = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
-
-# Parts of the names of columns that say a unit; each excludes the units that lack it.
-_BASES = {"bits": "bits", "nats": "nats", "log10": "log10"}
-_LOG_PROB = ("log_prob", "logprob", "logp", "log_likelihood")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +135,7 @@ def read_words(
         runs.setdefault(key, new).sentences.append(one)
     return TokenTable(
         path=path,
-        unit=_unit_of(named["surprisal"], rules, path),
+        unit=stated_unit(named["surprisal"], rules, path),
         is_own=named["surprisal"] == OWN_COLUMN and named["word"] == "word",
         words=named["word"] is not None,
         runs=tuple(runs.values()),
@@ -264,43 +260,6 @@ def _check_numbers(rows: _Rows, column: str | None, path: Path) -> None:
             raise InputError(problem, path=path, line=line, remedy="words count one by one")
 
 
-def _unit_of(column: str, rules: PairingRules, path: Path) -> StatedUnit:
-    """Return the unit from the name of the column or from the rules, which may not contradict."""
-    name = column.lower()
-    base = next((base for part, base in _BASES.items() if part in name), None)
-    is_log_prob = any(part in name for part in _LOG_PROB)
-    if rules.unit is None:
-        if base is None:
-            raise InputError(
-                f"the unit of {f'column {column!r}' if column else 'the numbers'} is not known",
-                path=path,
-                remedy="name it, as in unit=bits, nats, log10, log_prob_nats, log_prob_bits or "
-                "log_prob_log10; files in the layout of a study need materials=FOLDER",
-            )
-        unit: Unit = _unit(base, is_log_prob)
-        return StatedUnit(unit=unit, source=f"the column {column!r}")
-    is_contrary = base is not None and not rules.unit.endswith(base)
-    is_contrary |= is_log_prob != rules.unit.startswith("log_prob") and (
-        is_log_prob or "surp" in name
-    )
-    if is_contrary:
-        problem = f"unit={rules.unit} contradicts the name of the column {column!r}"
-        raise InputError(problem, path=path)
-    return StatedUnit(unit=rules.unit, source="unit=")
-
-
-def _unit(base: str, is_log_prob: bool) -> Unit:
-    units: dict[tuple[str, bool], Unit] = {
-        ("bits", False): "bits",
-        ("nats", False): "nats",
-        ("log10", False): "log10",
-        ("bits", True): "log_prob_bits",
-        ("nats", True): "log_prob_nats",
-        ("log10", True): "log_prob_log10",
-    }
-    return units[base, is_log_prob]
-
-
 def _width_without_header(path: Path) -> int:
     """Return the number of columns (1 or 2) of a file without a header, else 0."""
     for text in read_lines(path):
@@ -340,7 +299,7 @@ def _without_header(path: Path, width: int, rules: PairingRules) -> TokenTable:
     sentence = TableSentence(scored=ScoredSentence(tuple(tokens), tuple(values), first))
     return TokenTable(
         path=path,
-        unit=_unit_of("", rules, path),
+        unit=stated_unit("", rules, path),
         is_own=False,
         words=width == 2,
         runs=(TableRun(sentences=[sentence]),),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import Unit
+from gardenpath.eval.published.import_settings import PairingRules, Unit
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.suites.scoring.alignment import is_unknown
 from gardenpath.units import NATS_PER_BIT, NATS_PER_LOG10
@@ -22,6 +22,10 @@ _BITS: dict[Unit, float] = {
     "log_prob_bits": -1.0,
     "log_prob_log10": -NATS_PER_LOG10 / NATS_PER_BIT,
 }
+
+# Parts of the names of columns that say a unit; each excludes the units that lack it.
+_BASES = {"bits": "bits", "nats": "nats", "log10": "log10"}
+_LOG_PROB = ("log_prob", "logprob", "logp", "log_likelihood")
 
 # By how many bits a surprisal may lie below zero: models in half precision are as inexact.
 ROUNDING_BITS = 0.01
@@ -39,6 +43,43 @@ class StatedUnit:
 
     unit: Unit
     source: str
+
+
+def stated_unit(column: str, rules: PairingRules, path: Path) -> StatedUnit:
+    """Return the unit from the name of the column or from the rules, which may not contradict."""
+    name = column.lower()
+    base = next((base for part, base in _BASES.items() if part in name), None)
+    is_log_prob = any(part in name for part in _LOG_PROB)
+    if rules.unit is None:
+        if base is None:
+            raise InputError(
+                f"the unit of {f'column {column!r}' if column else 'the numbers'} is not known",
+                path=path,
+                remedy="name it, as in unit=bits, nats, log10, log_prob_nats, log_prob_bits or "
+                "log_prob_log10; files in the layout of a study need materials=FOLDER",
+            )
+        unit: Unit = _unit(base, is_log_prob)
+        return StatedUnit(unit=unit, source=f"the column {column!r}")
+    is_contrary = base is not None and not rules.unit.endswith(base)
+    is_contrary |= is_log_prob != rules.unit.startswith("log_prob") and (
+        is_log_prob or "surp" in name
+    )
+    if is_contrary:
+        problem = f"unit={rules.unit} contradicts the name of the column {column!r}"
+        raise InputError(problem, path=path)
+    return StatedUnit(unit=rules.unit, source="unit=")
+
+
+def _unit(base: str, is_log_prob: bool) -> Unit:
+    units: dict[tuple[str, bool], Unit] = {
+        ("bits", False): "bits",
+        ("nats", False): "nats",
+        ("log10", False): "log10",
+        ("bits", True): "log_prob_bits",
+        ("nats", True): "log_prob_nats",
+        ("log10", True): "log_prob_log10",
+    }
+    return units[base, is_log_prob]
 
 
 def in_bits(

@@ -16,7 +16,7 @@ from gardenpath.eval.published.pairing import (
     pair,
 )
 from gardenpath.eval.published.surprisal_files import ScoredSentence
-from gardenpath.eval.published.wordings import reworded_variant, wording_digest
+from gardenpath.eval.published.wordings import joined_variant, reworded_variant, wording_digest
 from gardenpath.eval.suites.design.suite import Item, Suite, Variant
 from tests.eval.suites.samples import cats_suite
 
@@ -180,3 +180,17 @@ def test_an_unknown_word_does_not_hide_where_a_sentence_belongs() -> None:
 def test_materials_without_items_have_no_sentences() -> None:
     suite = Suite("s", "en", ("r",), (), (), ())
     assert in_file_order(Path("s"), suite).located == ()
+
+
+def test_words_add_up_their_tokens_and_merge_where_a_token_spans_them() -> None:
+    suite = cats_suite(items=1)
+    item = suite.items[0]
+    variant = replace(item.variants[0], regions=(("a", "hungry", "cat"), ("is", "n't"), (".",)))
+    tokens = ("<s>", "a", "Ġhung", "ry", "Ġcat", "Ġisn", "'t", ".", "</s>")
+    values = (9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 9.0)
+    found = joined_variant(suite, item, variant, ScoredSentence(tokens, values, 1))
+    assert found is not None
+    assert found[0].regions == (("a", "hungry", "cat"), ("isn't",), (".",))
+    assert found[1] == (1.0, 5.0, 4.0, 11.0, 7.0)
+    crossing = ScoredSentence(("a", "hungry", "catis", "n't", "."), (1.0,) * 5, 1)
+    assert joined_variant(suite, item, variant, crossing) is None

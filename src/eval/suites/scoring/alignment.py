@@ -9,7 +9,6 @@ regions, because its surprisal could not be divided between them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -213,27 +212,6 @@ def _covered(span: Span, starts: Sequence[int], ends: Sequence[int]) -> tuple[in
     last = max(span.end, span.start + 1)
     inside = [n for n in range(len(starts)) if starts[n] < last and ends[n] > span.start]
     return tuple(inside) or tuple(range(len(starts)))[-1:]
-
-
-def word_surprisals(
-    suite: Suite,
-    item: Item,
-    variant: Variant,
-    tokens: Sequence[str],
-    surprisal_bits: Sequence[float],
-) -> tuple[float, ...]:
-    """Return the surprisal of each word: the sum over its tokens, in bits."""
-    parts: list[list[float]] = [[] for _ in variant.words]
-    covered = align_words(suite, item, variant, tokens)
-    for token, words, surprisal in zip(tokens, covered, surprisal_bits, strict=True):
-        if len(words) > 1:
-            names = " and ".join(repr(variant.words[word]) for word in words[:2])
-            raise AlignmentError(
-                f"token {token!r} spans the words {names}", place=place_of(suite, item, variant)
-            )
-        if words:
-            parts[words[0]].append(surprisal)
-    return tuple(math.fsum(part) for part in parts)
 
 
 def region_tokens(
