@@ -71,6 +71,21 @@ def test_evidence_finds_estimates_by_their_columns() -> None:
     assert one.why_not("other") == "the analysis was not run"
 
 
+def test_failed_fits_are_no_estimates() -> None:
+    """Their p values are those of other tests, which have no direction."""
+    table = pd.DataFrame(
+        {
+            "term": ["CTB · verb-noun · syntax", "CTB · subordination · syntax"],
+            "estimate": [0.5, math.nan],
+            "p": [0.2, 0.001],
+            "remark": ["", "complete separation"],
+        }
+    )
+    one = Evidence(data({"lstm": [1]}), {"q": _result("q", table, ())})
+    assert [row["p"] for row in one.estimates("q")] == [0.2]
+    assert one.skipped("q") == ["complete separation (CTB · subordination · syntax)"]
+
+
 def test_skipped_parts_of_an_analysis_are_said_once_per_reason() -> None:
     exact = "the model fits the responses exactly"
     skipped = (
