@@ -196,15 +196,15 @@ def test_modifier_effects(reference_data: Path) -> None:
         assert (rows["p"] < 0.05).tolist() == [bool(one) for *_, one in cells]
     rows = result.estimates.set_index("term")
     for term, exact, default in (
-        ("LSTM · modifier[subject RC]", 0.056, 0.047),
-        ("Transformer · modifier[subject RC]", 0.054, 0.018),
-        ("Transformer · modifier[coordinated RCs]", 0.057, 0.033),
+        ("LSTM · modifier[subject rc]", 0.056, 0.047),
+        ("Transformer · modifier[subject rc]", 0.054, 0.018),
+        ("Transformer · modifier[coordinated rc]", 0.057, 0.033),
     ):
         assert rows.loc[term, "p"] == pytest.approx(exact, abs=6e-4)
         assert rows.loc[term, "p_lme4"] == pytest.approx(default, abs=1e-3)
     # With Satterthwaite's degrees of freedom, two effects of embedded clauses are significant.
     found = rows.index[rows["p_satterthwaite"] < 0.05]
-    assert set(found) == {"PLM · modifier[embedded RCs]", "Transformer · modifier[embedded RCs]"}
+    assert set(found) == {"PLM · modifier[embedded rc]", "Transformer · modifier[embedded rc]"}
 
 
 OVERALL = {
