@@ -45,7 +45,10 @@ class Evidence:
         return self.accuracies.groupby(list(keys), sort=False)["accuracy"].mean()
 
     def estimates(self, analysis: str, **wanted: Any) -> list[Mapping[str, Any]]:
-        """Return the estimates of an analysis whose columns have the wanted values."""
+        """Return the estimates of an analysis whose columns have the wanted values.
+
+        Failed fits have none: ``skipped`` names them.
+        """
         return self._rows(analysis, "estimates", wanted)
 
     def coefficients(self, analysis: str, **wanted: Any) -> list[Mapping[str, Any]]:
@@ -64,6 +67,9 @@ class Evidence:
         if found is None or table not in found.tables:
             return []
         rows = found.tables[table]
+        if "estimate" in rows:
+            # A fit that failed has at most a p value of another test, without a direction.
+            rows = rows[rows["estimate"].notna()]
         for column, value in wanted.items():
             rows = rows[rows[column].astype(str) == str(value)]
         return list(rows.to_dict("records"))
@@ -77,7 +83,7 @@ class Evidence:
         if found is None:
             return []
         wanted = {prose_name(name) for name in names}
-        parts = [_place_and_reason(text) for text in found.skipped]
+        parts = [_place_and_reason(text) for text in (*found.skipped, *_failed(found))]
         return _grouped_reasons(
             [(place, why) for place, why in parts if not place or wanted <= set(place.split(_SEP))]
         )
@@ -87,6 +93,15 @@ class Evidence:
         if analysis not in self.results:
             return "the analysis was not run"
         return "; ".join(self.skipped(analysis)) or "the analysis has no estimates"
+
+
+def _failed(result: AnalysisResult) -> list[str]:
+    """Return the parts of an analysis whose fit failed, with the reason."""
+    table = result.tables.get("estimates")
+    if table is None or not {"estimate", "term", "remark"} <= set(table.columns):
+        return []
+    rows = table[table["estimate"].isna()]
+    return [f"{row['term']}: {row['remark']}" for row in rows.to_dict("records")]
 
 
 def _place_and_reason(text: str) -> tuple[str, str]:

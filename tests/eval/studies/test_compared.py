@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +39,34 @@ def test_cells_are_compared_with_the_values_of_their_place() -> None:
 def test_figures_have_no_cells_for_published_values_alone() -> None:
     figure = _compared(files={"rnng": [1, 0]})["Figure 1"]
     assert figure.rows_of("") == ["rnng"] and figure.counts("files") == (0, 0)
+
+
+def test_figures_without_cells_have_the_published_values() -> None:
+    (figure, *_) = compared_parts(SMALL.result([]))
+    assert [(one.cell.row, one.agrees) for one in figure.cells] == [("lstm", None)]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "agrees", "interval_agrees"),
+    # 1.96 · 0.5 / √4 = .49; with twice the items the mean is the same and the interval is not.
+    [([1, 1, 1, 0], True, True), ([1, 1, 1, 0] * 2, True, False), ([1], False, None)],
+)
+def test_intervals_are_compared_apart(
+    outcomes: list[float], agrees: bool, interval_agrees: bool | None
+) -> None:
+    figure = _compared(files={"lstm": outcomes})["Figure 1"]
+    (one,) = figure.cells
+    assert (one.agrees, one.interval_agrees) == (agrees, interval_agrees)
+    assert figure.frame()["interval_agrees"].tolist() == [interval_agrees]
+
+
+def test_remarks_name_the_cells_of_a_note() -> None:
+    table = _compared(files={"lstm": [1, 1, 1, 0], "ngram": [1, 0], "new": [1]})["Table 1"]
+    cells = [replace(one.cell, note="ties") for one in table.cells if one.cell.row != "rnng"]
+    table = ComparedPart(replace(table.part, cells=cells), table.published)
+    assert table.remarks(differing=True) == ["ngram of files, mean accuracy: ties"]
+    (remark,) = table.remarks(differing=False)
+    assert remark.startswith("lstm of files, mean accuracy; ngram of files, mean accuracy; new")
 
 
 def test_sources_are_counted_apart() -> None:

@@ -207,6 +207,15 @@ def test_reasons_have_numbers_and_other_models(
     assert said in claim.reason
 
 
+def test_positive_means_that_are_not_significant(released: Evidence) -> None:
+    result = released.results["garden_path"]
+    estimates = result.tables["estimates"].assign(p=0.7)
+    changed = replace(result, tables={**result.tables, "estimates": estimates})
+    one = Evidence(released.data, {**released.results, "garden_path": changed})
+    (claim,) = (c for c in MANDARIN.result([one]).claims if "positive mean effect" in c.text)
+    assert claim.verdict == "depends"
+
+
 def test_coefficients_of_linear_models(released: Evidence) -> None:
     def numbers(analysis: str, **wanted: Any) -> tuple[float, float]:
         found = released.estimate(analysis, **wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -68,6 +69,46 @@ def test_evidence_finds_estimates_by_their_columns() -> None:
     assert one.estimates("none") == [] and one.estimates("other") == []
     assert one.why_not("none") == "too few items; no seeds"
     assert one.why_not("other") == "the analysis was not run"
+
+
+def test_failed_fits_are_no_estimates() -> None:
+    """Their p values are those of other tests, which have no direction."""
+    table = pd.DataFrame(
+        {
+            "term": ["CTB · verb-noun · syntax", "CTB · subordination · syntax"],
+            "estimate": [0.5, math.nan],
+            "p": [0.2, 0.001],
+            "remark": ["", "complete separation"],
+        }
+    )
+    one = Evidence(data({"lstm": [1]}), {"q": _result("q", table, ())})
+    assert [row["p"] for row in one.estimates("q")] == [0.2]
+    assert one.skipped("q") == ["complete separation (CTB · subordination · syntax)"]
+
+
+def test_skipped_parts_of_an_analysis_are_said_once_per_reason() -> None:
+    exact = "the model fits the responses exactly"
+    skipped = (
+        *(f"LSTM · missing object · {seed}: {exact}" for seed in range(4)),
+        f"LSTM · verb-noun · 1: {exact}",
+        "LSTM · missing object · 5: too few: 1 row",
+        "no table",
+    )
+    one = Evidence(data({"lstm": [1]}), {"q": _result("q", None, skipped)})
+    places = "; ".join(f"LSTM · missing object · {seed}" for seed in range(3))
+    assert one.skipped("q", "missing_object") == [
+        f"{exact} ({places} and 1 more)",
+        "too few: 1 row (LSTM · missing object · 5)",
+        "no table",
+    ]
+    assert one.skipped("q")[0] == f"{exact} ({places} and 2 more)"
+    assert one.skipped("other") == []
+    # A part of the study says it, with and without other cells.
+    spec = replace(SMALL.parts[0], analysis=["q", "missing_object"])
+    said = spec.part([one], {}).missing
+    assert said[2] == "Some cells are not computed from files: no table."
+    empty = replace(spec, cells=lambda _: ())
+    assert empty.part([one], {}).missing[0].startswith(f"Not computed from files: {exact}")
 
 
 def test_significance_has_a_direction() -> None:

@@ -148,7 +148,10 @@ def _object_effect(one: Evidence) -> Judgement:
     rows = _garden_paths(one, "garden_path_object")
     if not rows:
         return _lacks(one, "garden_path", "neural models on garden-path objects")
-    return judged(all(row["estimate"] > 0 for row in rows), _bits(rows))
+    is_positive = all(row["estimate"] > 0 for row in rows)
+    if is_positive and not all(significant(row, 1) for row in rows):
+        return depends(f"whether a positive mean counts that is not significant: {_bits(rows)}")
+    return judged(is_positive, _bits(rows))
 
 
 def _object_effect_grows(one: Evidence) -> Judgement:
