@@ -21,10 +21,10 @@ from gardenpath import __version__
 from gardenpath.console import console, exit_on_error
 from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
-from gardenpath.settings.command_line import CommandLine
+from gardenpath.settings.command.command_line import CommandLine
+from gardenpath.settings.command.help_text import help_text
 from gardenpath.settings.compose import ConfigSource, Script, plain_config, register, typed
 from gardenpath.settings.evaluate_settings import EvaluateSettings
-from gardenpath.settings.help_text import help_text
 
 # Called by Hydra once for each job of a sweep; the returned value is for its sweepers.
 Job = Callable[[DictConfig], float | None]

@@ -50,7 +50,7 @@ EVAL: dict[str, tuple[str, ...]] = {
 }
 
 # Where a library may be imported.
-_HYDRA = {"settings.compose", "settings.command_line", "cli"}
+_HYDRA = {"settings.compose", "settings.command.command_line", "cli"}
 HOMES: dict[str, set[str]] = {
     "hydra": _HYDRA,
     "omegaconf": _HYDRA,

@@ -12,7 +12,7 @@ from hydra._internal.utils import get_args_parser
 
 from gardenpath import cli
 from gardenpath.errors import ConfigError
-from gardenpath.settings.help_text import help_text
+from gardenpath.settings.command.help_text import help_text
 from tests.documents import DOCUMENTS, ROOT, Command, anchors, commands, links, titled_files
 
 # Names in commands that a reader replaces by one of several choices, and a choice.

@@ -180,6 +180,6 @@ def typed(script: Script, content: Mapping[str, Any], *, is_for_here: bool = Tru
 
 def load_settings(script: Script, overrides: Sequence[str] = ()) -> Root:
     """Return typed settings from overrides such as ``model=rnng``, as on the command line."""
-    from gardenpath.settings.command_line import CommandLine
+    from gardenpath.settings.command.command_line import CommandLine
 
     return CommandLine(ConfigSource(script), list(overrides)).settings()

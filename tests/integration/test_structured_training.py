@@ -10,7 +10,7 @@ import pytest
 from gardenpath.errors import ConfigError
 from gardenpath.models.training.lightning_module import LanguageModelling
 from gardenpath.runs.training import train
-from gardenpath.settings.command_line import check_command_line
+from gardenpath.settings.command.command_line import check_command_line
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train_settings import TrainSettings
 from gardenpath.store.run_folder import RunFolder

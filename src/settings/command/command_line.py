@@ -23,8 +23,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
-from gardenpath.settings.arguments import listed, name_of, written_out
 from gardenpath.settings.check import nearest
+from gardenpath.settings.command.arguments import listed, name_of, written_out
+from gardenpath.settings.command.grid import GridBlock, narrowed, read_grid
+from gardenpath.settings.command.origins import file_of
 from gardenpath.settings.compose import (
     ConfigSource,
     Root,
@@ -36,8 +38,6 @@ from gardenpath.settings.compose import (
     root_of,
     typed,
 )
-from gardenpath.settings.grid import GridBlock, narrowed, read_grid
-from gardenpath.settings.origins import file_of
 
 # Mistakes of a value or a name: ``seed=-2: …``, ``model.sizze is not a setting; …``.
 _NAME_OF_A_SETTING = re.compile(r"([\w.]+)(?:=| is not )")

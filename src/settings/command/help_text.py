@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from gardenpath.settings.check import MISSING, Tagged
-from gardenpath.settings.command_line import CommandLine
+from gardenpath.settings.command.command_line import CommandLine
 from gardenpath.settings.compose import (
     Script,
     choices_of,

@@ -1,0 +1,1 @@
+"""The command line: its overrides, its sweeps and its help."""
