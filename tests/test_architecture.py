@@ -46,7 +46,7 @@ EVAL: dict[str, tuple[str, ...]] = {
     "published": ("suites",),
     "surprisal": ("published",),
     "report": ("display", "perplexity", "suites", "statistics"),
-    "studies": ("display", "perplexity", "report", "statistics", "suites"),
+    "studies": ("display", "perplexity", "published", "report", "statistics", "suites"),
 }
 
 # Where a library may be imported.

@@ -141,6 +141,8 @@ class EvaluateSettings:
     def mistakes(self) -> list[str]:
         """Return the mistakes in the combination of a task, runs and corpora."""
         found = []
+        if self.suite is not None and isinstance(self.task, StudyTask):
+            found.append("suite= has no effect on a study; study.suites=[…] names other suites")
         if self.run is None and not isinstance(self.task, StudyTask):
             found.append("run is missing: name a run folder, or a folder that contains runs")
         if self.named_corpora and not isinstance(self.task, TASKS_OF_CORPORA):

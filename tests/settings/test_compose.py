@@ -129,6 +129,8 @@ def test_every_study_is_right(study: str) -> None:
 def test_a_study_needs_a_source() -> None:
     with pytest.raises(ConfigError, match="a study needs surprisals=FOLDER"):
         load_settings("evaluate", ["study=mandarin"])
+    with pytest.raises(ConfigError, match="suite= has no effect on a study"):
+        load_settings("evaluate", ["study=mandarin", "suite=mandarin", "run=runs"])
     with pytest.raises(ConfigError, match="study is missing"):
         load_settings("evaluate", ["task=study", "run=runs"])
     with pytest.raises(ConfigError, match="run is missing"):

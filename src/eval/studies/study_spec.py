@@ -85,7 +85,8 @@ class ClaimSpec:
 class StudySpec:
     """A study: parts and claims in the paper's order, and labels of keys.
 
-    ``row_labels`` returns further labels, of the models that the sources contain.
+    ``row_labels`` returns further labels, of the models that the sources contain. ``perplexity``:
+    whether a table has perplexities of runs on a corpus.
     """
 
     name: str
@@ -95,6 +96,7 @@ class StudySpec:
     claims: Sequence[ClaimSpec]
     labels: Mapping[str, str] = field(default_factory=dict)
     row_labels: Callable[[Evidence], Mapping[str, str]] = lambda _: {}
+    perplexity: bool = False
 
     def result(self, evidence: Sequence[Evidence]) -> StudyResult:
         """Compute all parts and claims from the data of all sources."""

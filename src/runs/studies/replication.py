@@ -96,7 +96,7 @@ def study(
     ``materials`` are the folders of the released files: one, several, or surprisals by training
     corpus. ``runs`` are scored on the same materials or, without materials, on the suites of the
     study (``suites`` names others; ``in_vocabulary`` and ``items`` as in :func:`evaluate`).
-    ``corpora`` are described and counted, and runs have their perplexity on the first of them
+    ``corpora`` are described and counted; in ``mandarin``, runs have their perplexity on the first
     (``cache`` is the folder of prepared corpora). The other settings are those of ``task=study``;
     ``released_items`` is ``task.items``.
     """
@@ -111,7 +111,13 @@ def study(
     if runs:
         scored = _suites(name, names, materials, conditions)
         sources[OWN] = evaluate(runs, scored, title=name, in_vocabulary=in_vocabulary, items=items)
-    described = corpus_tables(runs, corpora, cache=Path(cache), marginal=marginal_sentences)
+    described = corpus_tables(
+        runs,
+        corpora,
+        cache=Path(cache),
+        perplexity=spec.perplexity,
+        marginal=marginal_sentences,
+    )
     last = list(sources)[-1]
     evidence = [
         study_evidence(

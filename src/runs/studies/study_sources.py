@@ -83,11 +83,17 @@ def _of_models(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def corpus_tables(
-    runs: Sequence[Run], corpora: Sequence[DataSettings], *, cache: Path, marginal: int | None
+    runs: Sequence[Run],
+    corpora: Sequence[DataSettings],
+    *,
+    cache: Path,
+    perplexity: bool,
+    marginal: int | None,
 ) -> CorpusTables:
-    """Describe the named corpora, and measure the perplexity of all runs on the first of them.
+    """Describe the named corpora.
 
-    ``marginal`` is the number of sentences on which syntactic models are searched.
+    With ``perplexity``, that of all runs on the first corpus is measured, too; ``marginal`` is the
+    number of sentences on which syntactic models are searched.
     """
     networks = _networks(runs)
     if not corpora:
@@ -101,11 +107,11 @@ def corpus_tables(
         one for data in corpora if data.language == "en" and data.reader.has_trees
         for one in construction_counts(data, progress=show_progress)
     ]  # fmt: skip
-    perplexity = None
-    if runs:
-        perplexity = perplexities_of_runs(runs, corpora=corpora[:1], marginal_sentences=marginal)
+    measured = None
+    if runs and perplexity:
+        measured = perplexities_of_runs(runs, corpora=corpora[:1], marginal_sentences=marginal)
     return CorpusTables(
-        perplexity=perplexity,
+        perplexity=measured,
         statistics=statistics_frame(statistics),
         lengths=lengths_frame(statistics),
         constructions=counts_table(counts) if counts else None,

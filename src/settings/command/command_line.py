@@ -69,8 +69,8 @@ class CommandLine:
         self._given = list(self.arguments)
         names = [one.partition("=")[0] for one in self.arguments]
         if self.source.script == "evaluate" and "task" not in names:
-            chosen = [f"task={name}" for name in ("suite", "study") if name in names]
-            self.arguments = [*self.arguments, *chosen]
+            chosen = [f"task={name}" for name in ("study", "suite") if name in names]
+            self.arguments = [*self.arguments, *chosen[:1]]
         self.arguments, self._named_corpora = listed(
             [written_out(one, self._root) for one in self.arguments],
             self._root,

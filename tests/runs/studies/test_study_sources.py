@@ -12,7 +12,7 @@ from tests.toy_runs import run_of
 
 def test_sizes_of_networks_are_those_of_the_settings(folder: Path) -> None:
     runs = [run_of(folder, model) for model in ("ngram", "lstm", "rnng", "plm")]
-    found = corpus_tables(runs, [], cache=folder, marginal=0).networks
+    found = corpus_tables(runs, [], cache=folder, perplexity=False, marginal=0).networks
     assert found is not None
     rows = {row["model"]: row for row in found.to_dict("records")}
     assert set(rows) == {"lstm", "rnng", "plm"}  # an n-gram model has no network
@@ -21,4 +21,4 @@ def test_sizes_of_networks_are_those_of_the_settings(folder: Path) -> None:
         width = weights.get_slice("embedding.weight").get_shape()[1]
     assert rows["lstm"]["embedding"] == width
     assert rows["plm"]["embedding"] == 8
-    assert corpus_tables(runs[:1], [], cache=folder, marginal=0).networks is None
+    assert corpus_tables(runs[:1], [], cache=folder, perplexity=False, marginal=0).networks is None

@@ -20,7 +20,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from gardenpath.errors import InputError
@@ -61,13 +61,13 @@ _CONDITION_OF_POSITION = {
     **dict.fromkeys(("matrix_subj", "local_subj", "head"), "ungrammatical"),
 }
 
-# Items that Table 3 of the paper leaves out, in the experiments with 75 released items.
-_LEFT_OUT = {
+# Items that Table 3 of the paper leaves out, by pronoun, in the experiments with 75 released items.
+UNUSED_ITEMS = {
     "himself": range(46, 61),
     "themselves": range(46, 61),
     "herself": range(61, 76),
 }
-_IN_SUBSETS = ("exp2a", "exp2b", "exp3")
+EXPERIMENTS_WITH_UNUSED_ITEMS = ("exp2a", "exp2b", "exp3")
 
 _LICENSING = Prediction(
     "licensing",
@@ -278,15 +278,3 @@ def _contradicting(rows: Sequence[_Row]) -> dict[str, int]:
         pairs = zip(places, wrong, strict=True)
         counts["locality"] = sum((place == "nonlocal") != is_wrong for place, is_wrong in pairs)
     return {label: count for label, count in counts.items() if count}
-
-
-def paper_subset(suite: Suite) -> Suite:
-    """Return the 60 items that Table 3 of the paper uses of the 75 released ones.
-
-    Suites of the experiments 1a and 1b are returned unchanged.
-    """
-    if suite.modifier not in _IN_SUBSETS:
-        return suite
-    pronoun = suite.name.rpartition("/")[2]
-    kept = tuple(item for item in suite.items if item.number not in _LEFT_OUT[pronoun])
-    return replace(suite, items=kept)

@@ -36,6 +36,8 @@ _METRIC_NAMES = {
     "slor": "SLOR in nats per word",
 }
 _GAPS = {WITHOUT_GAP: "−gap", WITH_GAP: "+gap"}
+# The models of the paper, each trained on one corpus.
+_MODELS = {"google": "Google", "gulordava": "Gulordava"}
 _LABELS = {
     **_VARIANTS,
     **_METRIC_NAMES,
@@ -54,8 +56,7 @@ _LABELS = {
     "cleft_noun": "cleft (noun)",
     "brown": "Brown",
     "wsj": "WSJ",
-    "google": "Google",
-    "gulordava": "Gulordava",
+    **_MODELS,
 }
 # Orders in the paper's figures: of metrics, constructions or positions, and variants.
 _ORDERS = {
@@ -86,8 +87,9 @@ def _row_labels(one: Evidence) -> dict[str, str]:
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    """Return the key of a model, with its training corpus if it is known."""
-    return f"{row['model']} {row['corpus']}".strip()
+    """Return the key of a model, with its training corpus if the paper has not one for it."""
+    model, corpus = str(row["model"]), str(row["corpus"])
+    return model if model in _MODELS else f"{model} {corpus}".strip()
 
 
 def _estimated(
@@ -128,7 +130,8 @@ def _means(one: Evidence) -> Iterator[StudyCell]:
                 mean = bootstrap_mean(np.asarray(values, dtype=np.float64))
                 yield StudyCell(
                     source=one.source, panel=f"{metric} {position}",
-                    row=f"{model} {corpus}".strip(), column=str(condition), value=mean.mean,
+                    row=_row({"model": model, "corpus": corpus}), column=str(condition),
+                    value=mean.mean,
                     low=mean.low, high=mean.high, n=mean.n,
                 )  # fmt: skip
 
@@ -149,8 +152,8 @@ def _correlations(one: Evidence) -> Iterator[StudyCell]:
     """Yield Pearson's r of the interaction with the frequency of constructions, by metric."""
     for (metric, model, corpus, treebank), found in frequency_correlations(one).items():
         yield StudyCell(
-            source=one.source, panel=metric, row=f"{model} {corpus}".strip(), column=treebank,
-            value=found.r, n=found.n,
+            source=one.source, panel=metric, row=_row({"model": model, "corpus": corpus}),
+            column=treebank, value=found.r, n=found.n,
         )  # fmt: skip
 
 

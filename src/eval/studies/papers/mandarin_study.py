@@ -237,6 +237,7 @@ MANDARIN = StudySpec(
     reference="Wang, Hu, Levy and Qian 2021",
     labels=_LABELS,
     row_labels=_row_labels,
+    perplexity=True,
     claims=MANDARIN_CLAIMS,
     parts=(
         PartSpec(

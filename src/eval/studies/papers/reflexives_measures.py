@@ -10,6 +10,10 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
+from gardenpath.eval.published.released.reflexives import (
+    EXPERIMENTS_WITH_UNUSED_ITEMS,
+    UNUSED_ITEMS,
+)
 from gardenpath.eval.statistics.inference.intervals import NORMAL
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.model_rows import ModelRows, StudyModels, corpora_of, rows_by_model
@@ -36,13 +40,7 @@ REFLEXIVE_MODELS = StudyModels(
 CHANCE = 1.0 / 3.0
 
 # The released suites with new nouns have 75 items per pronoun, of which the paper used 60.
-_EXPERIMENTS_WITH_MORE = ("exp2a", "exp2b", "exp3")
 _RELEASED_ITEMS = 75
-_UNUSED = {
-    "themselves": range(46, 61),
-    "himself": range(46, 61),
-    "herself": range(61, 76),
-}
 _SUITE = ["model", "corpus", "modifier", "pronoun"]
 
 
@@ -84,9 +82,9 @@ def chosen_items(table: pd.DataFrame, items: ItemChoice) -> pd.DataFrame:
     if items == "all" or not len(table):
         return table
     sizes = table.groupby(_SUITE, dropna=False)["item"].transform("nunique")
-    is_larger = table["modifier"].isin(_EXPERIMENTS_WITH_MORE) & (sizes == _RELEASED_ITEMS)
+    is_larger = table["modifier"].isin(EXPERIMENTS_WITH_UNUSED_ITEMS) & (sizes == _RELEASED_ITEMS)
     unused = [
-        number in _UNUSED.get(str(pronoun), ())
+        number in UNUSED_ITEMS.get(str(pronoun), ())
         for pronoun, number in zip(table["pronoun"], table["item"], strict=True)
     ]
     return table[~(is_larger & np.asarray(unused, dtype=bool))]

@@ -16,7 +16,8 @@ from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import Imported
 from gardenpath.eval.published.imported_runs import ImportedRun
 from gardenpath.eval.published.released.published_imports import import_mandarin
-from gardenpath.eval.published.released.reflexives import paper_subset
+from gardenpath.eval.studies.papers.reflexives_measures import chosen_items
+from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.scoring.aggregation import summarise
 from gardenpath.runs.suite_tables import SuiteTables, suite_tables
 from tests.eval.published.released_numbers import (
@@ -141,21 +142,12 @@ def test_reflexives_by_experiment_and_pronoun(reflexives: Imported) -> None:
             assert tuple(round(value, 3) for value in (*own, sum(own) / 3)) == row
 
 
-@pytest.mark.parametrize("is_subset", [False, True])
-def test_reflexives_of_all_items_and_of_table_3(reflexives: Imported, is_subset: bool) -> None:
-    runs = [_subset(run) if is_subset else run for run in reflexives.runs]
-    means = summarise(_tables(runs).items, by=("modifier", "model"))
+@pytest.mark.parametrize("items", ["all", "paper"])
+def test_reflexives_of_all_items_and_of_table_3(reflexives: Imported, items: ItemChoice) -> None:
+    table = chosen_items(_tables(reflexives.runs).items, items)
+    means = summarise(table, by=("modifier", "model"))
     found = means.set_index(["modifier", "model"])["accuracy"].round(3).to_dict()
-    assert found == {key: values[is_subset] for key, values in REFLEXIVE_MEANS.items()}
-
-
-def _subset(run: ImportedRun) -> ImportedRun:
-    """Take the items of Table 3, with their rows."""
-    suite = paper_subset(run.suite)
-    kept = {item.number for item in suite.items}
-    owners = [item.number for item in run.suite.items for _ in item.variants]
-    rows = [row for row, owner in zip(run.rows, owners, strict=True) if owner in kept]
-    return replace(run, suite=suite, rows=tuple(rows))
+    assert found == {key: values[items == "paper"] for key, values in REFLEXIVE_MEANS.items()}
 
 
 def test_reflexives_say_what_differs_from_the_stimuli(reflexives: Imported) -> None:

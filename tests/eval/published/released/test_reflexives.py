@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from gardenpath.eval.published.imported import Imported
 from gardenpath.eval.published.released.published_imports import import_reflexives
 from gardenpath.eval.published.released.reflexives import (
     load_reflexives,
-    paper_subset,
     read_stimuli,
 )
 
@@ -212,14 +210,3 @@ def test_mistakes_in_surprisals_are_named(tmp_path: Path) -> None:
     path.write_text(text + "word\t1\n", encoding="utf-8")
     with pytest.raises(InputError, match="49 words, but the materials have 48"):
         _import(tmp_path)
-
-
-def test_the_items_of_table_3(tmp_path: Path) -> None:
-    suite = read_stimuli(_stimuli(tmp_path, *ROWS)).materials.suite
-    many = replace(suite, items=tuple(replace(suite.items[0], number=n) for n in range(1, 76)))
-    assert [item.number for item in paper_subset(many).items] == list(range(1, 61))
-    other = replace(many, name="reflexives/exp3/himself")
-    kept = [item.number for item in paper_subset(other).items]
-    assert kept == [*range(1, 46), *range(61, 76)]
-    first = replace(many, modifier="exp1b")
-    assert paper_subset(first) is first
