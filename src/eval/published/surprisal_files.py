@@ -88,18 +88,29 @@ def read_two_columns(path: Path, lengths: Sequence[int]) -> list[ScoredSentence]
     (in words) of the materials.
     """
     rows = _pairs(path)
-    if any(is_edge(token) for _, token, _ in rows):
-        marks = [is_edge(token) for _, token, _ in rows]
-        runs = itertools.groupby(zip(marks, rows, strict=True), key=lambda pair: pair[0])
-        parts = [[row for _, row in run] for is_mark, run in runs if not is_mark]
-    else:
-        if len(rows) != sum(lengths):
-            raise InputError(
-                f"has {len(rows)} words, but the materials have {sum(lengths)}", path=path
-            )
-        ends = itertools.accumulate(lengths)
-        parts = [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-    return [_sentence(part) for part in parts]
+    spans = sentence_spans([token for _, token, _ in rows], lengths, path)
+    return [_sentence(rows[start:end]) for start, end in spans]
+
+
+def sentence_spans(
+    tokens: Sequence[str], lengths: Sequence[int], path: Path
+) -> list[tuple[int, int]]:
+    """Divide the tokens of a file into sentences; return where each starts and ends.
+
+    One or more edge tokens end a sentence. Without any, sentences have these ``lengths``, in words.
+    """
+    if any(map(is_edge, tokens)):
+        runs = itertools.groupby(range(len(tokens)), key=lambda place: is_edge(tokens[place]))
+        parts = [list(run) for is_mark, run in runs if not is_mark]
+        return [(part[0], part[-1] + 1) for part in parts]
+    if len(tokens) != sum(lengths):
+        raise InputError(
+            f"has {len(tokens)} words, but the materials have {sum(lengths)}",
+            path=path,
+            remedy="mark the ends of sentences by <eos>, or add a column sentence_id",
+        )
+    ends = itertools.accumulate(lengths)
+    return [(end - length, end) for end, length in zip(ends, lengths, strict=True)]
 
 
 def _pairs(path: Path) -> list[tuple[int, str, float]]:

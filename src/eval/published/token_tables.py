@@ -20,10 +20,10 @@ from gardenpath.eval.published.surprisal_files import (
     is_number,
     number_of,
     read_lines,
+    sentence_spans,
 )
 from gardenpath.eval.published.value_checks import StatedUnit, stated_unit
 from gardenpath.eval.suites.formats.csv_tables import CsvTable, read_csv_table
-from gardenpath.eval.suites.scoring.alignment import is_edge
 
 # Usual names of columns by what they hold, the most specific first.
 ROLES: Mapping[str, tuple[str, ...]] = {
@@ -313,24 +313,8 @@ def cut_sentences(
 
     Lines are counted from the first word, one word per line.
     """
-    places = range(len(whole.tokens))
-    if any(map(is_edge, whole.tokens)):
-        runs = itertools.groupby(places, key=lambda place: is_edge(whole.tokens[place]))
-        parts = [list(run) for is_mark, run in runs if not is_mark]
-    else:
-        if len(places) != sum(lengths):
-            raise InputError(
-                f"has {len(places)} words, but the suites have {sum(lengths)}",
-                path=path,
-                remedy="mark the ends of sentences by <eos>, or add a column sentence_id",
-            )
-        ends = list(itertools.accumulate(lengths))
-        parts = [list(range(end - size, end)) for end, size in zip(ends, lengths, strict=True)]
+    spans = sentence_spans(whole.tokens, lengths, path)
     return [
-        ScoredSentence(
-            tuple(whole.tokens[place] for place in part),
-            tuple(whole.values[place] for place in part),
-            whole.line + part[0],
-        )
-        for part in parts
+        ScoredSentence(whole.tokens[start:end], whole.values[start:end], whole.line + start)
+        for start, end in spans
     ]

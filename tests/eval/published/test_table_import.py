@@ -143,7 +143,7 @@ def test_two_columns_without_header(tmp_path: Path, is_ended: bool) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert _import(path).runs[0].rows == ROWS
     path.write_text("\n".join(lines[:-2]) + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"words, but the suites have|of another length"):
+    with pytest.raises(InputError, match=r"words, but the materials have|of another length"):
         _import(path)
 
 
@@ -157,7 +157,7 @@ def test_numbers_without_words_need_a_setting(tmp_path: Path) -> None:
     assert found.runs[0].rows == ROWS
     assert found.receipt.surprisals[0].pairing == "order of sentences, without words"
     path.write_text("".join(f"{value}\n" for value in values[1:]), encoding="utf-8")
-    with pytest.raises(InputError, match="has 15 words, but the suites have 16"):
+    with pytest.raises(InputError, match="has 15 words, but the materials have 16"):
         _import(path, PairingRules(unit="bits", words=False))
 
 
