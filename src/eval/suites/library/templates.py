@@ -93,12 +93,22 @@ class Template:
     share: str = ""
 
     def items(self, choice: Sequence[Sequence[ItemWords]]) -> tuple[Item, ...]:
-        """Return all items, numbered from 1, from the words of the items of each cell."""
+        """Return all items, numbered from 1, from the words of the items of each cell.
+
+        Cells alternate in proportion to their numbers of items, so that the first items of a suite
+        are a fair sample of it.
+        """
+        placed = [
+            ((place + 0.5) / len(chosen), number, words)
+            for number, chosen in enumerate(choice)
+            for place, words in enumerate(chosen)
+        ]
+        placed.sort(key=lambda one: one[:2])
         items: list[Item] = []
-        for cell, chosen in zip(self.cells, choice, strict=True):
-            for words in chosen:
-                variants = tuple(line.fill(words) for line in cell.lines)
-                items.append(Item(len(items) + 1, variants, dict(cell.labels)))
+        for _, number, words in placed:
+            cell = self.cells[number]
+            variants = tuple(line.fill(words) for line in cell.lines)
+            items.append(Item(len(items) + 1, variants, dict(cell.labels)))
         return tuple(items)
 
     def slots_of_class(self) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -217,3 +218,12 @@ def test_templates_are_where_they_are_looked_for() -> None:
     assert {path.stem for path in TEMPLATES.glob("*.yaml")} == {
         *("center_embedding", "filler_gap", "islands", "reflexives", "study1", "toy"),
     }
+
+
+def test_the_first_items_are_a_sample_of_all() -> None:
+    """Kinds of items alternate, so that ``suite.items=40`` has every depth in its proportion."""
+    items = suite("filler_gap/embwhq").items
+    depths = Counter(item.labels["depth"] for item in items)
+    first = Counter(item.labels["depth"] for item in items[: len(items) // 10])
+    assert set(first) == set(depths) == {"0", "1", "2", "3"}
+    assert all(abs(first[depth] - depths[depth] / 10) <= 5 for depth in depths)
