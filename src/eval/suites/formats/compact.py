@@ -74,13 +74,7 @@ class _Reader:
     nodes: YamlNodes
 
     def suite(self, root: yaml.Node) -> Suite:
-        entries = self.nodes.mapping(root, "a suite")
-        for name, entry in entries.items():
-            if name not in _KEYS:
-                hint = nearest(name, _KEYS)
-                raise self.nodes.error(f"unknown entry {name!r}", entry.key, hint)
-        if missing := [name for name in _REQUIRED if name not in entries]:
-            raise self.nodes.error(f"missing: {', '.join(missing)}", root)
+        entries = self.nodes.entries(root, "a suite", known=_KEYS, required=_REQUIRED)
         settings: dict[str, Any] = {
             **{name: self.text(entries[name], name) for name in _TEXTS if name in entries},
             **{name: self.flag(entries[name], name) for name in _FLAGS if name in entries},

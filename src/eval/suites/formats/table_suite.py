@@ -98,13 +98,7 @@ class _TableReader:
 
     def suite(self) -> Suite:
         root = self.nodes.root()
-        entries = self.nodes.mapping(root, "a suite")
-        for name, entry in entries.items():
-            if name not in _KEYS:
-                hint = nearest(name, _KEYS)
-                raise self.nodes.error(f"unknown entry {name!r}", entry.key, hint)
-        if missing := [name for name in _REQUIRED if name not in entries]:
-            raise self.nodes.error(f"missing: {', '.join(missing)}", root)
+        entries = self.nodes.entries(root, "a suite", known=_KEYS, required=_REQUIRED)
         table = self.table(entries)
         renamed = self.mapping(entries.get("conditions"))
         chosen = [self.mapping(entries.get(name)) for name in ("columns", "regions", "only")]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -75,6 +75,18 @@ class YamlNodes:
                 first = found[name].key.start_mark.line + 1
                 raise self.error(f"{name!r} occurs twice in {what}", key, f"first in line {first}")
             found[name] = YamlEntry(key, value)
+        return found
+
+    def entries(
+        self, node: yaml.Node, what: str, *, known: Sequence[str], required: Sequence[str]
+    ) -> dict[str, YamlEntry]:
+        """Return keys and values; each must be ``known``, and all ``required`` ones are there."""
+        found = self.mapping(node, what)
+        for name, entry in found.items():
+            if name not in known:
+                raise self.error(f"unknown entry {name!r}", entry.key, nearest(name, known))
+        if missing := [name for name in required if name not in found]:
+            raise self.error(f"missing: {', '.join(missing)}", node)
         return found
 
     def text(self, node: yaml.Node, what: str) -> str:
