@@ -71,3 +71,11 @@ class ConfigError(GardenpathError):
 
 class RunError(GardenpathError):
     """A run folder cannot be used: it is incomplete, damaged or in use."""
+
+
+class DamagedRunError(RunError):
+    """The files of one run are damaged or cannot be read; other runs are not affected."""
+
+
+class SkippedRunsError(GardenpathError):
+    """Damaged runs were skipped; the results of all others are written."""

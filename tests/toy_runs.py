@@ -62,6 +62,7 @@ def copied(run: Run, path: Path, **cleaning: object) -> Run:
     config = yaml.safe_load(file.read_text(encoding="utf-8"))
     config["data"]["cleaning"] |= cleaning
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    (path / "manifest.json").unlink()
     return Run(path, device="cpu", search=run.search)
 
 

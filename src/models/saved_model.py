@@ -6,7 +6,7 @@ from torch import nn
 
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
-from gardenpath.errors import RunError
+from gardenpath.errors import DamagedRunError, InputError
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import ModelSettings, NeuralFamily
 from gardenpath.models.ngram.ngram import NgramModel
@@ -16,25 +16,37 @@ from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE, WEIGHTS_
 
 def load_vocabulary(run: RunFolder) -> Vocabulary:
     """Read the vocabulary of a run's model."""
-    if run.vocabulary_path.exists():
-        run.verify(VOCABULARY_FILE)
-    return Vocabulary.load(run.vocabulary_path)
+    run.verified_sha256(VOCABULARY_FILE)
+    try:
+        return Vocabulary.load(run.vocabulary_path)
+    except InputError as error:
+        raise DamagedRunError(f"{error}; copy the run folder again, or train again") from error
 
 
 def load_subwords(run: RunFolder) -> Subwords | None:
     """Read the subword segmentation of a run; None if its units are whole words."""
     if not run.subwords_path.exists():
+        _require_whole_words(run)
         return None
-    run.verify(SUBWORDS_FILE)
-    return Subwords.load(run.subwords_path)
+    run.verified_sha256(SUBWORDS_FILE)
+    try:
+        return Subwords.load(run.subwords_path)
+    except InputError as error:
+        raise DamagedRunError(f"{error}; copy the run folder again, or train again") from error
+
+
+def _require_whole_words(run: RunFolder) -> None:
+    """Refuse a run whose segmentation is lost: its words would all be scored as unknown."""
+    manifest = run.manifest()
+    if manifest is not None and SUBWORDS_FILE in manifest.files:
+        run.verified_sha256(SUBWORDS_FILE)
 
 
 def load_model(
     run: RunFolder, settings: ModelSettings, vocabulary: Vocabulary
 ) -> nn.Module | NgramModel:
     """Build the model of a run with its trained weights, in evaluation mode."""
-    if run.weights_path.exists():
-        run.verify(WEIGHTS_FILE)
+    run.verified_sha256(WEIGHTS_FILE)
     family = FAMILIES[settings.family]
     if not isinstance(family, NeuralFamily):
         return _load_ngram(run, len(vocabulary))
@@ -46,7 +58,7 @@ def load_model(
 def _load_ngram(run: RunFolder, vocabulary_size: int) -> NgramModel:
     model = NgramModel.load(run.weights_path)
     if model.vocabulary_size != vocabulary_size:
-        raise RunError(
+        raise DamagedRunError(
             f"{run.weights_path}: the model has {model.vocabulary_size} words, but "
             f"vocabulary.json next to it has {vocabulary_size}; copy the run folder again"
         )

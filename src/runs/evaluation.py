@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,13 @@ from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.word_scorer import Scorer
+from gardenpath.runs.finding.whole_runs import (
+    each_whole,
+    skip_facts,
+    skip_notes,
+    skipped_runs,
+    whole_runs,
+)
 from gardenpath.runs.given_surprisals import measured_table
 from gardenpath.runs.measured import (
     Measured,
@@ -27,6 +35,8 @@ from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
 from gardenpath.settings.check import plain
+from gardenpath.store.run_folder import METRICS_FILE
+from gardenpath.store.status.run_status import RunStatus
 from gardenpath.text import Words
 
 # A run, or any other model.
@@ -68,9 +78,11 @@ def evaluate(
     ``in_vocabulary``, only items whose words are in the vocabularies of all models are scored, and
     the exact grammars of toy corpora are scored too. ``items`` limits the number of items of each
     suite. ``parsed_items`` is the number of items of each suite for which the report shows partial
-    parses of syntactic models.
+    parses of syntactic models. Damaged runs among several are left out and listed in ``skipped`` of
+    the results.
     """
-    models = _as_list(subjects)
+    skipped = skipped_runs(subjects if isinstance(subjects, Iterable) else ())
+    models = _whole(_as_list(subjects), skipped)
     asked = suitable(_as_suites(suites), models)
     knowers = {
         suite.language: [_knows(one) for one in models if _fits(one, suite.language)]
@@ -79,21 +91,27 @@ def evaluate(
     asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
     models = [one for one in models if any(_fits(one, suite.language) for suite in asked)]
     _require_different(models)
-    measured = _measured(models, asked, parsed_items)
+    measured = _measured(models, asked, parsed_items, skipped)
     names = tuple(one.name for one in measured)
-    runs = [one for one in models if isinstance(one, Run)]
+    scored = {one.run for one in names}
+    runs = [one for one in models if isinstance(one, Run) and one.name.run in scored]
     if in_vocabulary:
         measured += exact_grammars(runs, lambda language: sentences_in(asked, language))
     searched = next((run for run in runs if run.is_syntactic), None)
+    tables = suite_tables(asked, measured, ties=ties, tie_seed=tie_seed)
     return Results(
         title=title,
         suites=tuple(asked),
         names=names,
-        tables=suite_tables(asked, measured, ties=ties, tie_seed=tie_seed),
+        tables=replace(tables, notes=(*tables.notes, *skip_notes(skipped))),
+        skipped=tuple(skipped),
         word_pairs=word_pair_rows(asked, runs),
         curves=tuple(curve for run in runs if (curve := _curve(run)) is not None),
         search=search_in_words(plain(searched.search)) if searched else None,
-        about={"runs": {run.name.run: run.folder.fingerprint() for run in runs}},
+        about={
+            "runs": {run.name.run: run.folder.known_fingerprint() for run in runs},
+            **skip_facts(skipped),
+        },
     )
 
 
@@ -175,20 +193,35 @@ def _knows(subject: Subject) -> Any:
     return getattr(subject, "knows", lambda _: True)
 
 
+def _whole(models: Sequence[Subject], skipped: list[RunStatus]) -> list[Subject]:
+    """Return the models without damaged runs."""
+    runs = whole_runs([one for one in models if isinstance(one, Run)], skipped)
+    return [one for one in models if not isinstance(one, Run) or one in runs]
+
+
 def _measured(
-    models: Sequence[Subject], suites: Sequence[Suite], parsed_items: int
+    models: Sequence[Subject],
+    suites: Sequence[Suite],
+    parsed_items: int,
+    skipped: list[RunStatus],
 ) -> list[Measured]:
     parsed = _parsed(suites, parsed_items)
-    found = []
-    for one in track_runs(models, "scoring runs"):
-        sentences = sentences_in(suites, _language(one))
-        if not isinstance(one, Run):
-            found.append(measured_scorer(one, sentences))
-            continue
-        with words_progress(str(one.path), sum(map(len, sentences))) as on_words:
+
+    def measured(run: Run) -> Measured:
+        sentences = sentences_in(suites, run.language)
+        with words_progress(str(run.path), sum(map(len, sentences))) as on_words:
             wanted = [words for words in sentences if words in parsed]
-            found.append(measured_run(one, sentences, parsed=wanted, on_words=on_words))
-    return found
+            return measured_run(run, sentences, parsed=wanted, on_words=on_words)
+
+    runs = [one for one in models if isinstance(one, Run)]
+    others = {
+        id(one): measured_scorer(one, sentences_in(suites, _language(one)))
+        for one in models
+        if not isinstance(one, Run)
+    }
+    found = each_whole(track_runs(runs, "scoring runs"), measured, skipped)
+    of_all = {**others, **{id(run): one for run, one in found}}
+    return [of_all[id(one)] for one in models if id(one) in of_all]
 
 
 def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
@@ -203,4 +236,7 @@ def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
 
 def _curve(run: Run) -> Curve | None:
     """Return the metrics of each epoch of a run, if available."""
+    manifest = run.folder.manifest()
+    if manifest is not None and METRICS_FILE in manifest.files:
+        run.folder.verify(METRICS_FILE)
     return Curve.read(run.folder.metrics_path, run.name)

@@ -28,8 +28,10 @@ from gardenpath.eval.perplexity.comparison import (
 )
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
+from gardenpath.runs.finding.whole_runs import each_whole, whole_runs
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import joint_of, joint_with_gold_trees
+from gardenpath.store.status.run_status import RunStatus
 from gardenpath.store.surprisal_store import Stored
 from gardenpath.text import Words
 
@@ -62,7 +64,14 @@ def perplexities_of_runs(
 
     With ``corpora``, every run is scored on each of these instead of its own corpus.
     """
-    found = perplexities(runs, split=split, marginal_sentences=marginal_sentences, corpora=corpora)
+    members = list(runs)
+    found = perplexities(
+        members,
+        split=split,
+        marginal_sentences=marginal_sentences,
+        corpora=corpora,
+        skipped=getattr(runs, "skipped", None),
+    )
     return perplexity_frame([row for corpus in found for row in corpus.rows])
 
 
@@ -73,16 +82,19 @@ def perplexities(
     marginal_sentences: int | None,
     cache: Path | None = None,
     corpora: Sequence[DataSettings] = (),
+    skipped: list[RunStatus] | None = None,
 ) -> Iterator[CorpusPerplexities]:
     """Yield the perplexities of runs, corpus by corpus.
 
     Each run is scored on its own corpus or, with ``corpora``, on each of these that has its
     language. A run maps the words of another corpus with its own vocabulary. ``cache`` is the
-    folder of prepared corpora; None uses the one that the runs were trained with.
+    folder of prepared corpora; None uses the one that the runs were trained with. Damaged runs
+    among several are left out and added to ``skipped``.
     """
-    members = list(runs)
+    left_out = [] if skipped is None else skipped
+    members = whole_runs(runs, left_out)
     for data in corpora:
-        yield _of_another_corpus(data, members, split, marginal_sentences)
+        yield _of_another_corpus(data, members, split, marginal_sentences, left_out)
     if corpora:
         return
     by_corpus = itertools.groupby(
@@ -91,27 +103,40 @@ def perplexities(
     for data, grouped in by_corpus:
         found = list(grouped)
         place = cache or Path(found[0].settings.paths.cache)
-        yield _of_own_corpus(data, found, place, split, marginal_sentences)
+        yield _of_own_corpus(data, found, place, split, marginal_sentences, left_out)
 
 
 def _of_own_corpus(
-    data: DataSettings, runs: Sequence[Run], cache: Path, split: Split, limit: int | None
+    data: DataSettings,
+    runs: Sequence[Run],
+    cache: Path,
+    split: Split,
+    limit: int | None,
+    skipped: list[RunStatus],
 ) -> CorpusPerplexities:
     preparation = data.preparation()
     corpus = preparation.prepare(cache, progress=show_progress)
     sentences = [one.words for one in preparation.sentences(split)]
     shared = _known_to_all(runs)
-    measured: list[ModelPerplexity] = []
-    for run in track_runs(runs, f"scoring {data.name}"):
+
+    def score(run: Run) -> list[ModelPerplexity]:
+        found = []
         if run.is_syntactic:
             joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
-            measured.append(_named(run, joint, sentences, JOINT))
-        measured += _of_words(run, sentences, limit, shared)
+            found.append(_named(run, joint, sentences, JOINT))
+        return [*found, *_of_words(run, sentences, limit, shared)]
+
+    scored = each_whole(track_runs(runs, f"scoring {data.name}"), score, skipped)
+    measured = [one for _, found in scored for one in found]
     return _compared(data, measured, [sentences], _vocabulary_notes(runs, sentences))
 
 
 def _of_another_corpus(
-    data: DataSettings, runs: Sequence[Run], split: Split, limit: int | None
+    data: DataSettings,
+    runs: Sequence[Run],
+    split: Split,
+    limit: int | None,
+    skipped: list[RunStatus],
 ) -> CorpusPerplexities:
     fitting = [run for run in runs if run.language == data.language]
     if not fitting:
@@ -131,14 +156,17 @@ def _of_another_corpus(
             read.append((form, list(form.preparation().sentences(split))))
     texts = [[one.words for one in sentences] for _, sentences in read]
     shared = _known_to_all(fitting) if len(read) == 1 else None
-    measured: list[ModelPerplexity] = []
-    for run in track_runs(fitting, f"scoring {data.name}"):
+
+    def score(run: Run) -> list[ModelPerplexity]:
         sentences = next(found for form, found in read if form == forms[run.path])
+        joint: list[ModelPerplexity] = []
         if run.is_syntactic:
             joint, note = _joint_elsewhere(run, sentences)
-            measured += joint
-            notes += note
-        measured += _of_words(run, [one.words for one in sentences], limit, shared)
+            notes.extend(note)
+        return [*joint, *_of_words(run, [one.words for one in sentences], limit, shared)]
+
+    scored = each_whole(track_runs(fitting, f"scoring {data.name}"), score, skipped)
+    measured = [one for _, found in scored for one in found]
     notes += _vocabulary_notes(fitting, texts[0], has_shared=shared is not None)
     return _compared(data, measured, texts, notes)
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gardenpath.eval.suites.design.suite import Suite
     from gardenpath.eval.suites.scoring.outcome import TieRule
     from gardenpath.runs.suite_tables import SuiteTables
+    from gardenpath.store.status.run_status import RunStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,8 @@ class Results:
     ``items`` has one row per model, item and prediction, ``effects`` one per effect,
     ``surprisals`` one per word, and ``summary`` the accuracies with their intervals. Surprisals
     from files have an ``origin`` (``published``), ``sources`` and a ``receipt``. ``correction``
-    adjusts the p values of each analysis for the number of its tests.
+    adjusts the p values of each analysis for the number of its tests. ``skipped`` are the run
+    folders that were left out, with the reason.
     """
 
     title: str
@@ -61,6 +63,7 @@ class Results:
     sources: Mapping[str, str] = field(default_factory=dict)
     receipt: Receipt | None = None
     correction: Correction | None = None
+    skipped: Sequence[RunStatus] = ()
 
     @classmethod
     def of_imported(

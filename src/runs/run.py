@@ -12,20 +12,22 @@ import numpy as np
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.sentence import Split
-from gardenpath.errors import ConfigError, RunError
+from gardenpath.errors import ConfigError, DamagedRunError
 from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSettings, WordSync
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.eval.word_scorer import OnWords
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import Family, SyntacticFamily
+from gardenpath.runs.finding.found_runs import require_usable, runs_below
+from gardenpath.runs.finding.whole_runs import each_whole
 from gardenpath.runs.given import Given, is_single, sentences_of_given
 from gardenpath.settings.check import plain
 from gardenpath.settings.compose import typed
 from gardenpath.settings.train_settings import TrainSettings
-from gardenpath.store.files import sha256_of
 from gardenpath.store.keys import fingerprint
-from gardenpath.store.run_folder import RunFolder, find_runs
+from gardenpath.store.run_folder import WEIGHTS_FILE, RunFolder
 from gardenpath.store.score_through import first_call_of, score_through
+from gardenpath.store.status.run_status import RunStatus, best_epoch
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
 from gardenpath.text import Words
 
@@ -83,16 +85,27 @@ class Run:
             settings: TrainSettings = typed("train", config, is_for_here=False)
         except ConfigError as error:
             listed = "; ".join(error.mistakes)
-            raise RunError(f"{self.folder.config_path}: {listed}; train again") from error
+            raise DamagedRunError(
+                f"{self.folder.config_path}: {listed}; train again, or use the version of "
+                "Gardenpath in versions.txt"
+            ) from error
         return settings
+
+    @functools.cached_property
+    def mark(self) -> str:
+        """Marks results of an unfinished run: ``(unfinished, epoch 3)``; empty for others."""
+        if self.folder.is_finished:
+            return ""
+        epoch = best_epoch(self.folder)
+        return " (unfinished)" if epoch is None else f" (unfinished, epoch {epoch})"
 
     @property
     def name(self) -> RunName:
-        """Model, corpus and random seed."""
+        """Model, corpus and random seed; the names of unfinished runs and their models say so."""
         settings = self.settings
         return RunName(
-            run=str(self.path),
-            model=settings.model.name,
+            run=f"{self.path}{self.mark}",
+            model=f"{settings.model.name}{self.mark}",
             corpus=settings.data.name,
             seed=settings.seed,
         )
@@ -124,7 +137,22 @@ class Run:
         """The subword segmentation, if the units are pieces."""
         from gardenpath.models.saved_model import load_subwords
 
-        return load_subwords(self.folder)
+        found, expected = load_subwords(self.folder), self.vocabulary.subword_hash
+        if (None if found is None else found.content_hash) != expected:
+            raise DamagedRunError(
+                f"{self.folder.subwords_path}: is missing or damaged: it is not the segmentation "
+                "of vocabulary.json next to it; copy the run folder again, or train again"
+            )
+        return found
+
+    @functools.cached_property
+    def weights_sha256(self) -> str:
+        """The SHA-256 of the file of weights; it must be that of the manifest, if available."""
+        return self.folder.verified_sha256(WEIGHTS_FILE)
+
+    def verify(self) -> None:
+        """Raise a :class:`DamagedRunError` if a file that determines numbers is damaged."""
+        _ = self.settings, self.vocabulary, self.subwords, self.weights_sha256
 
     def knows(self, word: str) -> bool:
         """Whether a word is in the vocabulary; subword pieces cover any word."""
@@ -158,7 +186,14 @@ class Run:
         """The trained network, in evaluation mode, on the CPU; the tables of an n-gram model."""
         from gardenpath.models.saved_model import load_model
 
-        return load_model(self.folder, self.settings.model, self.vocabulary)
+        found = load_model(self.folder, self.settings.model, self.vocabulary)
+        # An unfinished run may be resumed meanwhile; numbers are stored under the hash.
+        if self.mark and self.folder.verified_sha256(WEIGHTS_FILE) != self.weights_sha256:
+            raise DamagedRunError(
+                f"{self.folder.weights_path}: has changed during the evaluation; wait until the "
+                "training ends, and evaluate again"
+            )
+        return found
 
     @functools.cached_property
     def device(self) -> torch.device:
@@ -177,7 +212,7 @@ class Run:
         return fingerprint(
             "log_probs",
             MODEL_KEY_VERSION,
-            weights=sha256_of(self.folder.weights_path),
+            weights=self.weights_sha256,
             vocabulary=self.vocabulary.content_hash,
             subwords=self.subwords.content_hash if self.subwords else None,
             family=model.family,
@@ -273,13 +308,21 @@ class Run:
 
 
 class Runs(list[Run]):
-    """A list of runs, whose tables are concatenated."""
+    """A list of runs, whose tables are concatenated.
+
+    ``skipped`` are the run folders that were left out, with the reason.
+    """
+
+    def __init__(self, runs: Iterable[Run] = (), *, skipped: Iterable[RunStatus] = ()) -> None:
+        super().__init__(runs)
+        self.skipped = list(skipped)
 
     def surprisal(self, text: Given, *, end: bool = True) -> pd.DataFrame:
-        """Return the surprisals of all runs in one table."""
+        """Return the surprisals of all runs in one table; damaged ones are added to ``skipped``."""
         from gardenpath.runs.surprisals import stacked
 
-        return stacked([run.surprisal(text, end=end) for run in self])
+        found = each_whole(self, lambda run: run.surprisal(text, end=end), self.skipped)
+        return stacked([frame for _, frame in found])
 
     def perplexity(
         self,
@@ -305,14 +348,17 @@ def load(
     device: str = "auto",
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
+    unfinished: bool = False,
 ) -> Run:
-    """Load the run in a folder; one that is not a run, or not finished, is refused.
+    """Load the run in a folder; one that is not a run, damaged or not finished is refused.
 
-    ``cache`` is a file in which log probabilities are stored, so that nothing is computed twice.
+    With ``unfinished``, a run that was stopped is loaded with its best weights so far, unless its
+    training diverged; tables mark it. ``cache`` is a file in which log probabilities are stored, so
+    that nothing is computed twice.
     """
     run = Run(path, device=device, search=search, store=_store(cache))
     _ = run.settings
-    _ = run.metrics
+    require_usable(run.folder, unfinished=unfinished)
     return run
 
 
@@ -321,24 +367,22 @@ def find(
     device: str = "auto",
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
+    unfinished: bool = False,
 ) -> Runs:
     """Return all finished runs at or below folders, sorted by path; at least one in each folder.
 
-    A run that is below two of the folders is returned once.
+    A run that is below two of the folders, and a copy of a run, is returned once. Links to folders
+    are followed. ``skipped`` of the returned list names the folders that were left out: unfinished
+    runs (included with ``unfinished``, if they have weights), damaged ones and copies. A folder
+    that is itself a run must be usable.
     """
-    folders: dict[Path, RunFolder] = {}
-    for root in roots:
-        found = find_runs(Path(root))
-        if not found:
-            raise RunError(
-                f"{root}: no finished runs at or below this folder; train one with "
-                "'python train.py', or name another folder (run=)"
-            )
-        folders |= {one.path.resolve(): one for one in found if one.path.resolve() not in folders}
     store = _store(cache)
-    return Runs(
-        Run(one.path, device=device, search=search, store=store) for one in folders.values()
-    )
+
+    def make(path: Path) -> Run:
+        return Run(path, device=device, search=search, store=store)
+
+    found, skipped = runs_below([Path(root) for root in roots], make, unfinished=unfinished)
+    return Runs(found, skipped=skipped)
 
 
 def _store(cache: str | Path | None) -> SurprisalStore | None:

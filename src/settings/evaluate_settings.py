@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.errors import ConfigError
@@ -101,6 +101,9 @@ class EvaluateSettings:
     run: str | Sequence[str] | None
     """A run folder, or a folder that contains several: all finished runs in it are evaluated.
     Several folders are separated by commas."""
+    unfinished: Literal["skip", "include"] = "skip"
+    """Whether to evaluate runs that were stopped, by their best weights so far; tables mark them.
+    """
     output: str = "results"
     """Folder of tables, figures and reports."""
     device: str = "auto"

@@ -31,12 +31,18 @@ from gardenpath.store.files import (
     flush_folder,
     flush_tree,
     remove_leftovers,
+    sha256_of,
     whole_file,
     write_json,
     write_text,
 )
 from gardenpath.store.locks import locked, owner_path
-from gardenpath.store.manifest import describe_folder, record_of, write_manifest
+from gardenpath.store.manifest import (
+    MANIFEST_FILE,
+    describe_folder,
+    record_of,
+    write_manifest,
+)
 from gardenpath.store.run_files import foreign_names, remove_run_files, require_only_this_run
 from gardenpath.store.run_folder import (
     CONFIG_FILE,
@@ -100,6 +106,8 @@ class ClaimedRun:
             flush_tree(temporary)
             if self.continues:
                 _require_same_vocabulary(folder, temporary / VOCABULARY_FILE)
+                # Of a training that was killed before its result; its files change from here on.
+                (folder.path / MANIFEST_FILE).unlink(missing_ok=True)
             elif folder.is_marked:
                 if self.overwrite:
                     require_only_this_run(folder.path)
@@ -207,7 +215,11 @@ def _write_start(folder: Path, config: Mapping[str, Any]) -> None:
     write_text(folder / VERSIONS_FILE, versions(*_PACKAGES) + "\n")
     write_text(folder / CONFIG_FILE, text)
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    write_json(folder / MARKER_FILE, {"kind": RUN_KIND, "format": RUN_FORMAT, "created": created})
+    # An unfinished run has no manifest: its marker has the checksums of what does not change.
+    names = (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE)
+    files = {name: sha256_of(folder / name) for name in names if (folder / name).is_file()}
+    marker = {"kind": RUN_KIND, "format": RUN_FORMAT, "created": created, "files": files}
+    write_json(folder / MARKER_FILE, marker)
 
 
 def _require_same_vocabulary(folder: RunFolder, new: Path) -> None:

@@ -30,9 +30,9 @@ from typing import Any
 
 import yaml
 
-from gardenpath.errors import RunError
+from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.store.files import sha256_of
-from gardenpath.store.keys import fingerprint
+from gardenpath.store.keys import digest, fingerprint
 from gardenpath.store.manifest import MANIFEST_FILE, Manifest, read_manifest, verify_files
 
 RUN_KIND = "run"
@@ -51,6 +51,7 @@ CHECKPOINT_FILE = "checkpoints/last.ckpt"
 LOCK_FILE = ".lock"
 
 _RETRAIN = "copy the run folder again, or train again with overwrite=true"
+_BY_HAND = "if it was changed by hand, restore it, or delete manifest.json to use it as it is"
 
 
 @dataclass(frozen=True)
@@ -125,44 +126,100 @@ class RunFolder:
         return has_marker(self.path) or (self.is_begun and self.vocabulary_path.is_file())
 
     def config(self) -> dict[str, Any]:
-        """Return the configuration of the run, in the current format."""
+        """Return the configuration of the run, in the current format; verified if finished."""
         try:
-            content = _parsed_yaml(self.config_path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise RunError(f"{self.path}: not a run folder: {error}") from error
+            content = _parsed_yaml(self._text(CONFIG_FILE, f"{_RETRAIN}; {_BY_HAND}"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+            raise DamagedRunError(f"{self.path}: not a run folder: {_why(error)}") from error
         if not isinstance(content, dict):
-            raise RunError(f"{self.config_path}: not a configuration; train again")
+            raise DamagedRunError(f"{self.config_path}: not a configuration; train again")
         try:
             return upgraded(content)
         except ValueError as error:
-            raise RunError(f"{self.config_path}: {error}") from error
+            raise DamagedRunError(f"{self.config_path}: {error}") from error
 
     def result(self) -> dict[str, Any]:
-        """Return the final results of a finished run."""
+        """Return the final results of a finished run, verified."""
         try:
-            content: dict[str, Any] = json.loads(self.result_path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            text = self._text(RESULT_FILE, _RETRAIN)
+        except OSError as error:
             raise RunError(
-                f"{self.path}: the run is not finished ({error}); continue it with "
-                "'python train.py … resume=true'"
+                f"{self.path}: the run is not finished ({_why(error)}); continue it with "
+                "'python train.py … resume=true', or use its best weights so far with "
+                "unfinished=include"
             ) from error
+        except UnicodeDecodeError as error:
+            raise DamagedRunError(f"{self.result_path}: is damaged: {error}; {_RETRAIN}") from error
+        try:
+            content: dict[str, Any] = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DamagedRunError(f"{self.result_path}: is damaged: {error}; {_RETRAIN}") from error
         return content
+
+    def _text(self, name: str, remedy: str) -> str:
+        """Read a text file; compare it with the manifest, if that is available."""
+        data = (self.path / name).read_bytes()
+        manifest = self.manifest()
+        if manifest is not None and digest(data) != _recorded(self.path, manifest, name):
+            raise _unequal(self.path / name, remedy)
+        return data.decode("utf-8")
 
     def manifest(self) -> Manifest | None:
         """Return the manifest; None for unfinished runs and runs of format 1."""
         if not (self.path / MANIFEST_FILE).is_file():
             return None
-        return read_manifest(self.path, kind=RUN_KIND, format=RUN_FORMAT, remedy=_RETRAIN)
+        try:
+            return read_manifest(self.path, kind=RUN_KIND, format=RUN_FORMAT, remedy=_RETRAIN)
+        except RunError as error:
+            raise DamagedRunError(str(error)) from error
 
     def verify(self, *names: str) -> None:
         """Compare files with the checksums of the manifest, if available.
 
-        Without ``names``, all files of the manifest are compared. A :class:`RunError` names the
-        damaged file.
+        Without ``names``, all files of the manifest are compared. A :class:`DamagedRunError` names
+        the damaged file.
         """
         manifest = self.manifest()
-        if manifest is not None:
+        if manifest is None:
+            return
+        try:
             verify_files(self.path, manifest, remedy=_RETRAIN, names=names or None)
+        except RunError as error:
+            raise DamagedRunError(str(error)) from error
+
+    def verify_start(self) -> None:
+        """Compare the files that a training wrote at its start with the marker, if it knows them.
+
+        This is for unfinished runs, which have no manifest yet.
+        """
+        try:
+            content = json.loads(self.marker_path.read_text(encoding="utf-8"))
+            recorded = dict(content.get("files", {}))
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise DamagedRunError(
+                f"{self.marker_path}: cannot be read ({_why(error)}); {_RETRAIN}"
+            ) from error
+        for name in (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE):
+            if name in recorded and self.verified_sha256(name) != recorded[name]:
+                raise _unequal(self.path / name, _RETRAIN, "at the start of the training")
+
+    def verified_sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file, which must be that of the manifest, if available."""
+        path, manifest = self.path / name, self.manifest()
+        try:
+            found = sha256_of(path)
+        except OSError as error:
+            raise DamagedRunError(f"{path}: cannot be read ({_why(error)}); {_RETRAIN}") from error
+        if manifest is not None and found != _recorded(self.path, manifest, name):
+            raise _unequal(path, _RETRAIN)
+        return found
+
+    def known_fingerprint(self) -> str:
+        """Return the fingerprint recorded in the manifest, or else that of the files."""
+        manifest = self.manifest()
+        return self.fingerprint() if manifest is None else manifest.fingerprint
 
     def fingerprint(self) -> str:
         """Return a hash that identifies the model: of the files that determine its numbers."""
@@ -178,9 +235,25 @@ class RunFolder:
                 },
             )
         except OSError as error:
-            raise RunError(
+            raise DamagedRunError(
                 f"{error.filename}: cannot be read ({error.strerror}); {_RETRAIN}"
             ) from error
+
+
+def _recorded(folder: Path, manifest: Manifest, name: str) -> str:
+    """Return the checksum of a file in the manifest."""
+    if name not in manifest.files:
+        raise DamagedRunError(f"{folder / name}: is not in {MANIFEST_FILE} next to it; {_RETRAIN}")
+    return manifest.files[name].sha256
+
+
+def _unequal(path: Path, remedy: str, where: str = "in the manifest") -> DamagedRunError:
+    problem = f"does not have the checksum recorded {where}"
+    return DamagedRunError(f"{path}: is damaged: it {problem}; {remedy}")
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 @functools.lru_cache(maxsize=256)
@@ -241,8 +314,3 @@ def _without_private(value: Any) -> Any:
             if not str(key).startswith("_")
         }
     return value
-
-
-def find_runs(root: Path) -> list[RunFolder]:
-    """Return all finished runs at or below a folder, sorted by path."""
-    return [RunFolder(path.parent) for path in sorted(root.rglob(RESULT_FILE))]

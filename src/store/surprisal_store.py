@@ -121,12 +121,16 @@ class SurprisalStore:
         if not keys or not self.path.exists():
             return {}
         found: dict[Words, Stored] = {}
+        wanted = set(keys)
         with self._opened() as connection:
             for begin in range(0, len(keys), _PER_SELECT):
                 some = keys[begin : begin + _PER_SELECT]
                 select = _GET.format(",".join("?" * len(some)))
                 for row in connection.execute(select, (model_key, *some)):
                     words, stored = self._checked(row)
+                    # A damaged index leads to a valid row of another model or sentence.
+                    if row[0] != model_key or row[1] not in wanted:
+                        raise self._damaged("the index names a wrong row")
                     found[words] = stored
         return found
 

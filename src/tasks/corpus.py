@@ -26,8 +26,9 @@ from gardenpath.eval.statistics.corpora.patterns import (
     constructions_for,
     counts_table,
 )
+from gardenpath.runs.finding.whole_runs import skip_facts
 from gardenpath.runs.results import how_made
-from gardenpath.runs.run import Run
+from gardenpath.runs.run import Runs
 from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import CorpusTask
@@ -39,14 +40,15 @@ from gardenpath.store.tables import (
     PERPLEXITY,
     write_table,
 )
-from gardenpath.tasks.asked import asked_runs
+from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.tasks.perplexity import printed_perplexities
 
 
 def run(settings: EvaluateSettings, task: CorpusTask) -> None:
     """Count, print and write, for the named corpora or else for those of the runs."""
     corpora = settings.named_corpora
-    runs: Sequence[Run] = [] if corpora else asked_runs(settings)
+    runs = Runs() if corpora else asked_runs(settings)
+    skipped = list(runs.skipped)
     if not corpora:
         corpora = list({run.settings.data.name: run.settings.data for run in runs}.values())
     cache = Path(settings.paths.cache)
@@ -61,9 +63,12 @@ def run(settings: EvaluateSettings, task: CorpusTask) -> None:
     counts = [one for data in corpora for one in _counted(data)] if task.constructions else []
     if counts:
         console.print(construction_table(counts))
-    rows = printed_perplexities(runs, settings, split=task.split, limit=task.marginal_sentences)
+    rows = printed_perplexities(
+        runs, settings, split=task.split, limit=task.marginal_sentences, skipped=skipped
+    )
     folder = Path(settings.output) / "corpora"
-    with results_folder(folder, about=how_made(settings=plain(settings))) as temporary:
+    about = how_made(settings=plain(settings), **skip_facts(skipped))
+    with results_folder(folder, about=about) as temporary:
         write_table(temporary / CORPUS_STATISTICS.file, statistics_frame(statistics))
         write_table(temporary / LENGTHS.file, lengths_frame(statistics))
         if rows:
@@ -72,6 +77,7 @@ def run(settings: EvaluateSettings, task: CorpusTask) -> None:
             write_table(temporary / CONSTRUCTIONS.file, counts_table(counts))
         write_report(_study(statistics, counts, rows), temporary)
     console.print(f"Report: {folder / 'report.html'}")
+    conclude(skipped, runs.skipped)
 
 
 def _counted(data: DataSettings) -> list[ConstructionCount]:

@@ -23,6 +23,7 @@ from gardenpath.eval.parsing.diagnostics import (
 )
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.surprisal.inputs import GivenText, read_given
+from gardenpath.runs.finding.whole_runs import each_whole, skip_facts
 from gardenpath.runs.parsing import Ranked, parsed
 from gardenpath.runs.results import how_made
 from gardenpath.runs.run import Run
@@ -32,7 +33,7 @@ from gardenpath.settings.task_settings import ParseTask
 from gardenpath.store.files import write_text
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import BRACKETING, write_table
-from gardenpath.tasks.asked import asked_runs
+from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.text import Words
 
 _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
@@ -40,7 +41,8 @@ _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "bes
 
 def run(settings: EvaluateSettings, task: ParseTask) -> None:
     """Parse with every syntactic model; write trees, and F1 if gold trees are available."""
-    runs = [run for run in asked_runs(settings) if run.is_syntactic]
+    asked = asked_runs(settings)
+    runs = [run for run in asked if run.is_syntactic]
     if not runs:
         raise RunError(
             f"{', '.join(settings.run_folders)}: no run of a syntactic model at or below; "
@@ -51,15 +53,21 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
     given = read_given(Path(task.input)) if task.input is not None else None
     folder = Path(settings.output) / "parses"
-    with results_folder(folder, about=how_made(settings=plain(settings))) as temporary:
-        rows = []
-        for one, place in zip(runs, _places(runs), strict=True):
-            row = _parsed(one, given, temporary / place, task)
-            rows.append(row)
+    skipped = list(asked.skipped)
+    about = how_made(settings=plain(settings))
+    places = dict(zip(map(id, runs), _places(runs), strict=True))
+    with results_folder(folder, about=about) as temporary:
+        found = each_whole(
+            runs, lambda one: _parsed(one, given, temporary / places[id(one)], task), skipped
+        )
+        rows = [row for _, row in found]
+        for row in rows:
             table.add_row(*[_cell(value) for value in row.values()])
         write_table(temporary / BRACKETING.file, BRACKETING.frame(rows))
+        about |= skip_facts(skipped)
     console.print(table)
     console.print(f"Trees: {folder}")
+    conclude(skipped, asked.skipped)
 
 
 def _places(runs: Sequence[Run]) -> list[Path]:
@@ -101,7 +109,7 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
     score = _score([one.tree for one in sentences], best, run, task)
     total = score.total if score else None
     return {
-        "run": str(run.path),
+        "run": run.name.run,
         "sentences": len(words),
         "precision": total.precision if total else None,
         "recall": total.recall if total else None,

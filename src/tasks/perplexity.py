@@ -13,22 +13,27 @@ from gardenpath.runs.perplexities import perplexities
 from gardenpath.runs.run import Run
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import PerplexityTask
+from gardenpath.store.status.run_status import RunStatus
 from gardenpath.store.tables import PERPLEXITY, write_table
-from gardenpath.tasks.asked import asked_runs
+from gardenpath.tasks.asked import asked_runs, conclude
 
 
 def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
     """Compute the perplexity of every run on a split of its own or of named corpora."""
+    runs = asked_runs(settings)
+    skipped = list(runs.skipped)
     rows = printed_perplexities(
-        asked_runs(settings),
+        runs,
         settings,
         split=task.split,
         limit=task.marginal_sentences,
         corpora=settings.named_corpora,
+        skipped=skipped,
     )
     path = Path(settings.output) / PERPLEXITY.file
     write_table(path, perplexity_frame(rows))
     console.print(f"Written to {path}")
+    conclude(skipped, runs.skipped)
 
 
 def printed_perplexities(
@@ -38,8 +43,12 @@ def printed_perplexities(
     split: Split,
     limit: int | None,
     corpora: Sequence[DataSettings] = (),
+    skipped: list[RunStatus] | None = None,
 ) -> list[PerplexityRow]:
-    """Return the rows of all corpora; print the table of each as soon as it is complete."""
+    """Return the rows of all corpora; print the table of each as soon as it is complete.
+
+    Damaged runs among several are added to ``skipped``.
+    """
     rows: list[PerplexityRow] = []
     for found in perplexities(
         runs,
@@ -47,6 +56,7 @@ def printed_perplexities(
         marginal_sentences=limit,
         cache=Path(settings.paths.cache),
         corpora=corpora,
+        skipped=skipped,
     ):
         title = f"{found.corpus}: perplexity per word ({split} split)"
         console.print(as_table(found.rows, title=title, caption=found.caption))

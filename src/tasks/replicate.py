@@ -10,12 +10,13 @@ from rich.table import Table
 from gardenpath.console import console, say
 from gardenpath.eval.studies.compared import compared_parts
 from gardenpath.eval.studies.study_parts import StudyResult
+from gardenpath.runs.finding.whole_runs import skip_facts
 from gardenpath.runs.run import Runs
 from gardenpath.runs.studies.replication import study
 from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import StudyTask
-from gardenpath.tasks.asked import asked_runs
+from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.tasks.publish import publish
 
 _STYLES = {"reproduced": "green", "not reproduced": "red", "depends": "yellow", "not tested": "dim"}
@@ -25,11 +26,12 @@ def run(settings: EvaluateSettings, task: StudyTask) -> None:
     """Compute, print and write."""
     assert settings.study is not None, "the settings are checked"
     asked = settings.study
+    runs = asked_runs(settings) if settings.run_folders else Runs()
     replication = study(
         asked.name,
         surprisals=task.surprisals,
         materials=task.materials,
-        runs=asked_runs(settings) if settings.run_folders else Runs(),
+        runs=runs,
         corpora=settings.named_corpora,
         suites=asked.suites,
         in_vocabulary=asked.in_vocabulary,
@@ -43,10 +45,12 @@ def run(settings: EvaluateSettings, task: StudyTask) -> None:
     )
     _print(replication.result)
     folder = Path(settings.output) / f"{asked.name}_study"
-    report = replace(replication, about={"settings": plain(settings)}).write(folder)
+    about = {"settings": plain(settings), **skip_facts(replication.skipped)}
+    report = replace(replication, about=about).write(folder)
     console.print(f"Tables: {folder}")
     console.print(f"Report: {report}")
     publish(folder, settings)
+    conclude(replication.skipped, runs.skipped)
 
 
 def _print(result: StudyResult) -> None:

@@ -14,7 +14,8 @@ from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import SuiteTask
-from gardenpath.tasks.asked import asked_runs
+from gardenpath.store.status.run_status import RunStatus
+from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.tasks.perplexity import printed_perplexities
 from gardenpath.tasks.publish import write_results
 
@@ -38,10 +39,13 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     for table in results.accuracy_tables():
         console.print(table)
     _print_unknown(results)
+    skipped = list(results.skipped)
     if task.perplexity:
         scored = {name.run for name in results.names}
-        results = replace(results, perplexity=_perplexity(runs, scored, settings, task))
+        rows = _perplexity(runs, scored, settings, task, skipped)
+        results = replace(results, perplexity=rows)
     write_results(results, Path(settings.output) / chosen.label, settings, report=task.report)
+    conclude(skipped, runs.skipped)
 
 
 def _print_unknown(results: Results) -> None:
@@ -57,9 +61,13 @@ def _print_unknown(results: Results) -> None:
 
 
 def _perplexity(
-    runs: list[Run], scored: set[str], settings: EvaluateSettings, task: SuiteTask
+    runs: list[Run],
+    scored: set[str],
+    settings: EvaluateSettings,
+    task: SuiteTask,
+    skipped: list[RunStatus],
 ) -> list[PerplexityRow]:
     members = [run for run in runs if run.name.run in scored]
     return printed_perplexities(
-        members, settings, split=task.split, limit=task.perplexity_sentences
+        members, settings, split=task.split, limit=task.perplexity_sentences, skipped=skipped
     )

@@ -15,11 +15,13 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     TableHeader,
 )
 from gardenpath.eval.surprisal.surprisal_table import check_extension, write_surprisals
+from gardenpath.runs.finding.whole_runs import each_whole
 from gardenpath.runs.run import Run
 from gardenpath.runs.surprisals import rows_and_header
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import SurprisalTask
-from gardenpath.tasks.asked import asked_runs
+from gardenpath.store.status.run_status import RunStatus
+from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.text import plural
 
 
@@ -28,20 +30,27 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     path = Path(task.file or Path(settings.output) / "surprisal.tsv")
     check_extension(path)
     runs = asked_runs(settings)
-    inputs = _inputs(task, runs)
-    rows: list[SurprisalRow] = []
-    headers = []
-    for one, sentences in zip(runs, inputs, strict=True):
-        found, header = _scored(one, sentences, task)
-        rows += found
-        headers.append(header)
+    skipped = list(runs.skipped)
+    inputs = dict(zip(map(id, runs), _inputs(task, runs), strict=True))
+    scored = each_whole(runs, lambda one: _scored(one, inputs[id(one)], task), skipped)
+    rows = [row for _, (found, _) in scored for row in found]
+    headers = [header for _, (_, header) in scored]
     policy: EndPolicy = "row" if task.end else "none"
-    write_surprisals(path, rows, TableHeader(runs=tuple(headers), end_of_sentence=policy))
+    write_surprisals(path, rows, _header(headers, policy, skipped))
     for header in headers:
         for failure in header.failures:
             console.print(f"{failure.place}: no hypothesis survived; {failure.remedy}")
-    count = plural(len(inputs[0]), "sentence")
-    console.print(f"{count} from {plural(len(runs), 'run')}: {path}")
+    count = plural(len(inputs[id(runs[0])]), "sentence")
+    console.print(f"{count} from {plural(len(headers), 'run')}: {path}")
+    conclude(skipped, runs.skipped)
+
+
+def _header(
+    headers: Sequence[RunHeader], policy: EndPolicy, skipped: Sequence[RunStatus]
+) -> TableHeader:
+    return TableHeader(
+        runs=tuple(headers), end_of_sentence=policy, skipped=tuple(one.reason for one in skipped)
+    )
 
 
 def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Sentence]]:

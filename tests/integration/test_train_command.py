@@ -10,7 +10,8 @@ import pytest
 
 from gardenpath.models.ngram.arpa import write_arpa
 from gardenpath.models.ngram.ngram import NgramModel
-from gardenpath.store.run_folder import RunFolder, find_runs
+from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.status.run_tree import find_runs
 from tests import small_runs
 from tests.integration.commands import TINY, call, start, toy
 

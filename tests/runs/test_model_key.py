@@ -63,6 +63,7 @@ def _edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
     config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
     change(config)
     (path / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    (path / "manifest.json").unlink(missing_ok=True)
 
 
 def test_the_key_of_a_copy_is_that_of_the_original(folder: Path, tmp_path: Path) -> None:

@@ -234,6 +234,7 @@ def test_resuming_with_another_vocabulary_is_refused(run: RunFolder) -> None:
 
 def test_a_newer_run_is_not_resumed(run: RunFolder) -> None:
     run.config_path.write_text(yaml.safe_dump({**CONFIG, "format": 9}), encoding="utf-8")
+    (run.path / "manifest.json").unlink(missing_ok=True)
     refused(run, CONFIG, "update Gardenpath", resume=True)
 
 

@@ -82,11 +82,15 @@ class RunHeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableHeader:
-    """Header of a table: its runs, its unit, and whether ends of sentences have rows."""
+    """Header of a table: its runs, its unit, and whether ends of sentences have rows.
+
+    ``skipped`` are the run folders that were left out, each with the reason.
+    """
 
     runs: tuple[RunHeader, ...]
     end_of_sentence: EndPolicy = "row"
     unit: Literal["bits"] = "bits"
+    skipped: tuple[str, ...] = ()
 
 
 def seen_as(

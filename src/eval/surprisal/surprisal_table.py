@@ -210,7 +210,11 @@ def _header(content: Mapping[str, Any], path: Path) -> TableHeader:
             RunHeader(**{**run, "failures": tuple(SentenceFailure(**f) for f in run["failures"])})
             for run in content["runs"]
         ]
-        return TableHeader(runs=tuple(runs), end_of_sentence=content["end_of_sentence"])
+        return TableHeader(
+            runs=tuple(runs),
+            end_of_sentence=content["end_of_sentence"],
+            skipped=tuple(map(str, content.get("skipped", ()))),
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"has no valid header of a surprisal table: {error}", path=path) from error
 
@@ -219,6 +223,7 @@ def _header_items(header: TableHeader) -> Iterator[tuple[str, Any]]:
     """Yield the keys and values of the comments; entries after a ``run`` belong to that run."""
     yield "unit", header.unit
     yield "end_of_sentence", header.end_of_sentence
+    yield from (("skipped", reason) for reason in header.skipped)
     for run in header.runs:
         yield from ((key, getattr(run, key)) for key in _RUN_KEYS)
         yield from ((f"{_SETTING}{key}", value) for key, value in run.settings.items())
@@ -227,7 +232,7 @@ def _header_items(header: TableHeader) -> Iterator[tuple[str, Any]]:
 
 def _content_of_comments(comments: Iterable[str]) -> dict[str, Any]:
     """Return the ``asdict`` form of a header from its comments; other comments are ignored."""
-    content: dict[str, Any] = {"runs": []}
+    content: dict[str, Any] = {"runs": [], "skipped": []}
     runs = content["runs"]
     for comment in comments:
         key, _, text = comment.removeprefix("#").strip().partition(": ")
@@ -240,6 +245,8 @@ def _content_of_comments(comments: Iterable[str]) -> dict[str, Any]:
             runs[-1]["settings"][key.removeprefix(_SETTING)] = value
         elif key == "failure" and runs:
             runs[-1]["failures"].append(value)
+        elif key == "skipped":
+            content[key].append(value)
         elif not runs:
             content[key] = value
     return content

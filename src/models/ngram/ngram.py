@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from gardenpath.data.arrays import Bools, Floats, Ints
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID
-from gardenpath.errors import RunError
+from gardenpath.errors import DamagedRunError
 from gardenpath.models.ngram import kneser_ney
 from gardenpath.models.ngram.ngram_trie import ABSENT, NgramTable, find_all
+from gardenpath.models.tensor_files import load_arrays, save_arrays
 from gardenpath.settings.bounds import PositiveInt
-from gardenpath.store.files import whole_file
 
 
 class NgramModel:
@@ -80,14 +78,13 @@ class NgramModel:
             arrays[f"keys.{level + 1}"] = self.tables[level].keys
             arrays[f"log_prob.{level + 1}"] = self.log_probs[level]
             arrays[f"log_backoff.{level + 1}"] = self.log_backoffs[level]
-        with whole_file(path) as temporary:
-            save_file(arrays, temporary)
+        save_arrays(arrays, path)
 
     @staticmethod
     def load(path: Path) -> NgramModel:
         """Read a model written by :meth:`save`."""
+        arrays = load_arrays(path)
         try:
-            arrays = load_file(path)
             order = len(arrays) // 3
             size = len(arrays["keys.1"])
             levels = range(1, order + 1)
@@ -96,8 +93,8 @@ class NgramModel:
                 log_probs=[arrays[f"log_prob.{level}"] for level in levels],
                 log_backoffs=[arrays[f"log_backoff.{level}"] for level in levels],
             )
-        except (OSError, KeyError, SafetensorError) as error:
-            raise RunError(f"{path}: the n-gram model cannot be read: {error}") from error
+        except (KeyError, IndexError, ValueError) as error:
+            raise DamagedRunError(f"{path}: is not an n-gram model ({error})") from error
 
 
 def _look_up(values: Floats, rows: Ints, otherwise: Floats | float) -> Floats:

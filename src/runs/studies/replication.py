@@ -34,6 +34,7 @@ from gardenpath.settings.surprisal_sources import (
     surprisal_sets,
 )
 from gardenpath.store.results_folder import results_folder
+from gardenpath.store.status.run_status import RunStatus
 from gardenpath.text import enumeration, key, plural
 from gardenpath.versions import versions
 
@@ -49,6 +50,11 @@ class Replication:
     result: StudyResult
     sources: Mapping[str, Results]
     about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def skipped(self) -> list[RunStatus]:
+        """The run folders that were left out, with the reason."""
+        return [one for results in self.sources.values() for one in results.skipped]
 
     @property
     def claims(self) -> pd.DataFrame:
@@ -111,8 +117,9 @@ def study(
     if runs:
         scored = _suites(name, names, materials, conditions)
         sources[OWN] = evaluate(runs, scored, title=name, in_vocabulary=in_vocabulary, items=items)
+    left_out = {one.folder.path for results in sources.values() for one in results.skipped}
     described = corpus_tables(
-        runs,
+        [run for run in runs if run.path not in left_out],
         corpora,
         cache=Path(cache),
         perplexity=spec.perplexity,

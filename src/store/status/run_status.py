@@ -1,0 +1,192 @@
+"""The state of a run: done, running, unfinished, failed, damaged, a copy, or not a run at all.
+
+Reading the state is cheap: it reads the small files of a run, not its weights or its corpus.
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from gardenpath.errors import DamagedRunError, RunError
+from gardenpath.store.locks import owner_of
+from gardenpath.store.run_folder import CONFIG_FILE, RESULT_FILE, WEIGHTS_FILE, RunFolder
+
+RunState = Literal["done", "running", "unfinished", "failed", "damaged", "copy", "stray"]
+
+# States that are named but are not mistakes: the evaluation of the other runs is complete.
+HARMLESS: frozenset[RunState] = frozenset({"running", "unfinished", "failed", "copy", "stray"})
+
+# Written by a training that failed: why, and whether its weights are of any use.
+FAILURE_FILE = "failure.json"
+_DIVERGED = "diverged"
+
+# Families that are estimated in one pass, and cannot diverge.
+_COUNTED = ("ngram", "unigram")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStatus:
+    """The state of a run folder.
+
+    ``reason`` says why a run is not done, with the remedy. ``epoch`` is the epoch of the best
+    weights so far, if they exist. ``is_diverged`` marks weights that must not be evaluated.
+    ``original`` is the folder of which a copy is a copy.
+    """
+
+    folder: RunFolder
+    state: RunState
+    reason: str = ""
+    epoch: int | None = None
+    is_diverged: bool = False
+    original: Path | None = None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the run has stopped and has weights that can be evaluated nevertheless."""
+        is_stopped = self.state in ("unfinished", "failed") and not self.is_diverged
+        return is_stopped and self.folder.weights_path.is_file()
+
+
+def is_run_like(folder: Path) -> bool:
+    """Whether a folder contains, or seems to contain, a run in any state."""
+    run = RunFolder(folder)
+    return run.is_marked or os.path.lexists(run.result_path)
+
+
+def run_status(folder: RunFolder) -> RunStatus:
+    """Return the state of a run folder; no file in it can make this fail."""
+    try:
+        return _status(folder)
+    except RunError as error:
+        return RunStatus(folder=folder, state="damaged", reason=str(error))
+    except OSError as error:
+        reason = f"{error.filename or folder.path}: cannot be read ({error.strerror or error})"
+        return RunStatus(folder=folder, state="damaged", reason=reason)
+
+
+def _status(folder: RunFolder) -> RunStatus:
+    if not folder.is_begun:
+        return _without_run(folder)
+    if owner := _trainer(folder):
+        reason = f"{folder.path}: is still training ({owner})"
+        return RunStatus(folder=folder, state="running", reason=reason)
+    config = folder.config()
+    if not folder.is_finished:
+        return _unfinished(folder)
+    if reason := _divergence(folder.result(), config):
+        text = f"{folder.path}: {reason}; train again with a lower learning rate"
+        return RunStatus(folder=folder, state="failed", reason=text, is_diverged=True)
+    return RunStatus(folder=folder, state="done")
+
+
+def _without_run(folder: RunFolder) -> RunStatus:
+    if owner := _trainer(folder):
+        reason = f"{folder.path}: is being prepared ({owner})"
+        return RunStatus(folder=folder, state="running", reason=reason)
+    if folder.is_marked:
+        reason = f"{folder.path}: no run was begun here, or {CONFIG_FILE} is lost"
+        return RunStatus(folder=folder, state="unfinished", reason=reason)
+    reason = f"{folder.path}: is not a run: it has a {RESULT_FILE} but no {CONFIG_FILE}"
+    return RunStatus(folder=folder, state="stray", reason=reason)
+
+
+def _unfinished(folder: RunFolder) -> RunStatus:
+    folder.verify_start()
+    failure = read_failure(folder)
+    epoch = best_epoch(folder)
+    if failure is None:
+        has_weights = folder.weights_path.is_file()
+        so_far = "" if has_weights else "; it has no weights yet"
+        reason = (
+            f"{folder.path}: is not finished{so_far}; continue it with 'python train.py … "
+            "resume=true'" + ", or use unfinished=include" * has_weights
+        )
+        return RunStatus(folder=folder, state="unfinished", reason=reason, epoch=epoch)
+    return RunStatus(
+        folder=folder,
+        state="failed",
+        reason=f"{folder.path}: {_in_words(failure)}",
+        epoch=epoch,
+        is_diverged=str(failure.get("kind", "")) == _DIVERGED,
+    )
+
+
+def read_failure(folder: RunFolder) -> Mapping[str, Any] | None:
+    """Return what a failed training wrote about its failure; None if there is no such file."""
+    try:
+        content = json.loads((folder.path / FAILURE_FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        # Weights whose failure is not known are not evaluated.
+        return {"kind": _DIVERGED, "message": f"{FAILURE_FILE} cannot be read ({error})"}
+    return content if isinstance(content, dict) else {"message": str(content)}
+
+
+def _in_words(failure: Mapping[str, Any]) -> str:
+    for name in ("message", "reason", "problem"):
+        if text := failure.get(name):
+            return f"the training failed: {text}"
+    return f"the training failed: {failure.get('kind') or 'for an unknown reason'}"
+
+
+def best_epoch(folder: RunFolder) -> int | None:
+    """Return the epoch with the lowest validation loss, whose weights are kept; None if unknown."""
+    try:
+        with folder.metrics_path.open(encoding="utf-8", newline="") as file:
+            losses = {int(row["epoch"]): float(row["valid/loss"]) for row in csv.DictReader(file)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    finite = {epoch: loss for epoch, loss in losses.items() if math.isfinite(loss)}
+    return min(finite, key=finite.__getitem__, default=None)
+
+
+def _divergence(result: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
+    """Return why the weights of a finished run are of no use; None if they are."""
+    model = config.get("model")
+    if isinstance(model, Mapping) and model.get("family") in _COUNTED:
+        return None
+    for split, numbers in result.items():
+        for name, value in numbers.items() if isinstance(numbers, Mapping) else ():
+            if name.endswith("loss") and isinstance(value, float) and not math.isfinite(value):
+                return f"the training diverged: the {split} {name} is {value}"
+    return None
+
+
+def _trainer(folder: RunFolder) -> str | None:
+    """Return the process that trains in a folder; None if there is none.
+
+    The record beside the lock remains if the process was killed; then the lock itself decides. It
+    is tried only in this case, because a training that begins at this moment would be refused.
+    """
+    owner = owner_of(folder.lock_path)
+    if owner is None:
+        return None
+    try:
+        handle = os.open(folder.lock_path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # held by the training, or this file system has no such locks
+        return str(owner)
+    finally:
+        os.close(handle)
+    return None
+
+
+def require_whole(folder: RunFolder) -> None:
+    """Compare the files of a finished run with its checksums; those of format 1 have none."""
+    folder.verify()
+    if not folder.weights_path.is_file():
+        raise DamagedRunError(
+            f"{folder.path / WEIGHTS_FILE}: is missing; copy the run folder again, or train again"
+        )
