@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import textwrap
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from types import FrameType
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -23,7 +26,7 @@ from rich.progress import (
 )
 
 from gardenpath.data.sentence import Sentence
-from gardenpath.errors import GardenpathError
+from gardenpath.errors import GardenpathError, StoppedError, os_problem
 from gardenpath.text import NO_BREAK, unbroken
 
 _Item = TypeVar("_Item")
@@ -33,12 +36,49 @@ console = Console()
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Print errors caused by the input as one message, and exit with code 2."""
+    """Print errors of the input and of the system as one message, and exit with code 2.
+
+    A process that was stopped exits with 128 plus the number of the signal.
+    """
     try:
         yield
     except GardenpathError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except BrokenPipeError:  # the reader of the output, such as head, has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(128 + signal.SIGPIPE) from None
+    except OSError as error:
+        if error.errno is None:  # not from the operating system
+            raise
+        print(f"error: {os_problem(error)}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt as stop:
+        found = stop if isinstance(stop, StoppedError) else StoppedError()
+        print(found.in_words, file=sys.stderr)
+        raise SystemExit(128 + found.number) from None
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[None]:
+    """Within the block, SIGINT and SIGTERM raise a :class:`StoppedError`.
+
+    A signal that the process was told to ignore, as in the background, remains ignored.
+    """
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        raise StoppedError(number)
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def say(sentence: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -79,3 +82,71 @@ class DamagedRunError(RunError):
 
 class SkippedRunsError(GardenpathError):
     """Damaged runs were skipped; the results of all others are written."""
+
+
+class StoppedError(KeyboardInterrupt):
+    """A signal asked the process to stop."""
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        self.number = number
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+
+    @property
+    def in_words(self) -> str:
+        """What is kept, and how to go on."""
+        return f"{self}; run the same command again to go on"
+
+
+class ScoringStoppedError(StoppedError):
+    """A signal stopped the scoring of sentences; those of complete chunks are stored."""
+
+    def __init__(self, number: int, *, stored: int, total: int, path: Path | None) -> None:
+        super().__init__(number)
+        self.stored, self.total, self.path = stored, total, path
+
+    @property
+    def in_words(self) -> str:
+        """What is kept, and how to go on."""
+        if self.path is None:
+            return super().in_words
+        return (
+            f"{self}; {self.stored:,} of {self.total:,} sentences of this model are stored in "
+            f"{self.path}; run the same command again to continue"
+        )
+
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space, or choose another disk",
+    errno.EDQUOT: "your quota is used up: free some space, or choose another disk",
+    errno.EROFS: "the file system is read-only; choose another folder",
+    errno.EACCES: "you may not read or write there; change the permissions or choose another path",
+    errno.EPERM: "you may not do this; change the permissions or choose another path",
+    errno.ENOENT: "check the path; a link may lead to a file that no longer exists",
+    errno.ENOTDIR: "a part of the path is a file and not a folder; move it or choose another path",
+    errno.EISDIR: "the path is a folder and not a file; move it or choose another path",
+    errno.EEXIST: "the path exists and is of another kind; move it or choose another path",
+    errno.ENOTEMPTY: "the folder is not empty; move its files or choose another path",
+    errno.ENAMETOOLONG: "choose a shorter name, for example with run_dir= or output=",
+    errno.ELOOP: "links lead in a circle; remove one of them",
+    errno.EMFILE: "this process has too many open files; raise the limit with 'ulimit -n 4096'",
+    errno.ENFILE: "the system has too many open files; wait, or end other processes",
+    errno.EIO: "the disk or the network failed; check it and run the same command again",
+    errno.ESTALE: "the network file system lost the file; run the same command again",
+    errno.EFBIG: "the file is too large for this file system or for 'ulimit -f'",
+    errno.ENOMEM: "there is not enough memory",
+    errno.ETXTBSY: "the file is in use by another process",
+    errno.EBUSY: "the file is in use by another process",
+}
+
+
+def os_problem(error: OSError) -> str:
+    """Return one line on an error of the operating system: the path, the problem, the remedy."""
+    number = error.errno or 0
+    problem = error.strerror or str(error) or type(error).__name__
+    remedy = _REMEDIES.get(number, "check the path and the disk, and run the same command again")
+    paths = [os.fsdecode(one) for one in (error.filename, error.filename2) if _is_path(one)]
+    return f"{': '.join([' → '.join(paths), problem] if paths else [problem])} ({remedy})"
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str | bytes | os.PathLike)

@@ -60,6 +60,7 @@ def parsed(
         sentences,
         _Parsing(run, k, on_words),
         chunk=chunk,
+        chunk_words=run.chunk_words,
         progress=first_call_of(on_words),
     )
     return [_from_stored(found[tuple(words)], words) for words in sentences]
@@ -113,3 +114,12 @@ def _with_words(tree: Tree, words: Words) -> Tree:
     return from_events(
         Word(next(following)) if isinstance(event, Word) else event for event in tree.events()
     )
+
+
+def trees_text(parses: Sequence[Ranked]) -> str:
+    """Format one tree per line; several trees per sentence form a block, with their shares."""
+    if all(len(best) <= 1 for best in parses):
+        lines = [format_tree(best[0][1]) if best else "" for best in parses]
+        return "\n".join(lines) + "\n"
+    blocks = ["\n".join(f"{share:.4f}\t{format_tree(tree)}" for share, tree in b) for b in parses]
+    return "\n\n".join(blocks) + "\n"

@@ -17,7 +17,7 @@ from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSetting
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.eval.word_scorer import OnWords
 from gardenpath.models.families import FAMILIES
-from gardenpath.models.family import Family, SyntacticFamily
+from gardenpath.models.family import Family, NeuralFamily, SyntacticFamily
 from gardenpath.runs.finding.found_runs import require_usable, runs_below
 from gardenpath.runs.finding.whole_runs import each_whole
 from gardenpath.runs.given import Given, is_single, sentences_of_given
@@ -26,7 +26,7 @@ from gardenpath.settings.compose import typed
 from gardenpath.settings.train_settings import TrainSettings
 from gardenpath.store.keys import fingerprint
 from gardenpath.store.run_folder import WEIGHTS_FILE, RunFolder
-from gardenpath.store.score_through import first_call_of, score_through
+from gardenpath.store.score_through import first_call_of, score_through, words_per_chunk
 from gardenpath.store.status.run_status import RunStatus, best_epoch
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
 from gardenpath.text import Words
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 MODEL_KEY_VERSION = 1
 
-# Number of sentences scored together; an interrupted job loses at most one chunk.
+# Most sentences scored together; an interrupted job loses at most one chunk.
 _CHUNK = 1024
 
 
@@ -226,6 +226,17 @@ class Run:
             return None
         return {"version": SEARCH_VERSION, **self.search.result_settings()}
 
+    @property
+    def chunk_words(self) -> int | None:
+        """Number of words scored together, which takes at most about a minute; None: any."""
+        if not isinstance(self.family, NeuralFamily):
+            return None
+        return words_per_chunk(
+            self.folder.weights_path.stat().st_size,
+            hypotheses=self.search.width if self.is_syntactic else 1,
+            is_gpu=self.device.type != "cpu",
+        )
+
     def scorer(
         self, *, search: SearchSettings | None = None, on_words: OnWords = lambda _: None
     ) -> SequentialScorer | StructuredScorer:
@@ -257,7 +268,7 @@ class Run:
         wanted = set(parsed) if self.is_syntactic else set()
         return score_through(
             self.store, self.model_key, sentences, Computing(self, wanted, on_words), chunk=chunk,
-            wants_parses=wanted,
+            chunk_words=self.chunk_words, wants_parses=wanted,
             # A search reports its own progress, sentence by sentence.
             progress=first_call_of(on_words) if self.is_syntactic else on_words,
         )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import hashlib
 import json
 import os
@@ -32,18 +33,46 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     If the block fails, ``path`` is unchanged.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_NEW)
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_NEW)
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        _flush(temporary)
-        temporary.replace(path)
-        flush_folder(path.parent)
+        with naming(path):
+            yield temporary
+            temporary.chmod(0o666 & ~_umask())
+            _flush(temporary)
+            temporary.replace(path)
+            flush_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name ``path`` in errors of the operating system that name no path or a temporary one."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename
+        is_path = isinstance(name, str | bytes | os.PathLike)
+        parts = Path(os.fsdecode(name)).parts if is_path else ()
+        is_hidden = not is_path or any(is_leftover(Path(part)) for part in parts)
+        if error.errno is None or not is_hidden:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def require_writable(folder: Path) -> None:
+    """Raise an error if nothing can be written to a folder, or the folder cannot be created."""
+    place = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    if not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
+    if not os.access(place, os.W_OK | os.X_OK):
+        # Tells a read-only file system from missing permissions.
+        with naming(folder), tempfile.TemporaryFile(dir=place):
+            pass
 
 
 def read_text(path: str | Path) -> str:
@@ -129,10 +158,12 @@ def build_folder(path: Path, build: Callable[[Path], None]) -> bool:
     Several processes may do this at once for the same path: each fills its own folder, and the
     first to finish wins.
     """
-    temporary = _temporary_folder(path)
+    with naming(path):
+        temporary = _temporary_folder(path)
     try:
-        build(temporary)
-        flush_tree(temporary)
+        with naming(path):
+            build(temporary)
+            flush_tree(temporary)
         try:
             temporary.rename(path)
         except OSError:
@@ -155,12 +186,14 @@ def swap_folder(path: Path) -> Iterator[Path]:
     :func:`recover_folder` restores the old one. The caller must hold a lock on ``path``.
     """
     recover_folder(path)
-    temporary = _temporary_folder(path)
+    with naming(path):
+        temporary = _temporary_folder(path)
     try:
-        yield temporary
-        flush_tree(temporary)
-        _put_in_place(temporary, path)
-        flush_folder(path.parent)
+        with naming(path):
+            yield temporary
+            flush_tree(temporary)
+            _put_in_place(temporary, path)
+            flush_folder(path.parent)
     finally:
         # After an exchange, this folder has the old content.
         shutil.rmtree(temporary, ignore_errors=True)

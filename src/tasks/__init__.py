@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import assert_never
 
+from gardenpath.console import stop_on_signals
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import (
     CorpusTask,
@@ -16,10 +18,18 @@ from gardenpath.settings.task_settings import (
     SuiteTask,
     SurprisalTask,
 )
+from gardenpath.store.files import require_writable
 
 
 def run_task(settings: EvaluateSettings) -> None:
-    """Run the task named in the settings."""
+    """Run the task named in the settings; SIGINT and SIGTERM stop it without loss."""
+    with stop_on_signals():
+        if not isinstance(settings.task, SuitesTask):
+            require_writable(Path(settings.output))  # before hours of work
+        _run_task(settings)
+
+
+def _run_task(settings: EvaluateSettings) -> None:
     match settings.task:
         case PerplexityTask() as task:
             from gardenpath.tasks import perplexity

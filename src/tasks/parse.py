@@ -11,7 +11,6 @@ from rich.table import Table
 
 from gardenpath.console import console, words_progress
 from gardenpath.data.sentence import Sentence
-from gardenpath.data.trees.brackets import format_tree
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import RunError
 from gardenpath.eval.parsing.bracketing import Bracketing, Conventions, bracketing
@@ -24,7 +23,7 @@ from gardenpath.eval.parsing.diagnostics import (
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.surprisal.inputs import GivenText, read_given
 from gardenpath.runs.finding.whole_runs import each_whole, skip_facts
-from gardenpath.runs.parsing import Ranked, parsed
+from gardenpath.runs.parsing import parsed, trees_text
 from gardenpath.runs.results import how_made
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain
@@ -99,7 +98,7 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
         found = parsed(run, words, k=task.k_best, on_words=on_words)
     parses = [one.trees for one in found]
-    write_text(place.with_name(f"{place.name}.trees"), _as_text(parses))
+    write_text(place.with_name(f"{place.name}.trees"), trees_text(parses))
     mass = mass_rows(words, [one.best_shares for one in found])
     path = place.with_name(f"{place.name}_best_parse.csv")
     write_table(path, [asdict(row) for row in mass])
@@ -127,15 +126,6 @@ def _sentences(run: Run, given: GivenText | None, task: ParseTask) -> list[Sente
     else:
         found = list(data.preparation().sentences(task.split))
     return found[: task.sentences]
-
-
-def _as_text(parses: Sequence[Ranked]) -> str:
-    """Format one tree per line; several trees per sentence form a block, with their shares."""
-    if all(len(best) <= 1 for best in parses):
-        lines = [format_tree(best[0][1]) if best else "" for best in parses]
-        return "\n".join(lines) + "\n"
-    blocks = ["\n".join(f"{share:.4f}\t{format_tree(tree)}" for share, tree in b) for b in parses]
-    return "\n\n".join(blocks) + "\n"
 
 
 def _score(

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from gardenpath.errors import InputError, RunError
+from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import NeuralFamily
 from gardenpath.models.ngram.ngram import NgramModel
@@ -183,5 +183,5 @@ def test_pieces_are_verified(tmp_path: Path) -> None:
 def test_a_missing_vocabulary_is_named(copied: Path) -> None:
     folder = _folder(copied, "lstm")
     (folder.path / "vocabulary.json").unlink()
-    with pytest.raises(InputError, match=r"vocabulary\.json"):
+    with pytest.raises(DamagedRunError, match=r"vocabulary\.json: cannot be read"):
         _model(folder)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
+from gardenpath.errors import DamagedRunError
 from gardenpath.eval.search.search_settings import Limits, Particle, SearchSettings, WordSync
 from gardenpath.runs import run as run_module
 from gardenpath.runs.run import Run
@@ -84,6 +85,7 @@ def test_the_key_changes_with_a_weight(folder: Path, tmp_path: Path, model: str)
     weights = load_file(file)
     next(iter(weights.values())).view(-1)[0] += 1e-3
     save_file(weights, file)
+    (path / "manifest.json").unlink()
     assert _key(path) != _key(run_of(folder, model).path)
 
 
@@ -98,7 +100,7 @@ def test_the_key_changes_with_the_vocabulary(folder: Path, tmp_path: Path) -> No
     assert _key(path) != _key(run_of(folder, "rnng").path)
 
 
-def test_the_key_changes_with_the_segmentation(tmp_path: Path) -> None:
+def test_another_segmentation_than_that_of_the_vocabulary_is_refused(tmp_path: Path) -> None:
     pieces = ("data.subwords.algorithm=bpe", "data.subwords.pieces=30")
     first = small_runs.run(tmp_path, "model=unigram", *pieces)
     assert small_runs.loaded(first).subwords is not None
@@ -109,8 +111,13 @@ def test_the_key_changes_with_the_segmentation(tmp_path: Path) -> None:
         tmp_path, "model=unigram", pieces[0], "data.subwords.pieces=31",
         f"run_dir={tmp_path / 'other'}",
     )  # fmt: skip
+    assert _key(other.path) != before
     shutil.copy(other.path / "subwords.model", first.path / "subwords.model")
-    assert _key(first.path) != before
+    with pytest.raises(DamagedRunError, match=r"subwords\.model: is missing or damaged"):
+        _key(first.path)
+    first.subwords_path.unlink()
+    with pytest.raises(DamagedRunError, match=r"subwords\.model: is missing or damaged"):
+        _key(first.path)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,7 @@ def _change(run: Run, model: Mapping[str, Any], **top: Any) -> Run:
     config["model"].update(model)
     config.update(top)
     run.folder.config_path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    (run.path / "manifest.json").unlink(missing_ok=True)
     return Run(run.path, device="cpu")
 
 
@@ -145,6 +146,7 @@ def test_python_objects_in_a_configuration_are_refused(copied: Run) -> None:
     trap = copied.path.parent / "trap"
     text = f'model: !!python/object/apply:os.mkdir ["{trap}"]\n'
     copied.folder.config_path.write_text(text, encoding="utf-8")
+    (copied.path / "manifest.json").unlink()
     with pytest.raises(RunError, match="not a run folder"):
         copied.network()
     assert not trap.exists()
@@ -153,6 +155,7 @@ def test_python_objects_in_a_configuration_are_refused(copied: Run) -> None:
 @pytest.mark.parametrize("content", ["", "- a\n- b\n", "just text\n"])
 def test_a_configuration_that_is_none_is_refused(copied: Run, content: str) -> None:
     copied.folder.config_path.write_text(content, encoding="utf-8")
+    (copied.path / "manifest.json").unlink()
     with pytest.raises(RunError, match="not a configuration"):
         copied.network()
 

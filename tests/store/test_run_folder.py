@@ -82,6 +82,7 @@ def test_upgrades(old: dict[str, Any], new: dict[str, Any]) -> None:
 @pytest.mark.parametrize("number", [0, 3, "2", None])
 def test_an_unknown_format_is_refused(run: RunFolder, number: object) -> None:
     run.config_path.write_text(yaml.safe_dump({**CONFIG, "format": number}), encoding="utf-8")
+    (run.path / "manifest.json").unlink()
     with pytest.raises(RunError, match="update Gardenpath") as caught:
         run.config()
     assert str(run.config_path) in str(caught.value)
@@ -90,6 +91,7 @@ def test_an_unknown_format_is_refused(run: RunFolder, number: object) -> None:
 @pytest.mark.parametrize("content", ["", "- a\n- b\n", "just text\n"])
 def test_a_configuration_that_is_none_is_refused(run: RunFolder, content: str) -> None:
     run.config_path.write_text(content, encoding="utf-8")
+    (run.path / "manifest.json").unlink()
     with pytest.raises(RunError, match="not a configuration"):
         run.config()
 
@@ -98,6 +100,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, run: RunFolder) -> None:
     with pytest.raises(RunError, match="not a run folder"):
         RunFolder(tmp_path).config()
     run.config_path.write_bytes(b"\xff\xfe\x00")
+    (run.path / "manifest.json").unlink()
     with pytest.raises(RunError, match="not a run folder"):
         run.config()
 

@@ -92,7 +92,9 @@ def test_runs_of_one_corpus_model_and_seed_keep_their_own_files(
     folder: Path, tmp_path: Path
 ) -> None:
     for name in ("a_b/c", "a/b_c"):
-        copied(run_of(folder, "rnng"), tmp_path / "runs" / name)
+        run = copied(run_of(folder, "rnng"), tmp_path / "runs" / name)
+        with run.folder.config_path.open("a", encoding="utf-8") as file:
+            file.write(f"# {name}\n")  # not a copy
     copied(run_of(folder, "plm"), tmp_path / "runs" / "a" / "plm")
     options = ("task=parse", "task.sentences=2", f"run={tmp_path / 'runs'}")
     evaluate(folder, tmp_path, *options)

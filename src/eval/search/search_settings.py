@@ -71,6 +71,11 @@ class WordSync(Limits):
     marginal=candidates or stop=beam_full."""
 
     @property
+    def width(self) -> int:
+        """Number of hypotheses."""
+        return self.action_beam
+
+    @property
     def may_bound(self) -> bool:
         """Whether hypotheses below the word beam can be dropped without changing the result."""
         return self.marginal == "survivors" and self.stop == "exhausted"
@@ -85,6 +90,11 @@ class Particle(Limits):
     """Number of particles."""
     seed: Seed = 1
     """Random seed of the sampled derivations."""
+
+    @property
+    def width(self) -> int:
+        """Number of hypotheses."""
+        return self.particles
 
 
 SearchSettings = WordSync | Particle
