@@ -69,7 +69,7 @@ def stop_on_signals() -> Iterator[None]:
     def stop(number: int, _frame: FrameType | None) -> None:
         raise StoppedError(number)
 
-    before: dict[int, Any] = {}
+    before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is not signal.SIG_IGN:
@@ -77,8 +77,8 @@ def stop_on_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for known, handler in before.items():
+            signal.signal(known, handler)
 
 
 def say(sentence: str) -> None:

@@ -47,9 +47,14 @@ class NeuralSettings(ModelSettings):
 
 
 class Family(abc.ABC):
-    """A kind of model; ``settings`` is its settings class (``model=``)."""
+    """A kind of model; ``settings`` is its settings class (``model=``).
+
+    ``scores_version`` is part of the key of stored log probabilities: raise it whenever the same
+    weights give other log probabilities.
+    """
 
     settings: ClassVar[type[ModelSettings]]
+    scores_version: ClassVar[int] = 1
     needs_trees: ClassVar[bool] = False
 
 

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -35,10 +36,10 @@ def save_arrays(arrays: Arrays, path: Path) -> None:
             raise _as_os_error(error, path) from error
 
 
-def load_arrays(path: Path) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+def load_arrays(path: Path) -> dict[str, Any]:
     """Read arrays and compare them with their checksum; older files have none."""
     try:
-        arrays = load_file(path)
+        arrays: dict[str, Any] = load_file(path)
         with safe_open(path, framework="numpy") as file:
             recorded = (file.metadata() or {}).get(_CHECKSUM)
     # A damaged header may name a type or a size that NumPy does not know.

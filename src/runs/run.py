@@ -12,6 +12,7 @@ import numpy as np
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.sentence import Split
+from gardenpath.data.words.vocabulary import WORDS_VERSION
 from gardenpath.errors import ConfigError, DamagedRunError
 from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSettings, WordSync
 from gardenpath.eval.suites.scoring.scored_items import RunName
@@ -218,7 +219,18 @@ class Run:
             family=model.family,
             network=plain(model.network),
             search=self._search_key(),
+            **self._code_key(),
         )
+
+    def _code_key(self) -> dict[str, Any]:
+        """Return the versions of the code that computes log probabilities.
+
+        Those that are still 1 are left out, so that numbers stored before the code had versions
+        remain valid. ``tests/runs/test_scoring_code.py`` fails if a version should be raised.
+        """
+        versions = {"words": WORDS_VERSION, "family": self.family.scores_version}
+        raised = {name: number for name, number in versions.items() if number != 1}
+        return {"code": raised} if raised else {}
 
     def _search_key(self) -> dict[str, Any] | None:
         """Return the settings that affect results; None for sequential models (no search)."""

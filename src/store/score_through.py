@@ -39,8 +39,9 @@ def score_through(
     Missing sentences are computed a ``chunk`` at a time, or fewer if they have more than
     ``chunk_words`` words, and each chunk is stored immediately, so that a killed job loses at most
     one chunk. If a signal stops the job, a :class:`ScoringStoppedError` says how many are stored.
-    Sentences are sorted by their words, so that those with a common prefix are in the same chunk. A restarted job forms the same chunks as an
-    uninterrupted one, which matters if numbers depend on what is computed together.
+    Sentences are sorted by their words, so that those with a common prefix are in the same chunk. A
+    restarted job forms the same chunks as an uninterrupted one, which matters if numbers depend on
+    what is computed together.
 
     ``wants_parses`` says which sentences need parses: all, none, or those given. A sentence stored
     without parses is computed again if it needs them. ``progress`` is called with the number of

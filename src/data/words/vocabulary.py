@@ -20,6 +20,9 @@ from gardenpath.errors import InputError
 from gardenpath.store.files import write_json
 from gardenpath.store.keys import fingerprint
 
+# Raise it whenever models see other units for the same words, with the same vocabulary.
+WORDS_VERSION = 1
+
 PAD, BEGIN, END = "<pad>", "<s>", "</s>"
 SPECIALS = (PAD, BEGIN, END, UNKNOWN)
 PAD_ID, BEGIN_ID, END_ID, UNKNOWN_ID = range(4)

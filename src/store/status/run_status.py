@@ -81,8 +81,8 @@ def _status(folder: RunFolder) -> RunStatus:
     config = folder.config()
     if not folder.is_finished:
         return _unfinished(folder)
-    if reason := _divergence(folder.result(), config):
-        text = f"{folder.path}: {reason}; train again with a lower learning rate"
+    if problem := _divergence(folder.result(), config):
+        text = f"{folder.path}: {problem}; train again with a lower learning rate"
         return RunStatus(folder=folder, state="failed", reason=text, is_diverged=True)
     return RunStatus(folder=folder, state="done")
 
