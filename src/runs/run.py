@@ -380,8 +380,8 @@ def load(
     that nothing is computed twice.
     """
     run = Run(path, device=device, search=search, store=_store(cache))
-    _ = run.settings
     require_usable(run.folder, unfinished=unfinished)
+    _ = run.settings
     return run
 
 

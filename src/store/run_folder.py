@@ -130,7 +130,10 @@ class RunFolder:
         try:
             content = _parsed_yaml(self._text(CONFIG_FILE, f"{_RETRAIN}; {_BY_HAND}"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-            raise DamagedRunError(f"{self.path}: not a run folder: {_why(error)}") from error
+            raise DamagedRunError(
+                f"{self.path}: not a run folder, or {CONFIG_FILE} is damaged: {_why(error)}; "
+                f"{_RETRAIN}"
+            ) from error
         if not isinstance(content, dict):
             raise DamagedRunError(f"{self.config_path}: not a configuration; train again")
         try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.status.run_status import RunStatus, is_run_like, run_status
-from gardenpath.store.status.run_tree import find_statuses
+from gardenpath.store.status.run_tree import find_statuses, real_place
 
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run
@@ -56,16 +56,15 @@ def require_usable(folder: RunFolder, *, unfinished: bool) -> None:
 
 def require_named(roots: Sequence[str | Path], skipped: Sequence[RunStatus]) -> None:
     """Raise an error if a folder that was named is itself a run, and was skipped."""
-    places = {Path(root).resolve() for root in roots}
+    places = {real_place(Path(root)) for root in roots}
     for one in skipped:
-        if one.folder.path.resolve() in places and one.state != "copy":
+        if real_place(one.folder.path) in places and one.state != "copy":
             raise _unusable(one)
 
 
 def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) -> None:
-    place = root.resolve()
     require_named([root], skipped)
-    if any(run.path.resolve().is_relative_to(place) or _is_below(run.path, root) for run in runs):
+    if any(_is_below(run.path, root) for run in runs):
         return
     if any(one.state == "copy" and _is_below(one.folder.path, root) for one in skipped):
         return
@@ -82,7 +81,8 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
 
 
 def _is_below(path: Path, root: Path) -> bool:
-    return path.is_relative_to(root)
+    """Whether a path is below a folder, by its name or by its real place."""
+    return path.is_relative_to(root) or Path(real_place(path)).is_relative_to(real_place(root))
 
 
 def _unusable(status: RunStatus) -> RunError:

@@ -78,9 +78,9 @@ def _status(folder: RunFolder) -> RunStatus:
     if owner := _trainer(folder):
         reason = f"{folder.path}: is still training ({owner})"
         return RunStatus(folder=folder, state="running", reason=reason)
-    config = folder.config()
     if not folder.is_finished:
         return _unfinished(folder)
+    config = folder.config()
     if problem := _divergence(folder.result(), config):
         text = f"{folder.path}: {problem}; train again with a lower learning rate"
         return RunStatus(folder=folder, state="failed", reason=text, is_diverged=True)
@@ -100,6 +100,7 @@ def _without_run(folder: RunFolder) -> RunStatus:
 
 def _unfinished(folder: RunFolder) -> RunStatus:
     folder.verify_start()
+    folder.config()
     failure = read_failure(folder)
     epoch = best_epoch(folder)
     if failure is None:

@@ -23,10 +23,10 @@ def find_statuses(*roots: Path, partial: bool = False) -> list[RunStatus]:
     roots, too. Copies of a finished run have the state ``copy``; the first whole one counts. With
     ``partial``, unfinished runs that have weights are compared, too.
     """
-    found: dict[Path, RunStatus] = {}
+    found: dict[str, RunStatus] = {}
     for root in roots:
         for status in _below(root):
-            found.setdefault(status.folder.path.resolve(), status)
+            found.setdefault(real_place(status.folder.path), status)
     ordered = sorted(found.values(), key=lambda one: one.folder.path)
     return _without_copies(ordered, partial=partial)
 
@@ -37,12 +37,12 @@ def find_runs(root: Path) -> list[RunFolder]:
 
 
 def _below(root: Path) -> Iterator[RunStatus]:
-    visited: set[Path] = set()
+    visited: set[str] = set()
     folders, links = [root], list[Path]()
     # Links come last, so that a folder is found under its own path.
     while folders or links:
         folder = folders.pop() if folders else links.pop(0)
-        if (place := folder.resolve()) in visited:
+        if (place := real_place(folder)) in visited:
             continue
         visited.add(place)
         try:
@@ -67,6 +67,11 @@ def _below(root: Path) -> Iterator[RunStatus]:
             elif not is_run and not path.exists():
                 reason = f"{path}: is a link to {path.readlink()}, which cannot be reached"
                 yield RunStatus(folder=RunFolder(path), state="stray", reason=reason)
+
+
+def real_place(path: Path) -> str:
+    """Return the path without links; unlike ``Path.resolve``, also for links in a circle."""
+    return os.path.realpath(path)
 
 
 def _is_folder(path: Path) -> bool:
