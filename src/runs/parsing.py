@@ -46,7 +46,7 @@ def parsed(
     *,
     k: int,
     on_words: OnWords = lambda _: None,
-    chunk: int = 256,
+    chunk: int | None = None,
 ) -> list[Parsed]:
     """Return the ``k`` best trees of each sentence; computed trees are kept in the run's store."""
     if not run.is_syntactic:
@@ -56,16 +56,21 @@ def parsed(
         )
     found = score_through(
         run.store,
-        fingerprint("parses", _FORMAT, model=run.model_key, k=k),
+        parses_key(run, k),
         sentences,
-        _Parsing(run, k, on_words),
-        chunk=chunk,
+        Parsing(run, k, on_words),
+        chunk=chunk or run.chunk,
         progress=first_call_of(on_words),
     )
     return [_from_stored(found[tuple(words)], words) for words in sentences]
 
 
-class _Parsing:
+def parses_key(run: Run, k: int) -> str:
+    """Return the key under which the ``k`` best trees of a run are stored."""
+    return fingerprint("parses", _FORMAT, model=run.model_key, k=k)
+
+
+class Parsing:
     """Searches sentences; loads the model when it is first needed."""
 
     def __init__(self, run: Run, k: int, on_words: OnWords) -> None:

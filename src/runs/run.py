@@ -42,8 +42,10 @@ if TYPE_CHECKING:
 
 MODEL_KEY_VERSION = 1
 
-# Number of sentences scored together; an interrupted job loses at most one chunk.
-_CHUNK = 1024
+# Number of sentences scored together; an interrupted job loses at most one chunk, and processes
+# share a job by chunks. On a CPU, a search of more sentences at once is not faster.
+_SEARCHED_TOGETHER = 64
+_SCORED_TOGETHER = 256
 
 
 class Run:
@@ -205,24 +207,45 @@ class Run:
         scored = self.scored(words)
         return [np.array(scored[one].log_probs) for one in words]
 
+    @property
+    def chunk(self) -> int:
+        """Number of sentences scored together, unless another number is given."""
+        is_searched = self.is_syntactic and self.device.type == "cpu"
+        return _SEARCHED_TOGETHER if is_searched else _SCORED_TOGETHER
+
+    @property
+    def device_name(self) -> str:
+        """The device as it was given: ``auto``, ``cpu``, ``cuda:1``."""
+        return self._device
+
     def scored(
         self,
         sentences: Iterable[Words],
         *,
         parsed: Iterable[Words] = (),
         on_words: OnWords = lambda _: None,
-        chunk: int = _CHUNK,
+        chunk: int | None = None,
+        processes: int | None = None,
     ) -> dict[Words, Stored]:
         """Return the log probabilities of sentences, using the store.
 
         For ``parsed`` sentences, syntactic models also return the best partial parses at each word.
+        ``chunk`` is the number of sentences scored together (None: by model). ``processes`` is the
+        number of processes, of one thread each, that compute missing scores; None computes them in
+        this process with all its threads.
         """
         from gardenpath.runs.scorers import Computing
 
+        asked = list(sentences)
         wanted = set(parsed) if self.is_syntactic else set()
+        if processes is not None:
+            from gardenpath.runs.processes.jobs import Job
+            from gardenpath.runs.processes.spreading import spread
+
+            spread([Job(self, asked, parsed=wanted, chunk=chunk)], processes)
         return score_through(
-            self.store, self.model_key, sentences, Computing(self, wanted, on_words), chunk=chunk,
-            wants_parses=wanted,
+            self.store, self.model_key, asked, Computing(self, wanted, on_words),
+            chunk=chunk or self.chunk, wants_parses=wanted,
             # A search reports its own progress, sentence by sentence.
             progress=first_call_of(on_words) if self.is_syntactic else on_words,
         )  # fmt: skip

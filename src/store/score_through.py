@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
 from gardenpath.text import Words
@@ -36,15 +36,9 @@ def score_through(
     """
     asked = list(dict.fromkeys(map(tuple, sentences)))
     found = {} if store is None else store.get(model_key, asked)
-    parsed = _parsed(asked, wants_parses)
-    missing = sorted(
-        words
-        for words in asked
-        if words not in found or (words in parsed and found[words].parses is None)
-    )
-    progress(sum(map(len, asked)) - sum(map(len, missing)))
-    for begin in range(0, len(missing), chunk):
-        members = missing[begin : begin + chunk]
+    chunks = missing_chunks(found, asked, chunk=chunk, wants_parses=wants_parses)
+    progress(sum(map(len, asked)) - sum(len(words) for members in chunks for words in members))
+    for members in chunks:
         computed = dict(zip(members, compute(members), strict=True))
         if store is not None:
             store.put(model_key, computed)
@@ -52,6 +46,28 @@ def score_through(
         found.update(computed)
         progress(sum(map(len, members)))
     return {words: found[words] for words in asked}
+
+
+def missing_chunks(
+    found: Mapping[Words, Stored],
+    asked: Sequence[Words],
+    *,
+    chunk: int,
+    wants_parses: bool | Collection[Words] = False,
+) -> list[list[Words]]:
+    """Divide the sentences that are not ``found`` into chunks, which are computed together.
+
+    A chunk ends when it is full, regardless of what follows, and is stored as a whole. Therefore
+    the chunks of a job remain the same if some of them, in any order, are stored already: several
+    processes, and a job that was killed, compute the same chunks as one process does.
+    """
+    parsed = _parsed(asked, wants_parses)
+    missing = sorted(
+        words
+        for words in asked
+        if words not in found or (words in parsed and found[words].parses is None)
+    )
+    return [missing[begin : begin + chunk] for begin in range(0, len(missing), chunk)]
 
 
 def _parsed(asked: Sequence[Words], wants_parses: bool | Collection[Words]) -> set[Words]:
