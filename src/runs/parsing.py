@@ -54,6 +54,9 @@ def parsed(
             f"{run.path}: model={run.settings.model.name} does not generate trees; parse with a "
             "syntactic model such as rnng or plm"
         )
+    from gardenpath.runs.processes.spreading import ScoringJob, spread_jobs
+
+    spread_jobs([ScoringJob(run, sentences, chunk=chunk, k_best=k)])
     found = score_through(
         run.store,
         parses_key(run, k),

@@ -28,6 +28,7 @@ from gardenpath.eval.perplexity.comparison import (
 )
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
+from gardenpath.runs.processes.spreading import ScoringJob, spread_jobs
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import joint_of, joint_with_gold_trees
 from gardenpath.store.surprisal_store import Stored
@@ -102,6 +103,7 @@ def _of_own_corpus(
     sentences = [one.words for one in preparation.sentences(split)]
     shared = _known_to_all(runs)
     measured: list[ModelPerplexity] = []
+    _spread([(run, sentences) for run in runs], limit)
     for run in track_runs(runs, f"scoring {data.name}"):
         if run.is_syntactic:
             joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
@@ -132,6 +134,10 @@ def _of_another_corpus(
     texts = [[one.words for one in sentences] for _, sentences in read]
     shared = _known_to_all(fitting) if len(read) == 1 else None
     measured: list[ModelPerplexity] = []
+    by_form = [(form, [one.words for one in found]) for form, found in read]
+    _spread(
+        [(run, next(w for form, w in by_form if form == forms[run.path])) for run in fitting], limit
+    )
     for run in track_runs(fitting, f"scoring {data.name}"):
         sentences = next(found for form, found in read if form == forms[run.path])
         if run.is_syntactic:
@@ -156,6 +162,13 @@ def _joint_elsewhere(
         return [], [f"{missing} {error}"]
     words = [one.words for one in sentences]
     return [_named(run, as_perplexity(joint_of(run, encoded)), words, JOINT)], []
+
+
+def _spread(texts: Sequence[tuple[Run, Sequence[Words]]], limit: int | None) -> None:
+    """Let several processes, if the runs ask for them, score sentences into the store."""
+    spread_jobs(
+        [ScoringJob(run, words[:limit] if run.is_syntactic else words) for run, words in texts]
+    )
 
 
 def _of_words(

@@ -52,7 +52,9 @@ class Run:
     """The run folder of a trained model, with a device and search settings.
 
     ``search`` is used by syntactic models only. With a ``store``, log probabilities are looked up
-    there first and stored there, so that no sentence is scored twice.
+    there first and stored there, so that no sentence is scored twice. ``processes`` is the number
+    of processes, of one thread each, that compute missing scores; None computes them in this
+    process with all its threads.
     """
 
     def __init__(
@@ -62,11 +64,13 @@ class Run:
         device: str = "auto",
         search: SearchSettings | None = None,
         store: SurprisalStore | None = None,
+        processes: int | None = None,
     ) -> None:
         self.folder = RunFolder(Path(path))
         self.search = search or WordSync()
         self._device = device
         self.store = store
+        self.processes = processes
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -230,19 +234,15 @@ class Run:
         """Return the log probabilities of sentences, using the store.
 
         For ``parsed`` sentences, syntactic models also return the best partial parses at each word.
-        ``chunk`` is the number of sentences scored together (None: by model). ``processes`` is the
-        number of processes, of one thread each, that compute missing scores; None computes them in
-        this process with all its threads.
+        ``chunk`` is the number of sentences scored together (None: by model). ``processes``
+        replaces that of the run.
         """
+        from gardenpath.runs.processes.spreading import ScoringJob, spread_jobs
         from gardenpath.runs.scorers import Computing
 
         asked = list(sentences)
         wanted = set(parsed) if self.is_syntactic else set()
-        if processes is not None:
-            from gardenpath.runs.processes.jobs import Job
-            from gardenpath.runs.processes.spreading import spread
-
-            spread([Job(self, asked, parsed=wanted, chunk=chunk)], processes)
+        spread_jobs([ScoringJob(self, asked, parsed=wanted, chunk=chunk)], processes)
         return score_through(
             self.store, self.model_key, asked, Computing(self, wanted, on_words),
             chunk=chunk or self.chunk, wants_parses=wanted,
@@ -328,12 +328,15 @@ def load(
     device: str = "auto",
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
+    processes: int | None = None,
 ) -> Run:
     """Load the run in a folder; one that is not a run, or not finished, is refused.
 
     ``cache`` is a file in which log probabilities are stored, so that nothing is computed twice.
+    ``processes`` is the number of processes, of one thread each, that compute them; None computes
+    in this process with all its threads.
     """
-    run = Run(path, device=device, search=search, store=_store(cache))
+    run = Run(path, device=device, search=search, store=_store(cache), processes=processes)
     _ = run.settings
     _ = run.metrics
     return run
@@ -344,10 +347,11 @@ def find(
     device: str = "auto",
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
+    processes: int | None = None,
 ) -> Runs:
     """Return all finished runs at or below folders, sorted by path; at least one in each folder.
 
-    A run that is below two of the folders is returned once.
+    A run that is below two of the folders is returned once. ``processes`` as in :func:`load`.
     """
     folders: dict[Path, RunFolder] = {}
     for root in roots:
@@ -360,7 +364,8 @@ def find(
         folders |= {one.path.resolve(): one for one in found if one.path.resolve() not in folders}
     store = _store(cache)
     return Runs(
-        Run(one.path, device=device, search=search, store=store) for one in folders.values()
+        Run(one.path, device=device, search=search, store=store, processes=processes)
+        for one in folders.values()
     )
 
 

@@ -88,6 +88,19 @@ def locked(path: Path, *, what: str, remedy: str = _REMEDY, wait: float = 0.0) -
         lock.release()
 
 
+@contextmanager
+def only_writer(path: Path) -> Iterator[None]:
+    """Hold the lock of an output file from before the work begins until the file is written.
+
+    A second job with the same output is refused before it computes anything: it would replace the
+    results of the first.
+    """
+    lock = path.with_name(f".{path.name}.lock")
+    remedy = "wait until it ends, or choose another output="
+    with locked(lock, what=f"the output {path}", remedy=remedy):
+        yield
+
+
 def owner_path(path: Path) -> Path:
     """Return the file that names the owner of a lock file."""
     return path.with_name(f"{path.name}.json")

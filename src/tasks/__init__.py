@@ -16,6 +16,7 @@ from gardenpath.settings.task_settings import (
     SuiteTask,
     SurprisalTask,
 )
+from gardenpath.store.locks import only_writer
 
 
 def run_task(settings: EvaluateSettings) -> None:
@@ -24,11 +25,13 @@ def run_task(settings: EvaluateSettings) -> None:
         case PerplexityTask() as task:
             from gardenpath.tasks import perplexity
 
-            perplexity.run(settings, task)
+            with only_writer(perplexity.perplexity_file(settings)):
+                perplexity.run(settings, task)
         case SurprisalTask() as task:
             from gardenpath.tasks import surprisal
 
-            surprisal.run(settings, task)
+            with only_writer(surprisal.surprisal_file(settings, task)):
+                surprisal.run(settings, task)
         case ParseTask() as task:
             from gardenpath.tasks import parse
 

@@ -13,4 +13,5 @@ def asked_runs(settings: EvaluateSettings) -> Runs:
         device=settings.device,
         search=settings.search,
         cache=settings.paths.surprisals,
+        processes=getattr(settings.task, "processes", None),
     )

@@ -26,9 +26,14 @@ def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
         limit=task.marginal_sentences,
         corpora=settings.named_corpora,
     )
-    path = Path(settings.output) / PERPLEXITY.file
+    path = perplexity_file(settings)
     write_table(path, perplexity_frame(rows))
     console.print(f"Written to {path}")
+
+
+def perplexity_file(settings: EvaluateSettings) -> Path:
+    """Return the file of the table."""
+    return Path(settings.output) / PERPLEXITY.file
 
 
 def printed_perplexities(

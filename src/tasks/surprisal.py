@@ -15,6 +15,7 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     TableHeader,
 )
 from gardenpath.eval.surprisal.surprisal_table import check_extension, write_surprisals
+from gardenpath.runs.processes.spreading import ScoringJob, spread_jobs
 from gardenpath.runs.run import Run
 from gardenpath.runs.surprisals import rows_and_header
 from gardenpath.settings.evaluate_settings import EvaluateSettings
@@ -25,10 +26,11 @@ from gardenpath.text import plural
 
 def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     """Score the input with every run, and write one long table."""
-    path = Path(task.file or Path(settings.output) / "surprisal.tsv")
-    check_extension(path)
+    path = surprisal_file(settings, task)
     runs = asked_runs(settings)
     inputs = _inputs(task, runs)
+    words = [[sentence.words for sentence in sentences] for sentences in inputs]
+    spread_jobs([ScoringJob(*one, chunk=task.chunk) for one in zip(runs, words, strict=True)])
     rows: list[SurprisalRow] = []
     headers = []
     for one, sentences in zip(runs, inputs, strict=True):
@@ -42,6 +44,13 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
             console.print(f"{failure.place}: no hypothesis survived; {failure.remedy}")
     count = plural(len(inputs[0]), "sentence")
     console.print(f"{count} from {plural(len(runs), 'run')}: {path}")
+
+
+def surprisal_file(settings: EvaluateSettings, task: SurprisalTask) -> Path:
+    """Return the file of the table; its extension must be that of a known format."""
+    path = Path(task.file or Path(settings.output) / "surprisal.tsv")
+    check_extension(path)
+    return path
 
 
 def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Sentence]]:

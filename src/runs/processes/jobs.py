@@ -22,7 +22,7 @@ from gardenpath.text import Words
 
 
 @dataclass(frozen=True)
-class Job:
+class ScoringJob:
     """The sentences to score with a run or, with ``k_best``, to parse.
 
     For ``parsed`` sentences, partial parses are computed too. ``chunk`` is the number of sentences
@@ -97,9 +97,7 @@ class Computation:
         if isinstance(self._compute, Computing):
             self._compute.parsed = parsed
         scores = self._compute(chunk)
-        self.run.store.put(
-            key_of(self.run, self.k_best), dict(zip(chunk, scores, strict=True))
-        )
+        self.run.store.put(key_of(self.run, self.k_best), dict(zip(chunk, scores, strict=True)))
         if not self.run.is_syntactic:  # a search reports its own progress
             self.on_words(sum(map(len, chunk)))
 

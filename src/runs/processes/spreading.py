@@ -17,9 +17,9 @@ from pathlib import Path
 from gardenpath.console import words_progress
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.eval.word_scorer import OnWords
-from gardenpath.runs.processes.jobs import Computation, Job
-from gardenpath.runs.processes.worker_pool import Answer, Gone, Worker, WorkerPool
-from gardenpath.text import Words, plural
+from gardenpath.runs.processes.jobs import Computation, ScoringJob
+from gardenpath.runs.processes.worker_pool import Gone, Worker, WorkerAnswer, WorkerPool
+from gardenpath.text import Words
 
 # Rough speeds of one thread, which decide whether workers are worth their start: they import torch
 # and load the model, which takes seconds.
@@ -41,20 +41,22 @@ class Shard:
         return sum(map(len, self.sentences))
 
 
-def spread(jobs: Sequence[Job], processes: int) -> None:
+def spread_jobs(jobs: Sequence[ScoringJob], processes: int | None = None) -> None:
     """Compute what is missing, with up to ``processes`` processes of one thread each.
 
+    Without a number, that of the runs is used; if they have none either, nothing is done here.
     Results are the same, bit for bit, for any number of processes. Work of a few seconds is done
     in this process, also with one thread, because starting others would take longer. If a worker
     is killed, an error says so; what was stored is kept.
     """
-    shards = list(_missing(jobs))
+    asked = processes or max((job.run.processes or 0 for job in jobs), default=0)
+    shards = list(_missing(jobs)) if asked else []
     if not shards:
         return
     is_small = sum(_seconds(jobs[one.job], one) for one in shards) < LEAST_SECONDS
-    count = 1 if is_small else min(processes, len(shards))
+    count = 1 if is_small else min(asked, len(shards))
     total = sum(one.words for one in shards)
-    title = f"scoring with {plural(count, 'process')}".replace("processs", "processes")
+    title = f"scoring ({count} processes)" if count > 1 else "scoring"
     with words_progress(title, total) as on_words:
         if count == 1:
             _compute_here(jobs, shards, on_words)
@@ -62,7 +64,7 @@ def spread(jobs: Sequence[Job], processes: int) -> None:
             _compute_spread(jobs, shards, count, on_words)
 
 
-def _missing(jobs: Sequence[Job]) -> Iterator[Shard]:
+def _missing(jobs: Sequence[ScoringJob]) -> Iterator[Shard]:
     for number, job in enumerate(jobs):
         try:
             yield from (Shard(number, chunk) for chunk in job.missing())
@@ -70,12 +72,12 @@ def _missing(jobs: Sequence[Job]) -> Iterator[Shard]:
             continue  # the caller meets it again
 
 
-def _seconds(job: Job, shard: Shard) -> float:
+def _seconds(job: ScoringJob, shard: Shard) -> float:
     is_searched = job.run.is_syntactic
     return shard.words / (_SEARCHED_WORDS_PER_SECOND if is_searched else _SCORED_WORDS_PER_SECOND)
 
 
-def _compute_here(jobs: Sequence[Job], shards: Sequence[Shard], on_words: OnWords) -> None:
+def _compute_here(jobs: Sequence[ScoringJob], shards: Sequence[Shard], on_words: OnWords) -> None:
     failed: set[int] = set()
     current: tuple[int, Computation] | None = None
     with _one_thread():
@@ -105,7 +107,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _compute_spread(
-    jobs: Sequence[Job], shards: Sequence[Shard], count: int, on_words: OnWords
+    jobs: Sequence[ScoringJob], shards: Sequence[Shard], count: int, on_words: OnWords
 ) -> None:
     waiting = _Waiting(shards)
     with WorkerPool(count) as pool:
@@ -121,7 +123,9 @@ def _compute_spread(
                 return
 
 
-def _heed(event: Answer, waiting: _Waiting, shards: Sequence[Shard], on_words: OnWords) -> None:
+def _heed(
+    event: WorkerAnswer, waiting: _Waiting, shards: Sequence[Shard], on_words: OnWords
+) -> None:
     if event.words:
         on_words(event.words)
     if event.ends is not None:
@@ -133,7 +137,7 @@ def _heed(event: Answer, waiting: _Waiting, shards: Sequence[Shard], on_words: O
 
 
 def _give(
-    worker: Worker, waiting: _Waiting, jobs: Sequence[Job], shards: Sequence[Shard]
+    worker: Worker, waiting: _Waiting, jobs: Sequence[ScoringJob], shards: Sequence[Shard]
 ) -> None:
     """Give the next chunk to a worker that has none; its last model is loaded already."""
     number = waiting.next_for(worker)
@@ -179,7 +183,7 @@ class _Waiting:
 
 
 def _lost(
-    gone: Gone, jobs: Sequence[Job], shards: Sequence[Shard], waiting: _Waiting
+    gone: Gone, jobs: Sequence[ScoringJob], shards: Sequence[Shard], waiting: _Waiting
 ) -> str:
     """Say which process was lost, and how to go on."""
     code, task = gone.exit_code, gone.worker.task

@@ -82,7 +82,7 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WorkerAnswer:
     """A worker has completed ``words`` words, or a chunk (``ends``), which may have ``failed``."""
 
     worker: Worker
@@ -106,7 +106,7 @@ class WorkerPool:
         self._count = count
         self.workers: list[Worker] = []
         self._listeners: list[threading.Thread] = []
-        self._events: queue.SimpleQueue[Answer | Gone] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[WorkerAnswer | Gone] = queue.SimpleQueue()
 
     def __enter__(self) -> WorkerPool:
         try:
@@ -129,7 +129,7 @@ class WorkerPool:
     ) -> None:
         self._stop()
 
-    def events(self) -> Iterator[Answer | Gone]:
+    def events(self) -> Iterator[WorkerAnswer | Gone]:
         """Yield what happens to the workers, as it happens."""
         while True:
             yield self._events.get()
@@ -138,7 +138,7 @@ class WorkerPool:
         for content in worker.answers():
             ends = content.get("done", content.get("failed"))
             self._events.put(
-                Answer(worker, content.get("words", 0), ends, failed="failed" in content)
+                WorkerAnswer(worker, content.get("words", 0), ends, failed="failed" in content)
             )
         self._events.put(Gone(worker, worker.exit_code()))
 
