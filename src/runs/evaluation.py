@@ -23,7 +23,8 @@ from gardenpath.runs.measured import (
     measured_scorer,
     scorer_name,
 )
-from gardenpath.runs.processes.spreading import ScoringJob, spread_jobs
+from gardenpath.runs.processes.jobs import ScoringJob
+from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows

@@ -54,7 +54,8 @@ def parsed(
             f"{run.path}: model={run.settings.model.name} does not generate trees; parse with a "
             "syntactic model such as rnng or plm"
         )
-    from gardenpath.runs.processes.spreading import ScoringJob, spread_jobs
+    from gardenpath.runs.processes.jobs import ScoringJob
+    from gardenpath.runs.processes.spreading import spread_jobs
 
     spread_jobs([ScoringJob(run, sentences, chunk=chunk, k_best=k)])
     found = score_through(

@@ -28,7 +28,8 @@ from gardenpath.eval.perplexity.comparison import (
 )
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
-from gardenpath.runs.processes.spreading import ScoringJob, spread_jobs
+from gardenpath.runs.processes.jobs import ScoringJob
+from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import joint_of, joint_with_gold_trees
 from gardenpath.store.surprisal_store import Stored

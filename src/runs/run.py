@@ -237,7 +237,8 @@ class Run:
         ``chunk`` is the number of sentences scored together (None: by model). ``processes``
         replaces that of the run.
         """
-        from gardenpath.runs.processes.spreading import ScoringJob, spread_jobs
+        from gardenpath.runs.processes.jobs import ScoringJob
+        from gardenpath.runs.processes.spreading import spread_jobs
         from gardenpath.runs.scorers import Computing
 
         asked = list(sentences)

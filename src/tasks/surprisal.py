@@ -15,7 +15,8 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     TableHeader,
 )
 from gardenpath.eval.surprisal.surprisal_table import check_extension, write_surprisals
-from gardenpath.runs.processes.spreading import ScoringJob, spread_jobs
+from gardenpath.runs.processes.jobs import ScoringJob
+from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.run import Run
 from gardenpath.runs.surprisals import rows_and_header
 from gardenpath.settings.evaluate_settings import EvaluateSettings

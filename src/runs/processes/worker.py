@@ -1,9 +1,9 @@
 """A worker process: computes chunks of sentences, one thread, and puts them into the store.
 
 The parent starts this file as a script and writes one chunk per line to its standard input
-(``ScoringJob.message``); the worker answers on its standard output with lines about words completed,
-chunks stored and errors, all in JSON. A worker ends when its standard input is closed, and so never
-outlives its parent, even if that is killed.
+(``ScoringJob.message``). The worker answers on its standard output with lines about words
+completed, chunks stored and errors. All lines are JSON. A worker ends when its standard input is
+closed, and so never outlives its parent, even if that is killed.
 """
 
 from __future__ import annotations
