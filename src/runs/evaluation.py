@@ -31,6 +31,8 @@ from gardenpath.runs.measured import (
     measured_scorer,
     scorer_name,
 )
+from gardenpath.runs.processes.jobs import ScoringJob
+from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
@@ -71,6 +73,7 @@ def evaluate(
     ties: TieRule = "expectation",
     tie_seed: int = 0,
     parsed_items: int = 0,
+    processes: int | None = None,
 ) -> Results:
     """Score models on test suites in their languages.
 
@@ -78,8 +81,9 @@ def evaluate(
     ``in_vocabulary``, only items whose words are in the vocabularies of all models are scored, and
     the exact grammars of toy corpora are scored too. ``items`` limits the number of items of each
     suite. ``parsed_items`` is the number of items of each suite for which the report shows partial
-    parses of syntactic models. Damaged runs among several are left out and listed in ``skipped`` of
-    the results.
+    parses of syntactic models. ``processes`` is the number of processes, of one thread each, that
+    score sentences with the runs; None uses those given with the runs. Damaged runs among several
+    are left out and listed in ``skipped`` of the results.
     """
     skipped = skipped_runs(subjects if isinstance(subjects, Iterable) else ())
     models = _whole(_as_list(subjects), skipped)
@@ -91,6 +95,7 @@ def evaluate(
     asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
     models = [one for one in models if any(_fits(one, suite.language) for suite in asked)]
     _require_different(models)
+    _spread(models, asked, parsed_items, processes)
     measured = _measured(models, asked, parsed_items, skipped)
     names = tuple(one.name for one in measured)
     scored = {one.run for one in names}
@@ -197,6 +202,16 @@ def _whole(models: Sequence[Subject], skipped: list[RunStatus]) -> list[Subject]
     """Return the models without damaged runs."""
     runs = whole_runs([one for one in models if isinstance(one, Run)], skipped)
     return [one for one in models if not isinstance(one, Run) or one in runs]
+
+
+def _spread(
+    models: Sequence[Subject], suites: Sequence[Suite], parsed_items: int, processes: int | None
+) -> None:
+    """Let several processes, if asked for, score the sentences of all runs into the store."""
+    parsed = _parsed(suites, parsed_items)
+    runs = [one for one in models if isinstance(one, Run)]
+    jobs = [ScoringJob(run, sentences_in(suites, run.language), parsed=parsed) for run in runs]
+    spread_jobs(jobs, processes)
 
 
 def _measured(

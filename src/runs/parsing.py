@@ -46,7 +46,7 @@ def parsed(
     *,
     k: int,
     on_words: OnWords = lambda _: None,
-    chunk: int = 256,
+    chunk: int | None = None,
 ) -> list[Parsed]:
     """Return the ``k`` best trees of each sentence; computed trees are kept in the run's store."""
     if not run.is_syntactic:
@@ -54,19 +54,28 @@ def parsed(
             f"{run.path}: model={run.settings.model.name} does not generate trees; parse with a "
             "syntactic model such as rnng or plm"
         )
+    from gardenpath.runs.processes.jobs import ScoringJob
+    from gardenpath.runs.processes.spreading import spread_jobs
+
+    spread_jobs([ScoringJob(run, sentences, chunk=chunk, k_best=k)])
     found = score_through(
         run.store,
-        fingerprint("parses", _FORMAT, model=run.model_key, k=k),
+        parses_key(run, k),
         sentences,
-        _Parsing(run, k, on_words),
-        chunk=chunk,
+        Parsing(run, k, on_words),
+        chunk=chunk or run.chunk,
         chunk_words=run.chunk_words,
         progress=first_call_of(on_words),
     )
     return [_from_stored(found[tuple(words)], words) for words in sentences]
 
 
-class _Parsing:
+def parses_key(run: Run, k: int) -> str:
+    """Return the key under which the ``k`` best trees of a run are stored."""
+    return fingerprint("parses", _FORMAT, model=run.model_key, k=k)
+
+
+class Parsing:
     """Searches sentences; loads the model when it is first needed."""
 
     def __init__(self, run: Run, k: int, on_words: OnWords) -> None:

@@ -29,6 +29,8 @@ from gardenpath.eval.perplexity.comparison import (
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
 from gardenpath.runs.finding.whole_runs import each_whole, whole_runs
+from gardenpath.runs.processes.jobs import ScoringJob
+from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import joint_of, joint_with_gold_trees
 from gardenpath.store.status.run_status import RunStatus
@@ -118,6 +120,7 @@ def _of_own_corpus(
     corpus = preparation.prepare(cache, progress=show_progress)
     sentences = [one.words for one in preparation.sentences(split)]
     shared = _known_to_all(runs)
+    _spread([(run, sentences) for run in runs], limit)
 
     def score(run: Run) -> list[ModelPerplexity]:
         found = []
@@ -156,6 +159,10 @@ def _of_another_corpus(
             read.append((form, list(form.preparation().sentences(split))))
     texts = [[one.words for one in sentences] for _, sentences in read]
     shared = _known_to_all(fitting) if len(read) == 1 else None
+    by_form = [(form, [one.words for one in found]) for form, found in read]
+    _spread(
+        [(run, next(w for form, w in by_form if form == forms[run.path])) for run in fitting], limit
+    )
 
     def score(run: Run) -> list[ModelPerplexity]:
         sentences = next(found for form, found in read if form == forms[run.path])
@@ -184,6 +191,13 @@ def _joint_elsewhere(
         return [], [f"{missing} {error}"]
     words = [one.words for one in sentences]
     return [_named(run, as_perplexity(joint_of(run, encoded)), words, JOINT)], []
+
+
+def _spread(texts: Sequence[tuple[Run, Sequence[Words]]], limit: int | None) -> None:
+    """Let several processes, if the runs ask for them, score sentences into the store."""
+    spread_jobs(
+        [ScoringJob(run, words[:limit] if run.is_syntactic else words) for run, words in texts]
+    )
 
 
 def _of_words(

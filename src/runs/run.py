@@ -45,15 +45,19 @@ if TYPE_CHECKING:
 
 MODEL_KEY_VERSION = 1
 
-# Most sentences scored together; an interrupted job loses at most one chunk.
-_CHUNK = 1024
+# Most sentences scored together; an interrupted job loses at most one chunk, and processes share a
+# job by chunks. On a CPU, a search of more sentences at once is not faster.
+_SEARCHED_TOGETHER = 64
+_SCORED_TOGETHER = 256
 
 
 class Run:
     """The run folder of a trained model, with a device and search settings.
 
     ``search`` is used by syntactic models only. With a ``store``, log probabilities are looked up
-    there first and stored there, so that no sentence is scored twice.
+    there first and stored there, so that no sentence is scored twice. ``processes`` is the number
+    of processes, of one thread each, that compute missing scores; None computes them in this
+    process with all its threads.
     """
 
     def __init__(
@@ -63,11 +67,13 @@ class Run:
         device: str = "auto",
         search: SearchSettings | None = None,
         store: SurprisalStore | None = None,
+        processes: int | None = None,
     ) -> None:
         self.folder = RunFolder(Path(path))
         self.search = search or WordSync()
         self._device = device
         self.store = store
+        self.processes = processes
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -263,24 +269,42 @@ class Run:
         scored = self.scored(words)
         return [np.array(scored[one].log_probs) for one in words]
 
+    @property
+    def chunk(self) -> int:
+        """Number of sentences scored together, unless another number is given."""
+        is_searched = self.is_syntactic and self.device.type == "cpu"
+        return _SEARCHED_TOGETHER if is_searched else _SCORED_TOGETHER
+
+    @property
+    def device_name(self) -> str:
+        """The device as it was given: ``auto``, ``cpu``, ``cuda:1``."""
+        return self._device
+
     def scored(
         self,
         sentences: Iterable[Words],
         *,
         parsed: Iterable[Words] = (),
         on_words: OnWords = lambda _: None,
-        chunk: int = _CHUNK,
+        chunk: int | None = None,
+        processes: int | None = None,
     ) -> dict[Words, Stored]:
         """Return the log probabilities of sentences, using the store.
 
         For ``parsed`` sentences, syntactic models also return the best partial parses at each word.
+        ``chunk`` is the number of sentences scored together (None: by model). ``processes``
+        replaces that of the run.
         """
+        from gardenpath.runs.processes.jobs import ScoringJob
+        from gardenpath.runs.processes.spreading import spread_jobs
         from gardenpath.runs.scorers import Computing
 
+        asked = list(sentences)
         wanted = set(parsed) if self.is_syntactic else set()
+        spread_jobs([ScoringJob(self, asked, parsed=wanted, chunk=chunk)], processes)
         return score_through(
-            self.store, self.model_key, sentences, Computing(self, wanted, on_words), chunk=chunk,
-            chunk_words=self.chunk_words, wants_parses=wanted,
+            self.store, self.model_key, asked, Computing(self, wanted, on_words),
+            chunk=chunk or self.chunk, chunk_words=self.chunk_words, wants_parses=wanted,
             # A search reports its own progress, sentence by sentence.
             progress=first_call_of(on_words) if self.is_syntactic else on_words,
         )  # fmt: skip
@@ -371,15 +395,17 @@ def load(
     device: str = "auto",
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
+    processes: int | None = None,
     unfinished: bool = False,
 ) -> Run:
     """Load the run in a folder; one that is not a run, damaged or not finished is refused.
 
-    With ``unfinished``, a run that was stopped is loaded with its best weights so far, unless its
-    training diverged; tables mark it. ``cache`` is a file in which log probabilities are stored, so
-    that nothing is computed twice.
+    ``cache`` is a file in which log probabilities are stored, so that nothing is computed twice.
+    ``processes`` is the number of processes, of one thread each, that compute them; None computes
+    in this process with all its threads. With ``unfinished``, a run that was stopped is loaded with
+    its best weights so far, unless its training diverged; tables mark it.
     """
-    run = Run(path, device=device, search=search, store=_store(cache))
+    run = Run(path, device=device, search=search, store=_store(cache), processes=processes)
     require_usable(run.folder, unfinished=unfinished)
     _ = run.settings
     return run
@@ -390,6 +416,7 @@ def find(
     device: str = "auto",
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
+    processes: int | None = None,
     unfinished: bool = False,
 ) -> Runs:
     """Return all finished runs at or below folders, sorted by path; at least one in each folder.
@@ -397,12 +424,12 @@ def find(
     A run that is below two of the folders, and a copy of a run, is returned once. Links to folders
     are followed. ``skipped`` of the returned list names the folders that were left out: unfinished
     runs (included with ``unfinished``, if they have weights), damaged ones and copies. A folder
-    that is itself a run must be usable.
+    that is itself a run must be usable. ``processes`` as in :func:`load`.
     """
     store = _store(cache)
 
     def make(path: Path) -> Run:
-        return Run(path, device=device, search=search, store=store)
+        return Run(path, device=device, search=search, store=store, processes=processes)
 
     found, skipped = runs_below([Path(root) for root in roots], make, unfinished=unfinished)
     return Runs(found, skipped=skipped)

@@ -29,6 +29,9 @@ class PerplexityTask:
     marginal_sentences: NonNegativeInt | None = None
     """Number of sentences, from the first, on which syntactic models are also scored by search;
     null uses all, 0 none."""
+    processes: PositiveInt | None = None
+    """Number of processes, of one thread each, that share the sentences; null scores in one process
+    with all its threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +49,12 @@ class SurprisalTask:
     """Whether to add a row for the end of each sentence (</s>)."""
     file: str | None = None
     """Output file: .tsv, .jsonl or .parquet; null writes surprisal.tsv to the output folder."""
-    chunk: PositiveInt = 256
-    """Number of sentences scored together; an interrupted job loses at most one chunk."""
+    chunk: PositiveInt | None = None
+    """Number of sentences scored together; an interrupted job loses at most one chunk. Null uses 64
+    for a search on a CPU, 256 otherwise."""
+    processes: PositiveInt | None = None
+    """Number of processes, of one thread each, that share the sentences; null scores in one process
+    with all its threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +74,9 @@ class ParseTask:
     """Whether to ignore punctuation in F1 (EVALB's convention)."""
     convergence: bool = False
     """Whether to measure the change of surprisal with beams two and four times as wide."""
+    processes: PositiveInt | None = None
+    """Number of processes, of one thread each, that share the sentences; null scores in one process
+    with all its threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +102,9 @@ class SuiteTask:
     all."""
     parsed_items: NonNegativeInt = 8
     """Number of items of each suite for which the report shows partial parses."""
+    processes: PositiveInt | None = None
+    """Number of processes, of one thread each, that share the sentences; null scores in one process
+    with all its threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +197,9 @@ class StudyTask:
     marginal_sentences: NonNegativeInt | None = 100
     """Number of sentences, from the first, on which syntactic models are searched for perplexities
     on the first corpus in corpora=; null uses all, 0 none."""
+    processes: PositiveInt | None = None
+    """Number of processes, of one thread each, that share the sentences; null scores in one process
+    with all its threads."""
 
 
 Task = (

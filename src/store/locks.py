@@ -88,6 +88,27 @@ def locked(path: Path, *, what: str, remedy: str = _REMEDY, wait: float = 0.0) -
         lock.release()
 
 
+@contextmanager
+def only_writer(path: Path) -> Iterator[None]:
+    """Hold the lock of an output file from before the work begins until the file is written.
+
+    A second job with the same output is refused before it computes anything: it would replace the
+    results of the first. The lock file and folders that were created for it alone are removed.
+    """
+    lock = path.with_name(f".{path.name}.lock")
+    remedy = "wait until it ends, or choose another output="
+    created = [one for one in path.parents if not one.exists()]
+    with locked(lock, what=f"the output {path}", remedy=remedy):
+        try:
+            yield
+        finally:
+            owner_path(lock).unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # not empty
+                for folder in created:
+                    folder.rmdir()
+
+
 def owner_path(path: Path) -> Path:
     """Return the file that names the owner of a lock file."""
     return path.with_name(f"{path.name}.json")
@@ -114,10 +135,19 @@ def _acquire(lock: FileLock, path: Path, what: str, wait: float) -> None:
         with contextlib.suppress(FileNotFoundError):
             path.parent.mkdir(parents=True, exist_ok=True)
             _wait_for(lock, path, what, wait)
-            if path.exists():
+            if _is_in_place(lock, path):
                 return
             lock.release()
     raise FileNotFoundError(errno.ENOENT, "another process keeps removing the folder", str(path))
+
+
+def _is_in_place(lock: FileLock, path: Path) -> bool:
+    """Whether the file that is locked still has its name; its last owner may have removed it."""
+    handle = lock._context.lock_file_fd
+    try:
+        return handle is not None and os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _wait_for(lock: FileLock, path: Path, what: str, wait: float) -> None:

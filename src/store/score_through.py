@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import signal
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from gardenpath.errors import ScoringStoppedError, StoppedError
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
@@ -50,16 +50,13 @@ def score_through(
     """
     asked = list(dict.fromkeys(map(tuple, sentences)))
     found = {} if store is None else store.get(model_key, asked)
-    parsed = _parsed(asked, wants_parses)
-    missing = sorted(
-        words
-        for words in asked
-        if words not in found or (words in parsed and found[words].parses is None)
+    chunks = missing_chunks(
+        found, asked, chunk=chunk, chunk_words=chunk_words, wants_parses=wants_parses
     )
-    progress(sum(map(len, asked)) - sum(map(len, missing)))
-    left = len(missing)
+    left = sum(map(len, chunks))
+    progress(sum(map(len, asked)) - sum(len(words) for members in chunks for words in members))
     try:
-        for members in chunks_of(missing, chunk, chunk_words):
+        for members in chunks:
             computed = dict(zip(members, compute(members), strict=True))
             if store is not None:
                 store.put(model_key, computed)
@@ -78,22 +75,42 @@ def score_through(
     return {words: found[words] for words in asked}
 
 
-def chunks_of(
-    sentences: Sequence[Words], most: int, most_words: int | None = None
-) -> Iterator[list[Words]]:
-    """Divide sentences into chunks of limited length, in order.
+def missing_chunks(
+    found: Mapping[Words, Stored],
+    asked: Sequence[Words],
+    *,
+    chunk: int,
+    chunk_words: int | None = None,
+    wants_parses: bool | Collection[Words] = False,
+) -> list[list[Words]]:
+    """Divide the sentences that are not ``found`` into chunks, which are computed together."""
+    parsed = _parsed(asked, wants_parses)
+    missing = sorted(
+        words
+        for words in asked
+        if words not in found or (words in parsed and found[words].parses is None)
+    )
+    return list(chunks_of(missing, chunk, chunk_words))
 
-    What remains after some chunks is divided in the same way as before.
+
+def chunks_of(
+    sentences: Sequence[Words], most: int, enough_words: int | None = None
+) -> Iterator[list[Words]]:
+    """Divide sentences into chunks of at most ``most`` sentences, in order.
+
+    A chunk also ends with the sentence that gives it ``enough_words``. Since its end does not
+    depend on what follows, the chunks of a job remain the same if some of them, in any order, are
+    stored already: several processes, and a job that was killed, compute the same chunks as one
+    process does.
     """
     members: list[Words] = []
     words = 0
     for sentence in sentences:
-        is_long = most_words is not None and words + len(sentence) > most_words
-        if members and (len(members) == most or is_long):
-            yield members
-            members, words = [], 0
         members.append(sentence)
         words += len(sentence)
+        if len(members) == most or (enough_words is not None and words >= enough_words):
+            yield members
+            members, words = [], 0
     if members:
         yield members
 

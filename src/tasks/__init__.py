@@ -19,6 +19,7 @@ from gardenpath.settings.task_settings import (
     SurprisalTask,
 )
 from gardenpath.store.files import require_writable
+from gardenpath.store.locks import only_writer
 
 
 def run_task(settings: EvaluateSettings) -> None:
@@ -34,11 +35,13 @@ def _run_task(settings: EvaluateSettings) -> None:
         case PerplexityTask() as task:
             from gardenpath.tasks import perplexity
 
-            perplexity.run(settings, task)
+            with only_writer(perplexity.perplexity_file(settings)):
+                perplexity.run(settings, task)
         case SurprisalTask() as task:
             from gardenpath.tasks import surprisal
 
-            surprisal.run(settings, task)
+            with only_writer(surprisal.surprisal_file(settings, task)):
+                surprisal.run(settings, task)
         case ParseTask() as task:
             from gardenpath.tasks import parse
 

@@ -24,6 +24,7 @@ def asked_runs(settings: EvaluateSettings) -> Runs:
         search=settings.search,
         cache=settings.paths.surprisals,
         unfinished=settings.unfinished == "include",
+        processes=getattr(settings.task, "processes", None),
     )
     whole = whole_runs(track_runs(found, "verifying runs"), found.skipped)
     require_named(settings.run_folders, found.skipped)

@@ -30,10 +30,15 @@ def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
         corpora=settings.named_corpora,
         skipped=skipped,
     )
-    path = Path(settings.output) / PERPLEXITY.file
+    path = perplexity_file(settings)
     write_table(path, perplexity_frame(rows))
     console.print(f"Written to {path}")
     conclude(skipped, runs.skipped)
+
+
+def perplexity_file(settings: EvaluateSettings) -> Path:
+    """Return the file of the table."""
+    return Path(settings.output) / PERPLEXITY.file
 
 
 def printed_perplexities(

@@ -16,6 +16,8 @@ from gardenpath.eval.surprisal.surprisal_rows import (
 )
 from gardenpath.eval.surprisal.surprisal_table import check_extension, write_surprisals
 from gardenpath.runs.finding.whole_runs import each_whole
+from gardenpath.runs.processes.jobs import ScoringJob
+from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.run import Run
 from gardenpath.runs.surprisals import rows_and_header
 from gardenpath.settings.evaluate_settings import EvaluateSettings
@@ -27,11 +29,13 @@ from gardenpath.text import plural
 
 def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     """Score the input with every run, and write one long table."""
-    path = Path(task.file or Path(settings.output) / "surprisal.tsv")
-    check_extension(path)
+    path = surprisal_file(settings, task)
     runs = asked_runs(settings)
     skipped = list(runs.skipped)
-    inputs = dict(zip(map(id, runs), _inputs(task, runs), strict=True))
+    read = _inputs(task, runs)
+    words = [[sentence.words for sentence in sentences] for sentences in read]
+    spread_jobs([ScoringJob(*one, chunk=task.chunk) for one in zip(runs, words, strict=True)])
+    inputs = dict(zip(map(id, runs), read, strict=True))
     scored = each_whole(runs, lambda one: _scored(one, inputs[id(one)], task), skipped)
     rows = [row for _, (found, _) in scored for row in found]
     headers = [header for _, (_, header) in scored]
@@ -51,6 +55,13 @@ def _header(
     return TableHeader(
         runs=tuple(headers), end_of_sentence=policy, skipped=tuple(one.reason for one in skipped)
     )
+
+
+def surprisal_file(settings: EvaluateSettings, task: SurprisalTask) -> Path:
+    """Return the file of the table; its extension must be that of a known format."""
+    path = Path(task.file or Path(settings.output) / "surprisal.tsv")
+    check_extension(path)
+    return path
 
 
 def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Sentence]]:

@@ -1,0 +1,118 @@
+"""Jobs that several processes share: the sentences of a run, and the chunks still to compute."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings
+from gardenpath.eval.word_scorer import OnWords
+from gardenpath.runs.parsing import Parsing, parses_key
+from gardenpath.runs.run import Run
+from gardenpath.runs.scorers import Computing
+from gardenpath.settings.check import plain, read
+from gardenpath.store.score_through import Compute, missing_chunks
+from gardenpath.store.surprisal_store import SurprisalStore
+from gardenpath.text import Words
+
+
+@dataclass(frozen=True)
+class ScoringJob:
+    """The sentences to score with a run or, with ``k_best``, to parse.
+
+    For ``parsed`` sentences, partial parses are computed too. ``chunk`` is the number of sentences
+    computed together; None uses that of the run.
+    """
+
+    run: Run
+    sentences: Sequence[Words]
+    parsed: Collection[Words] = ()
+    chunk: int | None = None
+    k_best: int | None = None
+
+    @property
+    def key(self) -> str:
+        """The key of the results in the store."""
+        return key_of(self.run, self.k_best)
+
+    @property
+    def store(self) -> SurprisalStore:
+        """The store of the run; a run without one receives a temporary one, which it keeps."""
+        if self.run.store is None:
+            self.run.store = TemporaryStore()
+        return self.run.store
+
+    def missing(self) -> list[list[Words]]:
+        """Return the chunks that are not in the store."""
+        asked = list(dict.fromkeys(map(tuple, self.sentences)))
+        found = self.store.get(self.key, asked)
+        chunk = self.chunk or self.run.chunk
+        parsed = self.parsed if self.run.is_syntactic else ()
+        return missing_chunks(
+            found, asked, chunk=chunk, chunk_words=self.run.chunk_words, wants_parses=parsed
+        )
+
+    def message(self, chunk: Sequence[Words]) -> dict[str, Any]:
+        """Describe a chunk to a worker process, in JSON types."""
+        parsed = self.parsed if self.run.is_syntactic else ()
+        return {
+            "run": str(self.run.path.absolute()),
+            "device": self.run.device_name,
+            "search": plain(self.run.search),
+            "store": str(self.store.path.absolute()),
+            "key": self.key,
+            "k_best": self.k_best,
+            "sentences": chunk,
+            "parsed": [number for number, words in enumerate(chunk) if words in parsed],
+        }
+
+
+def key_of(run: Run, k_best: int | None) -> str:
+    """Return the key under which scores or, with ``k_best``, parses are stored."""
+    return run.model_key if k_best is None else parses_key(run, k_best)
+
+
+def read_search(content: dict[str, Any]) -> SearchSettings:
+    """Return the search settings in a message."""
+    return read(SEARCHES[content["kind"]], content)
+
+
+@dataclass
+class Computation:
+    """Computes the chunks of one run, one after another, with the model loaded once."""
+
+    run: Run
+    k_best: int | None
+    on_words: OnWords
+    _compute: Compute | None = None
+
+    def __call__(self, chunk: Sequence[Words], parsed: Collection[Words]) -> None:
+        """Compute a chunk and store it."""
+        assert self.run.store is not None
+        if self._compute is None:
+            self._compute = self._begun()
+        if isinstance(self._compute, Computing):
+            self._compute.parsed = parsed
+        scores = self._compute(chunk)
+        self.run.store.put(key_of(self.run, self.k_best), dict(zip(chunk, scores, strict=True)))
+        if not self.run.is_syntactic:  # a search reports its own progress
+            self.on_words(sum(map(len, chunk)))
+
+    def _begun(self) -> Compute:
+        if self.k_best is None:
+            return Computing(self.run, (), self.on_words)
+        return Parsing(self.run, self.k_best, self.on_words)
+
+
+class TemporaryStore(SurprisalStore):
+    """A file of surprisals in the folder for temporary files, removed with this object."""
+
+    def __init__(self) -> None:
+        folder = tempfile.mkdtemp(prefix="gardenpath-")
+        super().__init__(Path(folder) / "surprisals.sqlite")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)

@@ -1,0 +1,159 @@
+"""Real commands at once, killed and started again: results are those of a job run alone."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import small_runs, toy_runs
+from tests.integration.commands import ROOT
+
+LINES = [
+    f"the {noun} {verb} ."
+    for noun in ("boys", "man", "zebras that knew", "man that the boys knew")
+    for verb in ("knew", "hated", "loves", "hated the boys", "hated the man")
+]
+
+
+def begin(script: str, *arguments: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a command as a user does."""
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / script), *arguments],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def surprisal(folder: Path, output: Path, text: Path, model: str, *more: str) -> list[str]:
+    given = toy_runs.arguments(
+        folder, output, "task=surprisal", f"input={text}", *more, model=model
+    )
+    return [*given, f"paths.surprisals={output.parent / 'surprisals.sqlite'}"]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "sentences.txt"
+    path.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    return path
+
+
+def table(output: Path) -> str:
+    return (output / "surprisal.tsv").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def alone(folder: Path, text: Path, tmp_path: Path) -> dict[str, str]:
+    """What jobs write that have a store of their own, and nobody beside them."""
+    found = {}
+    for model in ("lstm", "rnng"):
+        place = tmp_path / f"alone_{model}" / "out"
+        toy_runs.evaluate(
+            folder, place, "task=surprisal", f"input={text}", "task.chunk=4",
+            f"paths.surprisals={place.parent / 'surprisals.sqlite'}", model=model,
+        )  # fmt: skip
+        found[model] = table(place)
+    return found
+
+
+def test_two_jobs_with_one_output_never_mix(
+    folder: Path, text: Path, tmp_path: Path, alone: dict[str, str]
+) -> None:
+    """Two models, one store, one output: the table is that of one job, the other is refused."""
+    output = tmp_path / "both" / "out"
+    jobs = {
+        model: begin("evaluate.py", *surprisal(folder, output, text, model), folder=tmp_path)
+        for model in ("lstm", "rnng")
+    }
+    said = {model: job.communicate(timeout=120)[0] for model, job in jobs.items()}
+    codes = {model: job.returncode for model, job in jobs.items()}
+    assert table(output) in [alone[model] for model in jobs if codes[model] == 0]
+    for model in jobs:
+        if codes[model] != 0:  # otherwise one began after the other had ended
+            assert codes[model] == 2
+            assert "is in use by process" in said[model] and "output=" in said[model]
+    assert 0 in codes.values()
+
+
+def test_jobs_that_are_killed_and_started_again_end_like_one_alone(
+    folder: Path, text: Path, tmp_path: Path, alone: dict[str, str]
+) -> None:
+    """Two at once, on one store; each is killed at random until it is let to its end."""
+    generator = random.Random(11)
+    outputs = {model: tmp_path / "killed" / model for model in ("lstm", "rnng")}
+    commands = {model: surprisal(folder, output, text, model) for model, output in outputs.items()}
+    for last in (False, True):
+        jobs = [begin("evaluate.py", *given, folder=tmp_path) for given in commands.values()]
+        if not last:
+            time.sleep(generator.uniform(1.0, 4.0))
+            for job in jobs:
+                job.kill()
+        for job in jobs:
+            said = job.communicate(timeout=120)[0]
+            assert not last or job.returncode == 0, said
+    for model, output in outputs.items():
+        assert table(output) == alone[model]
+        assert not list(output.glob(".*.part")) or not last
+
+
+def test_of_two_trainings_one_has_the_folder(tmp_path: Path) -> None:
+    """The other is refused and told whose it is; what is there is one whole run."""
+    small_runs.write_corpus(tmp_path / "corpus")
+    given = small_runs.arguments(
+        tmp_path, "model=lstm", *small_runs.NEURAL, f"run_dir={tmp_path / 'run'}"
+    )
+    jobs = [begin("train.py", *given, f"seed={seed}", folder=tmp_path) for seed in (1, 2)]
+    said = [job.communicate(timeout=120)[0] for job in jobs]
+    assert sorted(job.returncode for job in jobs) == [0, 2]
+    winner = next(number for number, job in enumerate(jobs) if job.returncode == 0)
+    refused = said[1 - winner]
+    assert "is in use by process" in refused or "contains a" in refused
+    from gardenpath.store.run_folder import RunFolder
+
+    run = RunFolder(tmp_path / "run")
+    run.verify()
+    assert run.config()["seed"] == winner + 1
+
+
+def test_workers_end_with_their_parent(folder: Path, text: Path, tmp_path: Path) -> None:
+    """Neither kill -9 nor SIGTERM of a command leaves a process behind."""
+    program = (
+        "import gardenpath.runs.processes.spreading as s; s.LEAST_SECONDS = 0\n"
+        "from gardenpath.runs.processes.worker_pool import WorkerPool\n"
+        "with WorkerPool(2) as pool:\n"
+        "    print(*[one.pid for one in pool.workers], flush=True)\n"
+        "    for _ in pool.events(): pass\n"
+    )
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+        parent = subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True,
+        )  # fmt: skip
+        assert parent.stdout is not None
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(pids) == 2
+        parent.send_signal(number)
+        parent.wait(timeout=60)
+        parent.stdout.close()
+        deadline = time.monotonic() + 60
+        while any(map(_is_alive, pids)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not any(map(_is_alive, pids)), number
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
