@@ -33,12 +33,12 @@ console = Console()
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Print errors caused by the input as one message, and exit with code 2."""
+    """Print errors caused by the input as one message, and exit with the code of the error."""
     try:
         yield
     except GardenpathError as error:
         print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        raise SystemExit(error.exit_code) from None
 
 
 def say(sentence: str) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 class GardenpathError(Exception):
     """Base class of all errors caused by the input, not by a bug.
 
-    The scripts print the message of such an error, without a traceback, and exit with code 2.
+    The scripts print the message of such an error, without a traceback, and exit with its code.
     """
+
+    exit_code: int = 2
 
 
 class InputError(GardenpathError):
@@ -71,3 +73,20 @@ class ConfigError(GardenpathError):
 
 class RunError(GardenpathError):
     """A run folder cannot be used: it is incomplete, damaged or in use."""
+
+
+class DivergedError(RunError):
+    """A model is useless: a loss, a perplexity or a weight is infinite or not a number."""
+
+    def __init__(self, message: str, *, step: int | None = None) -> None:
+        self.step = step
+        super().__init__(message)
+
+
+class StoppedError(GardenpathError):
+    """A signal has stopped the work; the exit code is that of a process ended by the signal."""
+
+    def __init__(self, message: str, *, signal: int) -> None:
+        self.signal = signal
+        self.exit_code = 128 + signal
+        super().__init__(message)

@@ -1,0 +1,1 @@
+"""What is in the folders below a folder of runs, and in what state."""
