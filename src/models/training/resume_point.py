@@ -79,7 +79,7 @@ class ResumePoint(Checkpoint):
 
     def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self._guard.require_finite_so_far(trainer, module)
-        trainer.save_checkpoint(self._path, weights_only=False)
+        trainer.save_checkpoint(self._path)
         self._stop.has_saved = True
 
     def _agree_to_stop(self, trainer: pl.Trainer, *, is_asked: bool = False) -> bool:

@@ -116,9 +116,15 @@ class StepLimit(Callback):
     def __init__(self, max_steps: int) -> None:
         self._max_steps = max_steps
 
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._stop_at_limit(trainer)
+
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
     ) -> None:
+        self._stop_at_limit(trainer)
+
+    def _stop_at_limit(self, trainer: pl.Trainer) -> None:
         if trainer.global_step == self._max_steps:
             trainer.should_stop = True
 

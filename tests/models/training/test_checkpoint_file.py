@@ -26,8 +26,12 @@ def state(value: float) -> dict[str, Any]:
     return {**_EMPTY, "state_dict": {"weight": torch.full((64, 8), value)}}
 
 
-def save(path: Path, value: float = 1.0) -> Path:
+def save(path: Path, value: float = 1.0) -> None:
     WholeCheckpoints().save_checkpoint(state(value), path)
+
+
+def saved(path: Path, value: float = 1.0) -> Path:
+    save(path, value)
     return path
 
 
@@ -37,7 +41,7 @@ def value_of(path: Path) -> float:
 
 
 def test_torch_and_zip_read_it_as_it_is(tmp_path: Path) -> None:
-    path = save(tmp_path / "checkpoints" / "last.ckpt", 2.0)
+    path = saved(tmp_path / "checkpoints" / "last.ckpt", 2.0)
     assert value_of(path) == 2.0
     loaded = torch.load(path, weights_only=True)
     assert torch.equal(loaded["state_dict"]["weight"], torch.full((64, 8), 2.0))
@@ -47,7 +51,7 @@ def test_torch_and_zip_read_it_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path: Path) -> None:
-    path = save(tmp_path / "last.ckpt")
+    path = saved(tmp_path / "last.ckpt")
     content = path.read_bytes()
     generator = random.Random(3)
     places = [*generator.sample(range(len(content)), 300), *range(len(content) - 110, len(content))]
@@ -62,7 +66,7 @@ def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [0, 1, 30, 0.5, 0.99, -1, -82, -83])
 def test_a_truncated_file_is_noticed(tmp_path: Path, kept: float) -> None:
-    path = save(tmp_path / "last.ckpt")
+    path = saved(tmp_path / "last.ckpt")
     content = path.read_bytes()
     path.write_bytes(content[: kept if isinstance(kept, int) else int(kept * len(content))])
     with pytest.raises(RunError, match="delete it to start over"):
@@ -104,13 +108,13 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_one(tmp_path: Path) -> Non
         save(path, 1.0)
 
     found = []
-    for _ in every_step(lambda: save(path, 2.0) and None, prepare=prepare, root=tmp_path):
+    for _ in every_step(lambda: save(path, 2.0), prepare=prepare, root=tmp_path):
         found.append(value_of(path))
     assert found == sorted(found) and set(found) == {1.0, 2.0}
 
 
 def test_a_full_disk_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = save(tmp_path / "last.ckpt", 1.0)
+    path = saved(tmp_path / "last.ckpt", 1.0)
 
     def full(_handle: int) -> None:
         raise OSError(28, "No space left on device")

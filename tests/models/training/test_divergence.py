@@ -15,6 +15,7 @@ from gardenpath.errors import DivergedError
 from gardenpath.models.scores import BatchScores
 from gardenpath.models.sequential.lstm import LstmNetwork
 from gardenpath.models.training import divergence
+from gardenpath.models.weights import save_weights
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.status.run_failure import read_failure
 from tests import small_runs
@@ -172,12 +173,10 @@ def test_weights_that_are_not_numbers_are_not_finished(
     """Also if no word of the corpus uses them."""
     from gardenpath.models.training import trainer
 
-    original = trainer.save_weights
-
     def spoilt(network: Any, path: Path) -> None:
         with torch.no_grad():
             next(network.parameters())[0, 0] = float("nan")
-        original(network, path)
+        save_weights(network, path)
 
     monkeypatch.setattr(trainer, "save_weights", spoilt)
     with pytest.raises(DivergedError):
