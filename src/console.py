@@ -71,7 +71,8 @@ def log_to(path: Path) -> Iterator[None]:
     project.addHandler(to_terminal)
     with warnings.catch_warnings():
         # Advice that does not apply here, such as to use more worker processes.
-        warnings.filterwarnings("ignore", module="pytorch_lightning")
+        for library in ("pytorch_lightning", "lightning_fabric"):
+            warnings.filterwarnings("ignore", module=library)
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
         try:
             yield

@@ -16,10 +16,11 @@ from gardenpath.models.scores import BatchScores
 from gardenpath.models.sequential.lstm import LstmNetwork
 from gardenpath.models.training import divergence
 from gardenpath.models.weights import save_weights
+from gardenpath.runs.training import train
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.status.run_failure import read_failure
 from tests import small_runs
-from tests.integration.commands import call
+from tests.integration.commands import TINY, call, toy
 from tests.small_runs import NEURAL
 
 EXPLODING = (
@@ -83,6 +84,20 @@ def test_it_is_not_resumed_but_can_be_replaced(exploded: tuple[Path, RunFolder, 
     small_runs.run(folder, *NEURAL, "overwrite=true", "trainer.max_epochs=1")
     assert run.is_finished and read_failure(run) is None
     assert not run.diverged_path.exists()
+
+
+@pytest.mark.parametrize("model", ["transformer", "rnng", "plm"])
+def test_batches_of_all_families_are_kept(tmp_path: Path, model: str) -> None:
+    chosen = [*TINY, *EXPLODING[len(NEURAL) :], f"model={model}", "model.network.layers=1"]
+    with pytest.raises(DivergedError) as caught:
+        train(*toy(tmp_path, *chosen, train_sentences=60))
+    run = RunFolder(tmp_path / "runs" / "toy_english" / model / "seed1")
+    assert str(run.path) in str(caught.value)
+    with safe_open(run.diverged_path / "batch.safetensors", framework="pt") as file:
+        numbers = file.get_tensor("sentence_numbers")
+        assert len(file.keys()) > 3
+    listed = (run.diverged_path / "sentences.txt").read_text(encoding="utf-8").splitlines()
+    assert len(listed) == len(numbers)
 
 
 def test_the_command_fails_with_one_line(
