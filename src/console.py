@@ -26,7 +26,7 @@ from rich.progress import (
 )
 
 from gardenpath.data.sentence import Sentence
-from gardenpath.errors import GardenpathError, StoppedError, os_problem
+from gardenpath.errors import GardenpathError, StoppedError, TrainingStoppedError, os_problem
 from gardenpath.text import NO_BREAK, unbroken
 
 _Item = TypeVar("_Item")
@@ -53,6 +53,9 @@ def exit_on_error() -> Iterator[None]:
             raise
         print(f"error: {os_problem(error)}", file=sys.stderr)
         raise SystemExit(2) from None
+    except TrainingStoppedError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt as stop:
         found = stop if isinstance(stop, StoppedError) else StoppedError()
         print(found.in_words, file=sys.stderr)
@@ -111,7 +114,8 @@ def log_to(path: Path) -> Iterator[None]:
     project.addHandler(to_terminal)
     with warnings.catch_warnings():
         # Advice that does not apply here, such as to use more worker processes.
-        warnings.filterwarnings("ignore", module="pytorch_lightning")
+        for library in ("pytorch_lightning", "lightning_fabric"):
+            warnings.filterwarnings("ignore", module=library)
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
         try:
             yield

@@ -76,6 +76,14 @@ class RunError(GardenpathError):
     """A run folder cannot be used: it is incomplete, damaged or in use."""
 
 
+class DivergedError(RunError):
+    """A model is useless: a loss, a perplexity or a weight is infinite or not a number."""
+
+    def __init__(self, message: str, *, step: int | None = None) -> None:
+        self.step = step
+        super().__init__(message)
+
+
 class DamagedRunError(RunError):
     """The files of one run are damaged or cannot be read; other runs are not affected."""
 
@@ -113,6 +121,18 @@ class ScoringStoppedError(StoppedError):
             f"{self}; {self.stored:,} of {self.total:,} sentences of this model are stored in "
             f"{self.path}; run the same command again to continue"
         )
+
+
+class TrainingStoppedError(BaseException):
+    """A signal stopped a training.
+
+    It is not an :class:`Exception`, because it does not concern one job of a sweep but all of them.
+    It is not a :class:`KeyboardInterrupt` either, because Lightning ends the process on one.
+    """
+
+    def __init__(self, message: str, *, signal: int) -> None:
+        self.exit_code = 128 + signal
+        super().__init__(message)
 
 
 _REMEDIES = {

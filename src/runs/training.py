@@ -11,8 +11,11 @@ from gardenpath.console import console, log_to, show_progress
 from gardenpath.data.preparation import PreparedCorpus, write_words
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.errors import DivergedError
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import EstimatedFamily, NeuralFamily, NeuralSettings
+from gardenpath.models.finite import require_finite
+from gardenpath.models.training.stop_signals import StopSignals, stop_signals
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import score_split
 from gardenpath.settings.check import plain
@@ -20,6 +23,7 @@ from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train_settings import TrainSettings
 from gardenpath.store.run_claim import ClaimedRun, claim
 from gardenpath.store.run_folder import RUN_FORMAT, RunFolder
+from gardenpath.store.status.run_failure import failures_recorded, read_failure
 
 # Loss, perplexity and so on, by split.
 Metrics = dict[str, dict[str, float]]
@@ -50,25 +54,50 @@ def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
 def _train(settings: TrainSettings) -> Metrics:
     folder = RunFolder(Path(settings.run_dir))
     config = _config_of(settings)
-    with claim(folder, config, resume=settings.resume, overwrite=settings.overwrite) as claimed:
+    overwrite = settings.overwrite
+    with (
+        stop_signals(folder) as stop,
+        claim(folder, config, resume=settings.resume, overwrite=overwrite) as claimed,
+    ):
         if claimed.is_done:
             text = f"{folder.path} is finished already"
             console.print(text, highlight=False, soft_wrap=True)
             return folder.result()
-        preparation = settings.data.preparation()
-        corpus = preparation.prepare(Path(settings.paths.cache), progress=show_progress)
-        family = FAMILIES[settings.model.family]
-        if isinstance(family, EstimatedFamily):
-            _estimate(settings, family, corpus, claimed)
-        else:
-            assert isinstance(family, NeuralFamily)
-            _train_network(settings, family, corpus, claimed)
-        run = Run(folder.path, device="cpu")
-        metrics: Metrics = {
-            split: score_split(run, preparation, corpus, split).as_metrics() for split in _SCORED
-        }
-        claimed.finish(metrics)
+        if claimed.continues:
+            _require_not_diverged(folder)
+        with failures_recorded(claimed):
+            return _fill(settings, claimed, stop)
+
+
+def _fill(settings: TrainSettings, claimed: ClaimedRun, stop: StopSignals) -> Metrics:
+    """Train the model of a claimed run folder, and write its results."""
+    preparation = settings.data.preparation()
+    corpus = preparation.prepare(Path(settings.paths.cache), progress=show_progress)
+    stop.check()
+    family = FAMILIES[settings.model.family]
+    if isinstance(family, EstimatedFamily):
+        _estimate(settings, family, corpus, claimed)
+    else:
+        assert isinstance(family, NeuralFamily)
+        _train_network(settings, family, corpus, claimed, stop)
+    run = Run(claimed.folder.path, device="cpu")
+    metrics: Metrics = {
+        split: score_split(run, preparation, corpus, split).as_metrics() for split in _SCORED
+    }
+    require_finite(run.network(), metrics, claimed.folder)
+    stop.check()
+    claimed.finish(metrics)
     return metrics
+
+
+def _require_not_diverged(folder: RunFolder) -> None:
+    """Refuse to resume a run that has diverged: the same settings would end in the same way."""
+    failure = read_failure(folder)
+    if failure is not None and failure.kind == "diverged":
+        raise DivergedError(
+            f"{folder.path}: is not resumed, because it would diverge again: {failure.message}",
+            step=failure.step,
+        )
 
 
 def _config_of(settings: TrainSettings) -> dict[str, Any]:
@@ -94,7 +123,11 @@ def _estimate(
 
 
 def _train_network(
-    settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus, claimed: ClaimedRun
+    settings: TrainSettings,
+    family: NeuralFamily,
+    corpus: PreparedCorpus,
+    claimed: ClaimedRun,
+    stop: StopSignals,
 ) -> None:
     """Train a neural model."""
     from gardenpath.models.training.data_module import CorpusDataModule
@@ -121,5 +154,6 @@ def _train_network(
             folder=folder,
             settings=settings.trainer,
             resume=settings.resume,
+            stop=stop,
             loggers=make_loggers(settings.logger, folder=folder.path, config=plain(settings)),
         )

@@ -58,6 +58,7 @@ from gardenpath.store.run_folder import (
     RunFolder,
     upgraded,
 )
+from gardenpath.store.status.run_failure import clear_failure
 from gardenpath.versions import versions
 
 # Packages that the numbers of a model may depend on.
@@ -73,13 +74,15 @@ _FREE_TO_CHANGE = ("resume", "overwrite", "run_dir", "paths", "logger", "trainer
                    "trainer.max_epochs", "trainer.checkpoint_steps")  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class ClaimedRun:
     """The right to write a run folder, valid within :func:`claim`."""
 
     folder: RunFolder
     resume: bool
     overwrite: bool
+    has_begun: bool = False
+    """Whether the folder contains the run of this claim, and no other."""
 
     @property
     def is_done(self) -> bool:
@@ -116,7 +119,9 @@ class ClaimedRun:
             # The configuration comes last, because it marks the run as begun.
             for path in sorted(temporary.iterdir(), key=lambda one: one.name == CONFIG_FILE):
                 path.replace(folder.path / path.name)
+            clear_failure(folder)
             flush_folder(folder.path)
+            self.has_begun = True
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -157,8 +162,11 @@ def claim(
         try:
             # Checked again, because another training may have ended before the lock was acquired.
             _require_free(folder, config, resume=resume, overwrite=overwrite)
-            remove_leftovers(path)
-            yield ClaimedRun(folder=folder, resume=resume, overwrite=overwrite)
+            for place in (path, folder.checkpoint_path.parent, folder.diverged_path):
+                remove_leftovers(place)
+            claimed = ClaimedRun(folder=folder, resume=resume, overwrite=overwrite)
+            claimed.has_begun = claimed.continues
+            yield claimed
         finally:
             _remove_empty(folder, created)
 

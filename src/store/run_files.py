@@ -14,6 +14,8 @@ from gardenpath.store.manifest import MANIFEST_FILE
 from gardenpath.store.run_folder import (
     CHECKPOINT_FILE,
     CONFIG_FILE,
+    DIVERGED_FOLDER,
+    FAILURE_FILE,
     LOCK_FILE,
     LOG_FILE,
     METRICS_FILE,
@@ -29,12 +31,15 @@ from gardenpath.store.run_folder import (
 # The marker is not included because it is replaced.
 _FILES = (
     RESULT_FILE, MANIFEST_FILE, CONFIG_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
-    VOCABULARY_FILE, SUBWORDS_FILE, LOG_FILE, CHECKPOINT_FILE,
+    VOCABULARY_FILE, SUBWORDS_FILE, LOG_FILE, CHECKPOINT_FILE, FAILURE_FILE,
 )  # fmt: skip
 
 # Folder that the logger writes within a run folder.
 _WANDB = "wandb"
 _WANDB_NAMES = ("run-*", "offline-run-*", "latest-run", "debug.log", "debug-internal.log")
+
+# Files of a loss that was infinite.
+_DIVERGED_NAMES = ("batch*.safetensors", "sentences*.txt")
 
 
 def foreign_names(folder: Path) -> list[str]:
@@ -71,18 +76,21 @@ def remove_run_files(folder: Path) -> None:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
             (folder / name).unlink()
     checkpoints, wandb = (folder / CHECKPOINT_FILE).parent, folder / _WANDB
+    diverged = folder / DIVERGED_FOLDER
     remove_leftovers(checkpoints)
-    _remove_wandb(wandb)
-    for place in (checkpoints, wandb):
+    _remove_matching(wandb, _WANDB_NAMES)
+    _remove_matching(diverged, _DIVERGED_NAMES)
+    for place in (checkpoints, wandb, diverged):
         with contextlib.suppress(OSError):  # absent, or not empty
             place.rmdir()
 
 
-def _remove_wandb(folder: Path) -> None:
+def _remove_matching(folder: Path, patterns: tuple[str, ...]) -> None:
     if folder.is_symlink() or not folder.is_dir():
         return
+    remove_leftovers(folder)
     for path in sorted(folder.iterdir()):
-        if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in _WANDB_NAMES):
+        if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in patterns):
             remove_tree(path)
 
 

@@ -10,6 +10,8 @@
     versions.txt          software versions of the training
     train.log
     checkpoints/last.ckpt  state from which an interrupted run resumes
+    failure.json          why the training ended without a result; removed when it starts again
+    diverged/             batch and sentences of an infinite loss
     manifest.json         sizes and checksums of the files above that evaluation reads
     result.json           final results; written last, it marks a finished run
     .lock                 held by the training process
@@ -48,6 +50,8 @@ VERSIONS_FILE = "versions.txt"
 RESULT_FILE = "result.json"
 LOG_FILE = "train.log"
 CHECKPOINT_FILE = "checkpoints/last.ckpt"
+FAILURE_FILE = "failure.json"
+DIVERGED_FOLDER = "diverged"
 LOCK_FILE = ".lock"
 
 _RETRAIN = "copy the run folder again, or train again with overwrite=true"
@@ -104,6 +108,16 @@ class RunFolder:
     def checkpoint_path(self) -> Path:
         """The checkpoint of an unfinished training."""
         return self.path / CHECKPOINT_FILE
+
+    @property
+    def failure_path(self) -> Path:
+        """Why the training ended without a result."""
+        return self.path / FAILURE_FILE
+
+    @property
+    def diverged_path(self) -> Path:
+        """The folder for the batch whose loss was infinite."""
+        return self.path / DIVERGED_FOLDER
 
     @property
     def lock_path(self) -> Path:

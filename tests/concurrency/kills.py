@@ -25,7 +25,7 @@ def killed_before_step(step: int, act: Callable[[], None], root: Path) -> bool:
     """
     pid = os.fork()
     if pid == 0:
-        _die_at(step, str(root))
+        die_at(step, str(root))
         try:
             act()
         except BaseException:
@@ -57,7 +57,8 @@ def every_step(
         yield step
 
 
-def _die_at(step: int, root: str) -> None:
+def die_at(step: int, root: str) -> None:
+    """Let this process be killed before its given step on files below ``root``."""
     left = step
 
     def count(event: str, arguments: tuple[object, ...]) -> None:

@@ -113,6 +113,10 @@ class BatchLoader(Generic[Batch]):
         """Resume after the batches that were already yielded."""
         self._resume_after = (state["epoch"], state["batches"])
 
+    def sentences_of(self, batch: int) -> Ints:
+        """Return the numbers of the sentences of a batch of the current epoch, given by number."""
+        return self._plan(self._epoch())[batch]
+
     def _plan(self, epoch: int) -> list[Ints]:
         seed = None if self._shuffle_seed is None else (self._shuffle_seed, epoch)
         batches = plan_batches(self._lengths, self._settings, shuffle_seed=seed)

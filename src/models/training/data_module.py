@@ -44,6 +44,11 @@ class CorpusDataModule(pl.LightningDataModule):
     def test_dataloader(self) -> BatchLoader[Any]:
         return self._loader("test", shuffle_seed=None)
 
+    def text(self, name: str, sentence: int) -> str:
+        """Return the units of a sentence of a split, given by number."""
+        tokens = self._corpus.vocabulary.tokens
+        return " ".join(tokens[token] for token in self._corpus.split(name).sentence(sentence))
+
     def _loader(self, name: str, *, shuffle_seed: int | None) -> BatchLoader[Any]:
         if name not in self._planned:
             split = self._corpus.split(name)

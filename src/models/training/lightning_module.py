@@ -30,6 +30,7 @@ class LanguageModelling(pl.LightningModule):
         self._seed = seed
         self._sums: dict[str, dict[str, Tensor]] = {"train": {}, "valid": {}, "test": {}}
         self.totals: dict[str, Totals] = {}
+        self.step_limit = -1
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         state = np.random.SeedSequence([self._seed, self.global_step, self.global_rank])
@@ -42,8 +43,10 @@ class LanguageModelling(pl.LightningModule):
         self.log("loss", loss.detach(), prog_bar=True, logger=False)
         return loss
 
-    def validation_step(self, batch: Any, batch_idx: int) -> None:
-        self._add("valid", self.network.score(batch))
+    def validation_step(self, batch: Any, batch_idx: int) -> Tensor:
+        scores: BatchScores = self.network.score(batch)
+        self._add("valid", scores)
+        return scores.loss().detach()
 
     def test_step(self, batch: Any, batch_idx: int) -> None:
         self._add("test", self.network.score(batch))
@@ -55,6 +58,17 @@ class LanguageModelling(pl.LightningModule):
 
     def on_test_epoch_end(self) -> None:
         self._report("test")
+
+    def on_train_epoch_end(self) -> None:
+        # Before the checkpoint of the epoch is written, which then contains the new rate.
+        schedule = self.lr_schedulers()
+        if isinstance(schedule, ReduceLROnPlateau):
+            schedule.step(self.trainer.callback_metrics["valid/loss"])
+
+    def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
+        # Lightning would step this schedule after the checkpoint, and not in a resumed epoch.
+        if not isinstance(scheduler, ReduceLROnPlateau):
+            scheduler.step()
 
     def configure_optimizers(self) -> Any:
         optimiser = make_optimiser(self.network, self._optimiser)
@@ -78,7 +92,7 @@ class LanguageModelling(pl.LightningModule):
         """
         trainer: Any = self.trainer
         steps: int = len(trainer.datamodule.train_dataloader()) * trainer.max_epochs
-        return steps if trainer.max_steps == -1 else min(steps, int(trainer.max_steps))
+        return steps if self.step_limit == -1 else min(steps, self.step_limit)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         # In the middle of an epoch, part of its training loss has already been summed.

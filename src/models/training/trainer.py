@@ -10,18 +10,16 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import (
-    Callback,
-    EarlyStopping,
-    ModelCheckpoint,
-    RichProgressBar,
-)
+from pytorch_lightning.callbacks import Callback, EarlyStopping, RichProgressBar
 from pytorch_lightning.loggers import Logger
 from rich.console import Console
 
-from gardenpath.errors import RunError
+from gardenpath.models.training.checkpoint_file import WholeCheckpoints
 from gardenpath.models.training.data_module import CorpusDataModule
+from gardenpath.models.training.divergence import DivergenceGuard
 from gardenpath.models.training.lightning_module import LanguageModelling
+from gardenpath.models.training.resume_point import ResumePoint
+from gardenpath.models.training.stop_signals import StopSignals
 from gardenpath.models.training.training_settings import TrainerSettings
 from gardenpath.models.weights import save_weights
 from gardenpath.store.run_folder import RunFolder
@@ -40,25 +38,26 @@ def train_network(
     folder: RunFolder,
     settings: TrainerSettings,
     resume: bool,
+    stop: StopSignals,
     loggers: Sequence[Logger] = (),
 ) -> None:
-    """Train, and save the best weights in the run folder."""
+    """Train, and save the best weights in the run folder.
+
+    A signal ends the training after the current batch, with a checkpoint.
+    """
     checkpoint = folder.checkpoint_path if resume and folder.checkpoint_path.exists() else None
-    if checkpoint is not None:
-        _require_readable(folder)
-    trainer = _make_trainer(settings, folder, loggers)
-    try:
+    module.step_limit = settings.max_steps
+    trainer = _make_trainer(settings, folder, loggers, stop)
+    with stop.deferred():
         trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
-    except SystemExit:  # raised by Lightning on Ctrl-C
-        raise RunError(f"{folder.path}: interrupted; continue with resume=true") from None
 
 
 def _make_trainer(
-    settings: TrainerSettings, folder: RunFolder, loggers: Sequence[Logger]
+    settings: TrainerSettings, folder: RunFolder, loggers: Sequence[Logger], stop: StopSignals
 ) -> pl.Trainer:
     # A progress bar would only clutter log files.
     progress = settings.progress and Console().is_terminal
-    callbacks = _make_callbacks(settings, folder)
+    callbacks = _make_callbacks(settings, folder, stop)
     if progress:
         callbacks.append(RichProgressBar(leave=False))
     return pl.Trainer(
@@ -67,13 +66,13 @@ def _make_trainer(
         strategy=settings.strategy,
         precision=_precision(settings),
         max_epochs=settings.max_epochs,
-        max_steps=settings.max_steps,
         gradient_clip_val=settings.gradient_clip or None,
         num_sanity_val_steps=0,
         # The number of batches varies slightly from epoch to epoch.
         reload_dataloaders_every_n_epochs=1,
         use_distributed_sampler=False,
         callbacks=callbacks,
+        plugins=[WholeCheckpoints()],
         logger=list(loggers) or False,
         enable_progress_bar=progress,
         enable_model_summary=False,
@@ -81,13 +80,21 @@ def _make_trainer(
     )
 
 
-def _make_callbacks(settings: TrainerSettings, folder: RunFolder) -> list[Callback]:
-    callbacks: list[Callback] = [StepLimit(), BestWeights(folder), EpochMetrics(folder)]
+def _make_callbacks(
+    settings: TrainerSettings, folder: RunFolder, stop: StopSignals
+) -> list[Callback]:
+    guard = DivergenceGuard(folder)
+    callbacks: list[Callback] = [
+        guard,
+        StepLimit(settings.max_steps),
+        BestWeights(folder),
+        EpochMetrics(folder),
+    ]
     if settings.early_stopping:
         callbacks.append(EarlyStopping("valid/loss", patience=settings.early_stopping))
-    callbacks.append(_resume_point(folder, every_n_epochs=1))
-    if settings.checkpoint_steps:
-        callbacks.append(_resume_point(folder, every_n_train_steps=settings.checkpoint_steps))
+    callbacks.append(
+        ResumePoint(folder, every_steps=settings.checkpoint_steps, guard=guard, stop=stop)
+    )
     return callbacks
 
 
@@ -100,36 +107,25 @@ def _precision(settings: TrainerSettings) -> Any:
     return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
 
 
-def _resume_point(folder: RunFolder, **when: int) -> ModelCheckpoint:
-    path = folder.checkpoint_path
-    return ModelCheckpoint(
-        dirpath=path.parent,
-        filename=path.stem,
-        save_top_k=1,
-        enable_version_counter=False,
-        save_on_train_epoch_end="every_n_epochs" in when,
-        **when,  # type: ignore[arg-type]
-    )
-
-
-def _require_readable(folder: RunFolder) -> None:
-    path = folder.checkpoint_path
-    try:
-        torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many exceptions for a damaged file
-        raise RunError(
-            f"{path}: the checkpoint cannot be read ({type(error).__name__}); delete it to start "
-            "over, or restore it from a copy"
-        ) from error
-
-
 class StepLimit(Callback):
-    """Adds a final validation to a run that reaches ``max_steps`` within an epoch."""
+    """Ends a run at ``max_steps``, also within an epoch, with a final validation.
+
+    Lightning's own limit changes how it counts epochs when it resumes.
+    """
+
+    def __init__(self, max_steps: int) -> None:
+        self._max_steps = max_steps
+
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._stop_at_limit(trainer)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: Any
     ) -> None:
-        if trainer.global_step == trainer.max_steps:
+        self._stop_at_limit(trainer)
+
+    def _stop_at_limit(self, trainer: pl.Trainer) -> None:
+        if trainer.global_step == self._max_steps:
             trainer.should_stop = True
 
 

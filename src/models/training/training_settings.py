@@ -67,7 +67,8 @@ class TrainerSettings:
     gradient_clip: NonNegativeFloat = 1.0
     """Maximum norm of the gradient; 0 disables clipping."""
     checkpoint_steps: NonNegativeInt = 0
-    """Number of steps between checkpoints within an epoch; 0 saves only after epochs."""
+    """Number of steps between checkpoints within an epoch; 0 saves only after epochs, and when a
+    signal ends the training."""
     progress: bool = True
     """Whether to show a progress bar on a terminal."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,20 @@ def test_steps_can_be_limited(tmp_path: Path) -> None:
     run = small_runs.run(tmp_path, *NEURAL, "trainer.max_steps=4")
     assert small_runs.column(run, "step") == [4.0]
     assert run.is_finished
+
+
+def test_no_steps_are_no_model(tmp_path: Path) -> None:
+    with pytest.raises(GardenpathError, match=r"weights\.safetensors"):
+        small_runs.run(tmp_path, *NEURAL, "trainer.max_steps=0")
+
+
+def test_checkpoints_do_not_pass_through_the_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be small, or on another disk, where a file would be copied instead of renamed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
+    run = small_runs.run(tmp_path, *NEURAL, "trainer.checkpoint_steps=1")
+    assert run.checkpoint_path.is_file()
 
 
 def test_gradient_clipping_changes_the_run(tmp_path: Path) -> None:
