@@ -202,7 +202,7 @@ def test_the_command_says_one_line(tmp_path: Path) -> None:
     assert process.returncode == 130, said
     assert "Traceback" not in said
     last = said.splitlines()[-1]
-    assert last.startswith(f"error: {run.path}: stopped by SIGINT; checkpoint written; ")
+    assert last.startswith(f"{run.path}: stopped by SIGINT; checkpoint written; ")
 
 
 def test_handlers_are_as_before(tmp_path: Path) -> None:

@@ -105,10 +105,12 @@ _ODD = '{"kind": "odd", "message": "", "step": null, "time": ""}'
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", _ODD, "[" * 10**5])
-def test_an_unreadable_file_is_no_failure(tmp_path: Path, content: str) -> None:
+def test_the_failure_of_a_damaged_file_is_unknown(tmp_path: Path, content: str) -> None:
     folder = RunFolder(tmp_path)
     folder.failure_path.write_text(content, encoding="utf-8")
-    assert read_failure(folder) is None
+    failure = read_failure(folder)
+    assert failure is not None and failure.kind == "unknown"
+    assert "failure.json cannot be read" in failure.message
 
 
 def test_messages_are_one_line_of_bounded_length(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from gardenpath.errors import RunError
 from gardenpath.store.locks import locked
 from gardenpath.store.run_claim import claim
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.status.run_failure import FailureKind, write_failure
 from gardenpath.store.status.run_status import RunState, run_status
 from gardenpath.store.status.run_tree import find_runs, find_statuses
 from tests.store.old_run import CONFIG, format_1, write_words
@@ -52,24 +53,27 @@ def test_an_unfinished_run_has_its_best_epoch(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "is_partial"),
-    [
-        ('{"kind": "diverged", "message": "loss nan at step 7"}', False),
-        ('{"kind": "killed", "reason": "out of memory"}', True),
-        ('{"kind": "crashed"}', True),
-        ('["loss"]', True),
-        ('{"kind": "dive', False),
-        ("", False),
-    ],
+    ("kind", "state", "is_partial"),
+    [("diverged", "failed", False), ("error", "failed", True), ("interrupted", "unfinished", True)],
 )
-def test_a_failed_run_says_why(tmp_path: Path, content: str, is_partial: bool) -> None:
+def test_a_failed_run_says_why(
+    tmp_path: Path, kind: FailureKind, state: str, is_partial: bool
+) -> None:
     folder = made(tmp_path / "run", is_finished=False)
-    (folder.path / "failure.json").write_text(content, encoding="utf-8")
+    write_failure(folder, kind, "loss nan at step 7")
     status = run_status(folder)
-    assert (status.state, status.is_partial) == ("failed", is_partial)
-    assert "the training failed: " in status.reason and str(folder.path) in status.reason
-    words = ("loss nan at step 7", "out of memory", "crashed", "loss", "cannot be read")
-    assert any(word in status.reason for word in words)
+    assert (status.state, status.is_partial) == (state, is_partial)
+    said = "the training failed: loss nan at step 7" if state == "failed" else "is not finished"
+    assert said in status.reason and str(folder.path) in status.reason
+
+
+@pytest.mark.parametrize("content", ['{"kind": "dive', "", '["loss"]', '{"kind": "crashed"}'])
+def test_weights_of_an_unknown_failure_are_not_used(tmp_path: Path, content: str) -> None:
+    folder = made(tmp_path / "run", is_finished=False)
+    folder.failure_path.write_text(content, encoding="utf-8")
+    status = run_status(folder)
+    assert status.state == "failed" and not status.is_partial
+    assert "failure.json cannot be read" in status.reason
 
 
 @pytest.mark.parametrize("loss", ["NaN", "Infinity"])

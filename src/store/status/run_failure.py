@@ -20,14 +20,17 @@ from gardenpath.store.run_folder import RunFolder
 if TYPE_CHECKING:
     from gardenpath.store.run_claim import ClaimedRun
 
-FailureKind = Literal["diverged", "error", "interrupted"]
+FailureKind = Literal["diverged", "error", "interrupted", "unknown"]
 
 _LONGEST_MESSAGE = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The end of a training; ``message`` is one line, ``time`` is in ISO format."""
+    """The end of a training; ``message`` is one line, ``time`` is in ISO format.
+
+    The kind of a failure whose file is damaged is unknown.
+    """
 
     kind: FailureKind
     message: str
@@ -46,9 +49,10 @@ def write_failure(
 
 
 def read_failure(folder: RunFolder) -> Failure | None:
-    """Return why the training ended; None if it did not fail, or if the file is not readable."""
+    """Return why the training ended; None if it did not fail."""
+    path = folder.failure_path
     try:
-        content = json.loads(folder.failure_path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
         step = content["step"]
         failure = Failure(
             kind=content["kind"],
@@ -56,9 +60,14 @@ def read_failure(folder: RunFolder) -> Failure | None:
             step=None if step is None else int(step),
             time=str(content["time"]),
         )
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        if failure.kind not in get_args(FailureKind):
+            raise ValueError(f"{failure.kind!r} is not a kind of failure")
+    except FileNotFoundError:
         return None
-    return failure if failure.kind in get_args(FailureKind) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        message = f"{path.name} cannot be read ({error})"
+        return Failure(kind="unknown", message=message, step=None, time="")
+    return failure
 
 
 def clear_failure(folder: RunFolder) -> None:

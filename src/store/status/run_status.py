@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import fcntl
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -18,15 +17,12 @@ from typing import Any, Literal
 from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.store.locks import owner_of
 from gardenpath.store.run_folder import CONFIG_FILE, RESULT_FILE, WEIGHTS_FILE, RunFolder
+from gardenpath.store.status.run_failure import read_failure
 
 RunState = Literal["done", "running", "unfinished", "failed", "damaged", "copy", "stray"]
 
 # States that are named but are not mistakes: the evaluation of the other runs is complete.
 HARMLESS: frozenset[RunState] = frozenset({"running", "unfinished", "failed", "copy", "stray"})
-
-# Written by a training that failed: why, and whether its weights are of any use.
-FAILURE_FILE = "failure.json"
-_DIVERGED = "diverged"
 
 # Families that are estimated in one pass, and cannot diverge.
 _COUNTED = ("ngram", "unigram")
@@ -103,7 +99,7 @@ def _unfinished(folder: RunFolder) -> RunStatus:
     folder.config()
     failure = read_failure(folder)
     epoch = best_epoch(folder)
-    if failure is None:
+    if failure is None or failure.kind == "interrupted":
         has_weights = folder.weights_path.is_file()
         so_far = "" if has_weights else "; it has no weights yet"
         reason = (
@@ -114,29 +110,11 @@ def _unfinished(folder: RunFolder) -> RunStatus:
     return RunStatus(
         folder=folder,
         state="failed",
-        reason=f"{folder.path}: {_in_words(failure)}",
+        reason=f"{folder.path}: the training failed: {failure.message}",
         epoch=epoch,
-        is_diverged=str(failure.get("kind", "")) == _DIVERGED,
+        # Weights whose failure is not known are not evaluated either.
+        is_diverged=failure.kind in ("diverged", "unknown"),
     )
-
-
-def read_failure(folder: RunFolder) -> Mapping[str, Any] | None:
-    """Return what a failed training wrote about its failure; None if there is no such file."""
-    try:
-        content = json.loads((folder.path / FAILURE_FILE).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError) as error:
-        # Weights whose failure is not known are not evaluated.
-        return {"kind": _DIVERGED, "message": f"{FAILURE_FILE} cannot be read ({error})"}
-    return content if isinstance(content, dict) else {"message": str(content)}
-
-
-def _in_words(failure: Mapping[str, Any]) -> str:
-    for name in ("message", "reason", "problem"):
-        if text := failure.get(name):
-            return f"the training failed: {text}"
-    return f"the training failed: {failure.get('kind') or 'for an unknown reason'}"
 
 
 def best_epoch(folder: RunFolder) -> int | None:
