@@ -66,7 +66,12 @@ def naming(path: Path) -> Iterator[None]:
 
 def require_writable(folder: Path) -> None:
     """Raise an error if nothing can be written to a folder, or the folder cannot be created."""
-    place = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    for place in (folder, *folder.absolute().parents):
+        if place.exists():
+            break
+        if place.is_symlink():
+            problem = f"is a link to {place.readlink()}, which cannot be reached"
+            raise FileNotFoundError(errno.ENOENT, problem, str(place))
     if not place.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
     if not os.access(place, os.W_OK | os.X_OK):

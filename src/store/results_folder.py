@@ -6,6 +6,7 @@ them in one step, so that files of different evaluations are never mixed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,7 +59,8 @@ def results_folder(
     Before the block runs, an error is raised if the folder contains anything else than results, or
     if another process is writing to it for more than ``wait`` seconds.
     """
-    target = path.resolve()  # links are resolved, so that their target is replaced
+    # Links are resolved, so that their target is replaced; Path.resolve fails for circles.
+    target = Path(os.path.realpath(path))
     lock = target.with_name(f".{target.name}.lock")
     remedy = "wait until it ends, or choose another output="
     with locked(lock, what=f"the results folder {path}", remedy=remedy, wait=wait):

@@ -68,6 +68,8 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
         return
     if any(one.state == "copy" and _is_below(one.folder.path, root) for one in skipped):
         return
+    if any(one.state == "done" for one in find_statuses(root)):
+        return  # a link to a run below another folder
     if not root.is_dir():
         problem = "is not a folder" if root.exists() else "does not exist"
         raise RunError(f"{root}: {problem}; no finished runs: name another folder (run=)")
