@@ -42,7 +42,8 @@ def score_through(
         computed = dict(zip(members, compute(members), strict=True))
         if store is not None:
             store.put(model_key, computed)
-            computed = store.get(model_key, members)
+            # Another job may have been faster; somebody may even have deleted the file.
+            computed |= store.get(model_key, members)
         found.update(computed)
         progress(sum(map(len, members)))
     return {words: found[words] for words in asked}

@@ -44,13 +44,13 @@ def test_all_entries_are_in_the_file(tmp_path: Path) -> None:
 
 def test_what_is_no_whole_store_is_refused(tmp_path: Path) -> None:
     one, target = (SurprisalStore(tmp_path / f"{name}.sqlite") for name in "ab")
-    with pytest.raises(InputError, match="a.sqlite: does not exist"):
+    with pytest.raises(InputError, match=r"a\.sqlite: does not exist"):
         merge(target.path, one.path)
     one.put("model", {words: scores(1) for words in SENTENCES[:3]})
     with pytest.raises(InputError, match="is the file to merge into"):
         merge(one.path, one.path)
     with closing(sqlite3.connect(one.path, isolation_level=None)) as connection:
         connection.execute("UPDATE surprisals SET remedy = 'other' WHERE sentence LIKE '%1%'")
-    with pytest.raises(InputError, match="a.sqlite: is damaged"):
+    with pytest.raises(InputError, match=r"a\.sqlite: is damaged"):
         merge(target.path, one.path)
     assert target.get("model", SENTENCES) == {}
