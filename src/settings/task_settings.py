@@ -175,6 +175,19 @@ class ExportTask:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MergeTask:
+    """Put the surprisals of several files into one, as after an evaluation on several machines."""
+
+    REMEDIES: ClassVar[Mapping[str, str]] = {
+        "stores": "files of surprisals, as [a.sqlite,b.sqlite]"
+    }
+
+    name: Literal["merge"] = "merge"
+    stores: Sequence[str]
+    """Files of surprisals, which are added to paths.surprisals; entries there are kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyTask:
     """A published study: tables, figures and claims, from released surprisals and from runs."""
 
@@ -211,6 +224,7 @@ Task = (
     | RescoreTask
     | CorpusTask
     | ExportTask
+    | MergeTask
     | StudyTask
 )
 
@@ -223,6 +237,7 @@ TASKS: Mapping[str, type[Task]] = {
     "rescore": RescoreTask,
     "corpus": CorpusTask,
     "export": ExportTask,
+    "merge": MergeTask,
     "study": StudyTask,
 }
 # Tasks to which data= and corpora= belong.

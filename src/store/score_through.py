@@ -60,6 +60,7 @@ def score_through(
             computed = dict(zip(members, compute(members), strict=True))
             if store is not None:
                 store.put(model_key, computed)
+                # Another job may have been faster; somebody may even have deleted the file.
                 computed |= store.get(model_key, members)
             found.update(computed)
             left -= len(members)

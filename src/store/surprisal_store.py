@@ -66,6 +66,11 @@ SELECT model_key, sentence, log_probs, remedy, parses, checksum FROM surprisals
 WHERE model_key = ? AND sentence IN ({})
 """
 
+_NEXT = """
+SELECT model_key, sentence, log_probs, remedy, parses, checksum FROM surprisals
+WHERE (model_key, sentence) > (?, ?) ORDER BY model_key, sentence LIMIT ?
+"""
+
 # SQLite allows at least 999 variables in a statement.
 _PER_SELECT = 500
 
@@ -149,6 +154,30 @@ class SurprisalStore:
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany(_PUT, rows)
             connection.execute("COMMIT")
+
+    def add_from(self, other: SurprisalStore) -> int:
+        """Add the entries of another file; return their number. Entries of this file are kept."""
+        count = 0
+        for rows in other._all_rows():
+            by_model: dict[str, dict[Words, Stored]] = {}
+            for row in rows:
+                words, stored = other._checked(row)
+                by_model.setdefault(row[0], {})[words] = stored
+            for model_key, scored in by_model.items():
+                self.put(model_key, scored)
+            count += len(rows)
+        return count
+
+    def _all_rows(self) -> Iterator[list[_Row]]:
+        """Yield all rows, some at a time, in the order of their keys."""
+        last = ("", "")
+        while True:
+            with self._opened() as connection:
+                rows = connection.execute(_NEXT, (*last, _PER_SELECT)).fetchall()
+            if not rows:
+                return
+            yield rows
+            last = rows[-1][:2]
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:

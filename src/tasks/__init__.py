@@ -10,6 +10,7 @@ from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import (
     CorpusTask,
     ExportTask,
+    MergeTask,
     ParseTask,
     PerplexityTask,
     RescoreTask,
@@ -70,5 +71,9 @@ def _run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks import export
 
             export.run(settings, task)
+        case MergeTask() as task:
+            from gardenpath.tasks import merge
+
+            merge.run(settings, task)
         case _ as never:
             assert_never(never)

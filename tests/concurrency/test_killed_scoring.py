@@ -5,11 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gardenpath.store.keys import digest
-from gardenpath.store.score_through import score_through
+from gardenpath.store.score_through import missing_chunks, score_through
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
 from gardenpath.text import Words
 
@@ -82,6 +82,31 @@ def test_two_jobs_at_once_equal_one_run_alone(tmp_path: Path) -> None:
         expected = {words: pure([words])[0].log_probs for words in dict.fromkeys(part)}
         said = (tmp_path / f"out{number}").read_text(encoding="utf-8")
         assert said == repr(expected)
+
+
+def test_chunks_stay_the_same_if_any_of_them_are_stored(tmp_path: Path) -> None:
+    """Several processes store chunks in any order, and may be killed: the rest is not regrouped."""
+    alone = score_through(None, "model", SENTENCES, compute, chunk=CHUNK)
+    asked = list(dict.fromkeys(SENTENCES))
+    chunks = missing_chunks({}, asked, chunk=CHUNK)
+    store = SurprisalStore(tmp_path / "s.sqlite")
+    for members in random.Random(4).sample(chunks, len(chunks) // 2):
+        store.put("model", dict(zip(members, compute(members), strict=True)))
+    left = missing_chunks(store.get("model", asked), asked, chunk=CHUNK)
+    assert left == [members for members in chunks if members in left] and len(left) < len(chunks)
+    assert score_through(store, "model", SENTENCES, compute, chunk=CHUNK) == alone
+
+
+def test_a_store_that_is_deleted_meanwhile_costs_no_result(tmp_path: Path) -> None:
+    store = SurprisalStore(tmp_path / "s.sqlite")
+    alone = score_through(None, "model", SENTENCES, compute, chunk=CHUNK)
+
+    class Deleted(SurprisalStore):
+        def put(self, model_key: str, scored: Mapping[Words, Stored]) -> None:
+            super().put(model_key, scored)
+            self.path.unlink()
+
+    assert score_through(Deleted(store.path), "model", SENTENCES, compute, chunk=CHUNK) == alone
 
 
 def pure(sentences: Sequence[Words]) -> list[Stored]:

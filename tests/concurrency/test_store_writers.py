@@ -11,6 +11,9 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+import pytest
+
+from gardenpath.store import surprisal_store
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
 from gardenpath.text import Words
 
@@ -58,20 +61,35 @@ def require_sound(path: Path) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
-def test_writers_lose_nothing(tmp_path: Path) -> None:
-    """Four begin together, on a file that is not there yet."""
+@pytest.mark.parametrize("is_on_network", [False, True])
+def test_writers_lose_nothing(
+    tmp_path: Path, is_on_network: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six begin together, on a file that is not there yet, or on one for a network disk."""
     path = tmp_path / "s.sqlite"
-    processes = started(path, 4)
-    for process in processes:
-        process.join(timeout=120)
-    assert [process.exitcode for process in processes] == [0] * 4
+    if is_on_network:
+        monkeypatch.setattr(surprisal_store, "is_network", lambda _: True)
+        SurprisalStore(path).put("another", chunk_of(0, 0))
+    processes = started(path, 6)
     expected = {
         words: stored
-        for writer in range(4)
+        for writer in range(6)
         for chunk in range(CHUNKS)
         for words, stored in chunk_of(writer, chunk).items()
     }
+    counts = [0]
+    while any(process.is_alive() for process in processes):
+        found = SurprisalStore(path).get("model", expected)  # a reader is never in the way
+        assert found.items() <= expected.items()
+        counts.append(len(found))
+    for process in processes:
+        process.join(timeout=120)
+    assert [process.exitcode for process in processes] == [0] * 6
+    assert counts == sorted(counts), "what was read once is there for good"
     assert SurprisalStore(path).get("model", expected) == expected
+    with closing(sqlite3.connect(path)) as connection:
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    assert mode == ("delete" if is_on_network else "wal")
     require_sound(path)
 
 

@@ -106,6 +106,7 @@ NEEDED = {
     "rescore": ["suite=mandarin", "surprisals=there"],
     "surprisal": ["input=sentences.txt"],
     "export": ["data=ptb_sample"],
+    "merge": ["stores=[a.sqlite]"],
     "study": ["study=mandarin", "run=runs"],
 }
 
