@@ -14,6 +14,7 @@ import numpy as np
 from gardenpath.data.corpus_settings import CorpusSettings
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_pieces, encode_words
 from gardenpath.data.encoding.raw_split import Inventory, RawSplit, collect
+from gardenpath.data.encoding.stored_split import StoredSplit
 from gardenpath.data.readers.base import Reader
 from gardenpath.data.readers.combined import CombinedCorpus
 from gardenpath.data.sentence import SPLITS, Sentence
@@ -53,9 +54,9 @@ class PreparedCorpus:
         path = self.folder / SUBWORDS_FILE
         return Subwords.load(path) if path.exists() else None
 
-    def split(self, name: str) -> EncodedSplit:
+    def split(self, name: str) -> StoredSplit:
         """Return the encoded sentences of a split."""
-        return EncodedSplit.load(self.folder / name)
+        return StoredSplit.open(self.folder / name)
 
     def sources(self, name: str) -> list[str]:
         """Return the source of each sentence of a split: its location in the corpus."""
