@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gardenpath.console import show_progress, track_runs, words_progress
+from gardenpath.console import show_counting, track_runs, words_progress
 from gardenpath.data.arrays import Floats
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.pcfg.prefix import ExactModel
@@ -98,7 +98,7 @@ def _of_own_corpus(
     data: DataSettings, runs: Sequence[Run], cache: Path, split: Split, limit: int | None
 ) -> CorpusPerplexities:
     preparation = data.preparation()
-    corpus = preparation.prepare(cache, progress=show_progress)
+    corpus = preparation.prepare(cache, progress=show_counting)
     sentences = [one.words for one in preparation.sentences(split)]
     shared = _known_to_all(runs)
     measured: list[ModelPerplexity] = []

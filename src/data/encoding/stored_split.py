@@ -20,6 +20,8 @@ from gardenpath.data.arrays import Ints
 from gardenpath.data.encoding.encoded import ARRAYS, EncodedSplit, take_rows
 from gardenpath.errors import InputError
 
+SOURCES_FILE = "sources.txt"
+
 _REMEDY = "delete the cached corpus"
 # Arrays with one value per sentence, which are held in memory.
 _OFFSETS = ("offsets", "action_offsets")
@@ -80,11 +82,86 @@ class ArrayFile:
         size = self._dtype.itemsize
         result = np.empty(int((ends - begins).sum()), dtype=self._dtype)
         view = memoryview(result.view(np.uint8))
+        starts, counts = (begins * size).tolist(), ((ends - begins) * size).tolist()
         handle, filled = self._file.fileno(), 0
-        for begin, count in zip((begins * size).tolist(), ((ends - begins) * size).tolist()):
+        for begin, count in zip(starts, counts, strict=True):
             content = os.pread(handle, count, self._begin + begin)
             if len(content) != count:
                 raise InputError("ends too early", path=self._path, remedy=_REMEDY)
             view[filled : filled + count] = content
             filled += count
         return result
+
+
+class ArrayWriter:
+    """Writes a one-dimensional array piece by piece, in the same bytes as ``np.save`` at once."""
+
+    def __init__(self, path: Path, dtype: npt.DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._file: IO[bytes] = path.open("wb")
+        self.length = 0
+        self._write_header()
+
+    def append(self, values: npt.NDArray[Any]) -> None:
+        """Add values to the end."""
+        self._file.write(np.ascontiguousarray(values, dtype=self._dtype).tobytes())
+        self.length += len(values)
+
+    def close(self) -> None:
+        """Complete the header, which has room for any length."""
+        self._file.seek(0)
+        self._write_header()
+        self._file.close()
+
+    def _write_header(self) -> None:
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self._dtype),
+            "fortran_order": False,
+            "shape": (self.length,),
+        }
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+class SplitWriter:
+    """Writes a split block by block, in the same bytes as :meth:`EncodedSplit.save` at once."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        types: dict[str, npt.DTypeLike] = {
+            "tokens": np.int32,
+            "starts_word": np.bool_,
+            "offsets": np.int64,
+            "actions": np.int32,
+            "action_offsets": np.int64,
+        }
+        self._arrays = {name: ArrayWriter(folder / f"{name}.npy", types[name]) for name in ARRAYS}
+        self._sources: IO[bytes] = (folder / SOURCES_FILE).open("wb")
+        self.sentences = self.words = 0
+        for name in _OFFSETS:
+            self._arrays[name].append(np.zeros(1, dtype=np.int64))
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens so far."""
+        return self._arrays["tokens"].length
+
+    @property
+    def actions(self) -> int:
+        """Number of actions so far."""
+        return self._arrays["actions"].length
+
+    def append(self, block: EncodedSplit, sources: bytes) -> None:
+        """Add sentences, and their sources as lines of text."""
+        self._arrays["offsets"].append(block.offsets[1:] + self.tokens)
+        self._arrays["action_offsets"].append(block.action_offsets[1:] + self.actions)
+        for name in ("tokens", "starts_word", "actions"):
+            self._arrays[name].append(getattr(block, name))
+        self._sources.write(sources)
+        self.sentences += len(block)
+        self.words += block.word_count
+
+    def close(self) -> None:
+        """Complete all files."""
+        for array in self._arrays.values():
+            array.close()
+        self._sources.close()

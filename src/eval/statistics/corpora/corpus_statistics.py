@@ -13,7 +13,7 @@ from rich import box
 from rich.table import Table
 
 from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.preparation import Progress, no_progress
+from gardenpath.data.preparation import Counting, no_counting
 from gardenpath.data.sentence import SPLITS, Sentence
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.store.tables import CORPUS_STATISTICS, LENGTHS
@@ -111,7 +111,7 @@ def statistics_of(
     *,
     cache: Path,
     words: Sequence[str] = (),
-    progress: Progress = no_progress,
+    progress: Counting = no_counting,
 ) -> list[CorpusStatistics]:
     """Compute the statistics of all splits of a corpus, without a trained model.
 
