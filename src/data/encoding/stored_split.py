@@ -9,6 +9,7 @@ error here; a mapped one would end the process.
 from __future__ import annotations
 
 import os
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -74,23 +75,23 @@ class ArrayFile:
         self._path = path
         self._dtype = mapped.dtype
         self._begin = int(mapped.offset)
-        # Without a buffer; reads name their position, so that processes can share the file.
-        self._file: IO[bytes] = path.open("rb", buffering=0)
+        # Reads name their position, so that forked processes can share the file.
+        self._handle = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._handle)
 
     def rows(self, begins: Ints, ends: Ints) -> npt.NDArray[Any]:
         """Return the concatenation of ranges of the array."""
         size = self._dtype.itemsize
-        result = np.empty(int((ends - begins).sum()), dtype=self._dtype)
-        view = memoryview(result.view(np.uint8))
+        content = bytearray(int((ends - begins).sum()) * size)
         starts, counts = (begins * size).tolist(), ((ends - begins) * size).tolist()
-        handle, filled = self._file.fileno(), 0
+        filled = 0
         for begin, count in zip(starts, counts, strict=True):
-            content = os.pread(handle, count, self._begin + begin)
-            if len(content) != count:
+            found = os.pread(self._handle, count, self._begin + begin)
+            if len(found) != count:
                 raise InputError("ends too early", path=self._path, remedy=_REMEDY)
-            view[filled : filled + count] = content
+            content[filled : filled + count] = found
             filled += count
-        return result
+        return np.frombuffer(content, dtype=self._dtype)
 
 
 class ArrayWriter:
