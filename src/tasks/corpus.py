@@ -53,7 +53,13 @@ def run(settings: EvaluateSettings, task: CorpusTask) -> None:
     statistics = [
         one
         for data in corpora
-        for one in statistics_of(data, cache=cache, words=task.words, progress=show_counting)
+        for one in statistics_of(
+            data,
+            cache=cache,
+            words=task.words,
+            progress=show_counting,
+            processes=settings.paths.preparation_processes,
+        )
     ]
     for table in (statistics_table(statistics), words_table(statistics)):
         if table is not None:

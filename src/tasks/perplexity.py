@@ -47,6 +47,7 @@ def printed_perplexities(
         marginal_sentences=limit,
         cache=Path(settings.paths.cache),
         corpora=corpora,
+        processes=settings.paths.preparation_processes,
     ):
         title = f"{found.corpus}: perplexity per word ({split} split)"
         console.print(as_table(found.rows, title=title, caption=found.caption))

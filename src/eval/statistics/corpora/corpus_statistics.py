@@ -112,13 +112,15 @@ def statistics_of(
     cache: Path,
     words: Sequence[str] = (),
     progress: Counting = no_counting,
+    processes: int | None = None,
 ) -> list[CorpusStatistics]:
     """Compute the statistics of all splits of a corpus, without a trained model.
 
     ``cache`` is the folder of prepared corpora, from which the vocabulary comes.
+    ``processes`` prepare the corpus if it is not there; None uses all cores for large corpora.
     """
     preparation = data.preparation()
-    corpus = preparation.prepare(cache, progress=progress)
+    corpus = preparation.prepare(cache, progress=progress, processes=processes)
     return [
         corpus_statistics(
             preparation.sentences(split),
