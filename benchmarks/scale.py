@@ -191,9 +191,14 @@ def report(folder: Path, sizes: list[int], models: list[str], steps: int) -> Non
     print("|---|--:|--:|--:|--:|--:|", flush=True)
     for model in models:
         for size in sizes:
-            common = {"folder": folder, "sentences": size, "model": model, "steps": steps}
-            memory = _measured(kind="train", **common)
-            speed = _measured(kind="speed", **common)
+            common: dict[str, Any] = {
+                "folder": folder,
+                "sentences": size,
+                "model": model,
+                "steps": steps,
+            }
+            memory = _measured(folder=folder, kind="train", **common)
+            speed = _measured(folder=folder, kind="speed", **common)
             print(
                 f"| {model} | {size:,} | {memory['steady']:.0f} | {memory['peak']:.0f} "
                 f"| {speed['trained']:,.0f} | {speed['built']:,.0f} |",

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks import search as search_benchmark
 from benchmarks import scale, training
+from benchmarks import search as search_benchmark
 from benchmarks.copying_rnng import copied_stacks
 from benchmarks.memory import in_own_process, peak_gb
 from benchmarks.peer_search import PeerSearch

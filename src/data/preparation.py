@@ -59,8 +59,8 @@ class PreparedCorpus:
         path = self.folder / SUBWORDS_FILE
         return Subwords.load(path) if path.exists() else None
 
-    def split(self, name: str) -> StoredSplit:
-        """Return the encoded sentences of a split."""
+    def split(self, name: str) -> EncodedSplit:
+        """Return the encoded sentences of a split, which are read from disk when needed."""
         return StoredSplit.open(self.folder / name)
 
     def sources(self, name: str) -> list[str]:

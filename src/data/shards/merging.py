@@ -87,7 +87,7 @@ class Merge:
 
     def write(self, folder: Path, encoder: BlockEncoder) -> dict[str, Any]:
         """Encode the splits into a folder each; return their sizes, for the summary."""
-        sizes = {}
+        sizes: dict[str, Any] = {}
         for split in SPLITS:
             writer = SplitWriter(folder / split)
             for block in self._blocks(split):

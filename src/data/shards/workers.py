@@ -77,8 +77,8 @@ def _read_together(
         for connection in list(busy):
             _give(connection, numbers, busy)
         while busy:
-            for connection in wait(list(busy)):
-                assert isinstance(connection, Connection)
+            ready: list[Any] = wait(list(busy))
+            for connection in ready:
                 try:
                     kind, value = connection.recv()
                 except (EOFError, ConnectionError):

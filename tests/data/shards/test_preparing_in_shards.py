@@ -23,6 +23,7 @@ from gardenpath.data.readers.lines import BracketFiles, TextFiles
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.data.sentence import SPLITS
 from gardenpath.data.shards import shard, workers
+from gardenpath.data.shards.block import Block
 from gardenpath.data.shards.shard import Advance, Shard
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.words.subwords import SubwordSettings
@@ -153,7 +154,7 @@ def test_the_first_error_is_raised_with_its_line(
 def test_a_killed_process_is_named_and_what_was_read_is_kept(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = workers.read_shard
+    read = shard.read_shard
 
     def die(one: Shard, folder: Path, advance: Advance) -> None:
         if "-00002-" in one.name:
@@ -190,14 +191,14 @@ def test_a_killed_preparation_resumes(corpus: Path, tmp_path: Path, step: int) -
     assert killed_before_step(step, lambda: _prepare_alone(corpus, cache), cache)
     kept = {path.name for path in cache.glob(".*.unfinished/*.npz")}
     written: list[str] = []
-    save = shard.Block.save
+    save = Block.save
 
-    def note(block: shard.Block, path: Path) -> None:
+    def note(block: Block, path: Path) -> None:
         written.append(path.name)
         save(block, path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shard.Block, "save", note)
+        patch.setattr(Block, "save", note)
         assert content(of_brackets(corpus).prepare(cache).folder) == expected
     assert (len(kept) > 3) == (step > 20)
     assert not kept & set(written), "finished blocks are used"
