@@ -93,6 +93,7 @@ benchmark: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.data
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.search
+	$(BIN)/python -m benchmarks.scale --sizes 10000 100000
 
 clean:
 	rm -rf $(VENV) build dist site .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis runs/demo results/demo

@@ -17,9 +17,9 @@ _CLEAR = Path("/proc/self/clear_refs")
 def peak_gb(work: Callable[[], object]) -> float:
     """Return the peak memory (GB) of the function, beyond what the process used before."""
     _reset_peak()
-    before = _kilobytes("VmRSS")
+    before = kilobytes("VmRSS")
     work()
-    return max(_kilobytes("VmHWM") - before, 0) / 2**20
+    return max(kilobytes("VmHWM") - before, 0) / 2**20
 
 
 def _reset_peak() -> None:
@@ -28,7 +28,7 @@ def _reset_peak() -> None:
         _CLEAR.write_text("5")
 
 
-def _kilobytes(field: str) -> int:
+def kilobytes(field: str) -> int:
     """Read a field of the process's memory status."""
     if _STATUS.exists():
         # Not ru_maxrss, because a process inherits that of its parent.

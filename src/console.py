@@ -8,6 +8,7 @@ import signal
 import sys
 import textwrap
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    SpinnerColumn,
     TextColumn,
     TimeRemainingColumn,
     track,
@@ -32,6 +34,9 @@ from gardenpath.text import NO_BREAK, unbroken
 _Item = TypeVar("_Item")
 
 console = Console()
+
+# Between lines about progress in log files.
+_SECONDS_BETWEEN_LINES = 30.0
 
 
 @contextmanager
@@ -149,6 +154,32 @@ def words_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
             bar.advance(task, words)
             speed = bar.tasks[0].speed
             bar.update(task, rate="" if speed is None else f"{speed:.0f} words/s")
+
+        yield advance
+
+
+@contextmanager
+def show_counting(title: str) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with the number of sentences just read; shows sentences per second.
+
+    If nobody watches a terminal, a line is printed from time to time, for log files.
+    """
+    begin = last = time.monotonic()
+    total = 0
+    columns = (SpinnerColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=_is_unattended()) as bar:
+        task = bar.add_task(title, total=None)
+
+        def advance(sentences: int) -> None:
+            nonlocal last, total
+            total += sentences
+            now = time.monotonic()
+            rate = total / max(now - begin, 1e-9)
+            text = f"{title}: {total:,} sentences, {rate:,.0f} per second"
+            bar.update(task, description=text)
+            if _is_unattended() and now - last > _SECONDS_BETWEEN_LINES:
+                last = now
+                console.print(text, highlight=False, soft_wrap=True)
 
         yield advance
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from benchmarks import scale, training
 from benchmarks import search as search_benchmark
-from benchmarks import training
 from benchmarks.copying_rnng import copied_stacks
 from benchmarks.memory import in_own_process, peak_gb
 from benchmarks.peer_search import PeerSearch
@@ -184,3 +184,25 @@ def test_a_schedule_is_measured(schedule: training.Schedule) -> None:
     assert found["launches"] > 0
     assert 0 < found["products"] < 1
     assert ("planning" in found) == (schedule == "by level")
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason=NEEDS_PROC)
+def test_scale_is_measured(tmp_path: Path) -> None:
+    scale.make_corpus(tmp_path, 60)
+    job = scale.Job(kind="prepare", folder=str(tmp_path), sentences=60, steps=2)
+    assert scale.measure(job)["seconds"] > 0
+    memory = scale.measure(replace(job, kind="train"))
+    assert 0 < memory["steady"] <= memory["peak"]
+    speed = scale.measure(replace(job, kind="speed", model="rnng"))
+    assert 0 < speed["trained"] < speed["built"]
+
+
+def test_the_tables_of_scale_have_a_row_for_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers = ("seconds", "megabytes", "steady", "peak", "trained", "built")
+    monkeypatch.setattr(scale, "in_own_process", lambda *_: dict.fromkeys(numbers, 2.0))
+    scale.report(tmp_path, [20, 30], ["lstm", "plm"], 5)
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.startswith("| ")]) == 2 + 2 + 4
+    assert (tmp_path / "corpus30" / "train.txt").read_text().count("\n") == 30

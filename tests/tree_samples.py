@@ -45,7 +45,7 @@ def encode_trees(trees: Sequence[Tree]) -> tuple[EncodedSplit, Vocabulary]:
     ]
     raw = collect(sentences, words, labels)
     vocabulary = build_vocabulary(
-        raw.word_counts(words), labels=labels.items, language="en", min_count=1
+        raw.word_counts(words.items), labels=labels.items, language="en", min_count=1
     )
     first, elsewhere = (
         np.array([vocabulary.ids[vocabulary.seen_as(w, is_first=f)] for w in words.items])

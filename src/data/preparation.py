@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from gardenpath.data.corpus_settings import CorpusSettings
-from gardenpath.data.encoding.encoded import EncodedSplit, encode_pieces, encode_words
-from gardenpath.data.encoding.raw_split import Inventory, RawSplit, collect
+from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.encoding.stored_split import SOURCES_FILE, StoredSplit
 from gardenpath.data.readers.base import Reader
 from gardenpath.data.readers.combined import CombinedCorpus
-from gardenpath.data.sentence import SPLITS, Sentence
-from gardenpath.data.words.subwords import (
-    Subwords,
-    subword_vocabulary,
-    train_subwords,
-)
-from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
+from gardenpath.data.readers.file_hashes import remembered_hashes
+from gardenpath.data.sentence import Sentence
+from gardenpath.data.shards.block import Block
+from gardenpath.data.shards.merging import BlockEncoder, Merge
+from gardenpath.data.shards.shard import Advance, shards_of
+from gardenpath.data.shards.workers import read_shards
+from gardenpath.data.words.subwords import Subwords
+from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
-from gardenpath.store.corpora import corpus_key, stored_corpus, verify_corpus
-from gardenpath.store.files import write_json, write_text
+from gardenpath.store.corpora import corpus_key, stored_corpus, unfinished_corpus
+from gardenpath.store.files import write_json
 from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE
 
 Progress = Callable[[Iterable[Sentence], str], Iterable[Sentence]]
+# Given a title, yields a function to call with the number of sentences just read.
+Counting = Callable[[str], AbstractContextManager[Advance]]
 
 
 def no_progress(sentences: Iterable[Sentence], _title: str) -> Iterable[Sentence]:
     """Iterate without showing progress; the default."""
     return sentences
+
+
+@contextmanager
+def no_counting(_title: str) -> Iterator[Advance]:
+    """Count sentences without showing them; the default."""
+    yield lambda _sentences: None
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,12 @@ class PreparedCorpus:
         return Subwords.load(path) if path.exists() else None
 
     def split(self, name: str) -> EncodedSplit:
-        """Return the encoded sentences of a split."""
-        return EncodedSplit.load(self.folder / name)
+        """Return the encoded sentences of a split, which are read from disk when needed."""
+        return StoredSplit.open(self.folder / name)
 
     def sources(self, name: str) -> list[str]:
         """Return the source of each sentence of a split: its location in the corpus."""
-        return (self.folder / name / "sources.txt").read_text(encoding="utf-8").splitlines()
+        return (self.folder / name / SOURCES_FILE).read_text(encoding="utf-8").splitlines()
 
 
 class Preparation:
@@ -87,61 +93,45 @@ class Preparation:
         return self._settings.cleaned(self._reader.read(split), split)
 
     def prepare(
-        self, cache: Path, *, progress: Progress = no_progress, verify: bool = False
+        self, cache: Path, *, progress: Counting = no_counting, processes: int | None = None
     ) -> PreparedCorpus:
         """Load the prepared corpus from the cache, or build it and add it to the cache.
 
-        File sizes are always compared with the manifest; checksums are compared if ``verify`` is
-        set.
+        A corpus whose files have not changed is not read again. The files of the cache are compared
+        with their checksums. ``processes`` read a new corpus; None uses all cores for large ones.
+        What they have read is kept if preparation is interrupted, and used by the next one.
         """
-        folder = stored_corpus(
-            cache, self.key(), lambda temporary: self._build(temporary, progress)
-        )
-        if verify:
-            verify_corpus(folder)
-        return PreparedCorpus(folder)
+        with remembered_hashes(cache):
+            key = self.key()
 
-    def _build(self, folder: Path, progress: Progress) -> None:
-        words, labels = Inventory(), Inventory()
-        raw: dict[str, RawSplit] = {
-            split: collect(progress(self.sentences(split), split), words, labels)
-            for split in SPLITS
-        }
-        for split in SPLITS:
-            if not raw[split].sources:
-                raise GardenpathError(
-                    f"the {split} split has no sentences after cleaning; check the corpus "
-                    "and the maximum length of sentences (data.cleaning.max_tokens)"
-                )
-        encoded, vocabulary = self._encode(raw, words, labels, folder)
-        vocabulary.save(folder / VOCABULARY_FILE)
-        for split in SPLITS:
-            encoded[split].save(folder / split)
-            write_text(folder / split / "sources.txt", "\n".join(raw[split].sources) + "\n")
-        write_json(folder / "summary.json", _summary(encoded, vocabulary))
+            def build(folder: Path) -> None:
+                with unfinished_corpus(cache, key) as unfinished:
+                    self._build(folder, unfinished, progress, processes)
+                    if self.key() != key:
+                        raise GardenpathError(
+                            "the corpus has changed while it was prepared; start again"
+                        )
 
-    def _encode(
-        self, raw: dict[str, RawSplit], words: Inventory, labels: Inventory, folder: Path
-    ) -> tuple[dict[str, EncodedSplit], Vocabulary]:
-        counts = raw["train"].word_counts(words)
+            return PreparedCorpus(stored_corpus(cache, key, build))
+
+    def _build(
+        self, folder: Path, unfinished: Path, progress: Counting, processes: int | None
+    ) -> None:
         settings = self._settings
-        if settings.subwords.algorithm == "none":
-            vocabulary = build_vocabulary(
-                counts,
-                labels=labels.items,
-                language=settings.language,
-                min_count=settings.min_count,
-            )
-            return _encode_words(raw, words, labels, vocabulary), vocabulary
-        subwords = train_subwords(_as_text(raw["train"], words), settings.subwords)
-        subwords.save(folder / SUBWORDS_FILE)
-        vocabulary = subword_vocabulary(
-            subwords,
-            _piece_counts(counts, subwords),
-            labels=labels.items,
-            language=settings.language,
-        )
-        return _encode_pieces(raw, words, labels, vocabulary, subwords), vocabulary
+        shards = shards_of(self._reader, settings)
+        with progress("reading the corpus") as advance:
+            read_shards(shards, unfinished, processes=processes, advance=advance)
+        merge = Merge(shards, unfinished)
+        vocabulary, subwords = merge.words(settings)
+        write_words(folder, vocabulary, subwords)
+        sizes = merge.write(folder, BlockEncoder(vocabulary, subwords))
+        summary = {
+            "vocabulary_size": len(vocabulary),
+            "vocabulary_hash": vocabulary.content_hash,
+            "labels": len(vocabulary.labels),
+            "splits": sizes,
+        }
+        write_json(folder / "summary.json", summary)
 
 
 def write_words(folder: Path, vocabulary: Vocabulary, subwords: Subwords | None) -> None:
@@ -158,14 +148,10 @@ def encode_with(
 
     Raises :class:`UnknownLabelsError` if trees have labels that the model does not know.
     """
-    words, labels = Inventory(), Inventory()
-    raw = collect(sentences, words, labels)
-    if unknown := [label for label in labels.items if label not in vocabulary.label_ids]:
+    block = Block.of(sentences)
+    if unknown := [label for label in block.labels if label not in vocabulary.label_ids]:
         raise UnknownLabelsError(unknown)
-    split = {"split": raw}
-    if subwords is None:
-        return _encode_words(split, words, labels, vocabulary)["split"]
-    return _encode_pieces(split, words, labels, vocabulary, subwords)["split"]
+    return BlockEncoder(vocabulary, subwords).encode(block)
 
 
 class UnknownLabelsError(GardenpathError):
@@ -174,67 +160,3 @@ class UnknownLabelsError(GardenpathError):
     def __init__(self, labels: Sequence[str]) -> None:
         shown = ", ".join(sorted(labels)[:8]) + (" …" if len(labels) > 8 else "")
         super().__init__(f"the trees have labels that the model does not know: {shown}")
-
-
-def _encode_words(
-    raw: dict[str, RawSplit], words: Inventory, labels: Inventory, vocabulary: Vocabulary
-) -> dict[str, EncodedSplit]:
-    first, elsewhere = (
-        np.array(
-            [vocabulary.ids[vocabulary.seen_as(word, is_first=is_first)] for word in words.items],
-            dtype=np.int64,
-        )
-        for is_first in (True, False)
-    )
-    label_ids = _label_ids(labels, vocabulary)
-    return {
-        split: encode_words(raw[split], elsewhere=elsewhere, first=first, label_ids=label_ids)
-        for split in raw
-    }
-
-
-def _encode_pieces(
-    raw: dict[str, RawSplit],
-    words: Inventory,
-    labels: Inventory,
-    vocabulary: Vocabulary,
-    subwords: Subwords,
-) -> dict[str, EncodedSplit]:
-    pieces = {number: subwords.encode(word, vocabulary) for number, word in enumerate(words.items)}
-    label_ids = _label_ids(labels, vocabulary)
-    return {split: encode_pieces(raw[split], pieces=pieces, label_ids=label_ids) for split in raw}
-
-
-def _label_ids(labels: Inventory, vocabulary: Vocabulary) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array([vocabulary.label_ids[label] for label in labels.items], dtype=np.int64)
-
-
-def _as_text(raw: RawSplit, words: Inventory) -> Iterator[str]:
-    items = words.items
-    for begin, end in zip(raw.offsets[:-1], raw.offsets[1:], strict=True):
-        yield " ".join(items[number] for number in raw.words[begin:end].tolist())
-
-
-def _piece_counts(counts: Counter[tuple[str, bool]], subwords: Subwords) -> Counter[str]:
-    pieces: Counter[str] = Counter()
-    for (word, _), count in counts.items():
-        for piece in subwords.split(word):
-            pieces[piece] += count
-    return pieces
-
-
-def _summary(encoded: dict[str, EncodedSplit], vocabulary: Vocabulary) -> dict[str, Any]:
-    return {
-        "vocabulary_size": len(vocabulary),
-        "vocabulary_hash": vocabulary.content_hash,
-        "labels": len(vocabulary.labels),
-        "splits": {
-            split: {
-                "sentences": len(content),
-                "words": content.word_count,
-                "tokens": len(content.tokens),
-                "actions": len(content.actions),
-            }
-            for split, content in encoded.items()
-        },
-    }

@@ -5,16 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gardenpath.console import show_progress, track_runs, words_progress
+from gardenpath.console import show_counting, track_runs, words_progress
 from gardenpath.data.arrays import Floats
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.pcfg.prefix import ExactModel
-from gardenpath.data.preparation import UnknownLabelsError, encode_with
+from gardenpath.data.preparation import PreparedCorpus, UnknownLabelsError, encode_with
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.data.sentence import Sentence, Split
 from gardenpath.errors import RunError
@@ -85,13 +86,15 @@ def perplexities(
     cache: Path | None = None,
     corpora: Sequence[DataSettings] = (),
     skipped: list[RunStatus] | None = None,
+    processes: int | None = None,
 ) -> Iterator[CorpusPerplexities]:
     """Yield the perplexities of runs, corpus by corpus.
 
     Each run is scored on its own corpus or, with ``corpora``, on each of these that has its
     language. A run maps the words of another corpus with its own vocabulary. ``cache`` is the
     folder of prepared corpora; None uses the one that the runs were trained with. Damaged runs
-    among several are left out and added to ``skipped``.
+    among several are left out and added to ``skipped``. ``processes`` read a corpus that is not
+    prepared yet; None uses all cores for large corpora.
     """
     left_out = [] if skipped is None else skipped
     members = whole_runs(runs, left_out)
@@ -105,20 +108,20 @@ def perplexities(
     for data, grouped in by_corpus:
         found = list(grouped)
         place = cache or Path(found[0].settings.paths.cache)
-        yield _of_own_corpus(data, found, place, split, marginal_sentences, left_out)
+        prepare = partial(data.preparation().prepare, place, processes=processes)
+        yield _of_own_corpus(data, found, prepare, split, marginal_sentences, left_out)
 
 
 def _of_own_corpus(
     data: DataSettings,
     runs: Sequence[Run],
-    cache: Path,
+    prepare: Callable[..., PreparedCorpus],
     split: Split,
     limit: int | None,
     skipped: list[RunStatus],
 ) -> CorpusPerplexities:
-    preparation = data.preparation()
-    corpus = preparation.prepare(cache, progress=show_progress)
-    sentences = [one.words for one in preparation.sentences(split)]
+    corpus = prepare(progress=show_counting)
+    sentences = [one.words for one in data.preparation().sentences(split)]
     shared = _known_to_all(runs)
     _spread([(run, sentences) for run in runs], limit)
 

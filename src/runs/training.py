@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gardenpath.console import console, log_to, show_progress
+from gardenpath.console import console, log_to, show_counting
 from gardenpath.data.preparation import PreparedCorpus, write_words
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.vocabulary import Vocabulary
@@ -72,7 +72,11 @@ def _train(settings: TrainSettings) -> Metrics:
 def _fill(settings: TrainSettings, claimed: ClaimedRun, stop: StopSignals) -> Metrics:
     """Train the model of a claimed run folder, and write its results."""
     preparation = settings.data.preparation()
-    corpus = preparation.prepare(Path(settings.paths.cache), progress=show_progress)
+    corpus = preparation.prepare(
+        Path(settings.paths.cache),
+        progress=show_counting,
+        processes=settings.paths.preparation_processes,
+    )
     stop.check()
     family = FAMILIES[settings.model.family]
     if isinstance(family, EstimatedFamily):

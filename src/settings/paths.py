@@ -1,8 +1,10 @@
-"""Paths of runs, corpora and caches."""
+"""Paths of runs, corpora and caches, and how these are filled."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from gardenpath.settings.bounds import PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,3 +19,6 @@ class Paths:
     """Folder of prepared corpora."""
     surprisals: str = ".cache/surprisals.sqlite"
     """File of computed surprisals, so that no sentence is scored twice."""
+    preparation_processes: PositiveInt | None = None
+    """Number of processes that read and clean a new corpus; null uses all cores for large
+    corpora. The result is the same."""

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from gardenpath.errors import InputError
 
@@ -92,15 +93,21 @@ def read_text(path: str | Path) -> str:
 
 
 class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as lines``)
-    """Open a text file; undecodable bytes raise an error that names file, line and remedy."""
+    """Open a text file; undecodable bytes raise an error that names file, line and remedy.
 
-    def __init__(self, path: Path, *, encoding: str = "utf-8") -> None:
+    ``part`` opens a part of the file: the position of its first byte and the number of bytes.
+    """
+
+    def __init__(
+        self, path: Path, *, encoding: str = "utf-8", part: tuple[int, int] | None = None
+    ) -> None:
         self._path = path
         self._encoding = encoding
+        self._part = part
 
     def __enter__(self) -> Iterator[str]:
         try:
-            self._handle = self._path.open(encoding=self._encoding)
+            self._handle = self._open()
         except (OSError, LookupError) as error:  # LookupError: unknown encoding
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(
@@ -112,6 +119,14 @@ class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as 
 
     def __exit__(self, *exc_info: object) -> None:
         self._handle.close()
+
+    def _open(self) -> TextIO:
+        if self._part is None:
+            return self._path.open(encoding=self._encoding)
+        with self._path.open("rb") as file:
+            file.seek(self._part[0])
+            content = file.read(self._part[1])
+        return io.TextIOWrapper(io.BytesIO(content), encoding=self._encoding)
 
     def _lines(self) -> Iterator[str]:
         try:

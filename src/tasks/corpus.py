@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from gardenpath.console import console, say, show_progress
+from gardenpath.console import console, say, show_counting, show_progress
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.eval.perplexity.comparison import PerplexityRow, perplexity_frame
 from gardenpath.eval.report.study import Shown, Study
@@ -55,7 +55,13 @@ def run(settings: EvaluateSettings, task: CorpusTask) -> None:
     statistics = [
         one
         for data in corpora
-        for one in statistics_of(data, cache=cache, words=task.words, progress=show_progress)
+        for one in statistics_of(
+            data,
+            cache=cache,
+            words=task.words,
+            progress=show_counting,
+            processes=settings.paths.preparation_processes,
+        )
     ]
     for table in (statistics_table(statistics), words_table(statistics)):
         if table is not None:

@@ -62,6 +62,7 @@ def printed_perplexities(
         cache=Path(settings.paths.cache),
         corpora=corpora,
         skipped=skipped,
+        processes=settings.paths.preparation_processes,
     ):
         title = f"{found.corpus}: perplexity per word ({split} split)"
         console.print(as_table(found.rows, title=title, caption=found.caption))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import RunError
+from gardenpath.store import corpora
 from gardenpath.store.corpora import corpus_key, stored_corpus, verify_corpus
 
 KEY = corpus_key(corpus="cats", min_count=2)
@@ -61,12 +62,28 @@ def test_a_truncated_file_is_found_on_load(tmp_path: Path) -> None:
     assert f"delete {folder}" in str(caught.value)
 
 
-def test_a_flipped_bit_is_found_on_request(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["train/tokens.npy", "vocabulary.json"])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_flipped_bit_is_found_on_load(tmp_path: Path, name: str, is_known: bool) -> None:
     folder = stored_corpus(tmp_path, KEY, build)
-    (folder / "train" / "tokens.npy").write_bytes(bytes(63) + b"\x01")
-    stored_corpus(tmp_path, KEY, build_again)
-    with pytest.raises(RunError, match=r"tokens\.npy: is damaged: it does not have the checksum"):
+    if is_known:
         verify_corpus(folder)
+    path = folder / name
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RunError, match="is damaged: it does not have the checksum") as caught:
+        stored_corpus(tmp_path, KEY, build_again)
+    assert str(path) in str(caught.value)
+    assert f"delete {folder}" in str(caught.value)
+
+
+def test_files_are_read_once_per_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    monkeypatch.setattr(corpora, "verify_files", lambda folder, *_, **__: read.append(folder))
+    for _ in range(3):
+        folder = stored_corpus(tmp_path, KEY, build)
+    assert read == [folder]
 
 
 def test_a_folder_without_a_manifest_is_no_corpus(tmp_path: Path) -> None:

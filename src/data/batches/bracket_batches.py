@@ -45,38 +45,33 @@ class BracketBatch(TensorBatch):
 
 
 def bracket_collate(split: EncodedSplit, *, vocabulary_size: int) -> Callable[[Ints], BracketBatch]:
-    """Linearise a split once; the returned function collates its sentences, given by number."""
-    actions = np.asarray(split.actions, dtype=np.int64)
-    offsets = np.asarray(split.action_offsets)
-    symbols = symbols_of(split, vocabulary_size)
-    innermost = innermost_open(actions)
+    """Return the function that linearises sentences of a split, given by number."""
     legal_first = int(LEGAL[BRACKET_STRATEGY][NO_ACTION_YET, 0])
-    legal_after = _legal_after(actions)
-    words = np.add.reduceat(split.starts_word, split.offsets[:-1], dtype=np.int64)
 
     def collate(sentences: Ints) -> BracketBatch:
-        lengths = offsets[sentences + 1] - offsets[sentences]
-        columns = np.arange(int(lengths.max()))
-        is_symbol = columns < lengths[:, None]
-        places = (offsets[sentences][:, None] + columns)[is_symbol]
-        starts = np.repeat(offsets[sentences], lengths)
+        taken = split.take(sentences)
+        actions = taken.actions.astype(np.int64)
+        lengths = np.diff(taken.action_offsets)
+        is_symbol = np.arange(int(lengths.max())) < lengths[:, None]
+        starts = np.repeat(taken.action_offsets[:-1], lengths)
+        innermost = innermost_open(actions)
 
         def padded(values: Ints, padding: int) -> Ints:
             result = np.full(is_symbol.shape, padding, dtype=np.int64)
             result[is_symbol] = values
             return result
 
-        targets = padded(symbols[places], PAD_ID)
+        targets = padded(symbols_of(taken, vocabulary_size), PAD_ID)
         # Position t + 1 of the inputs holds symbol t.
-        relative = np.where(innermost[places] >= 0, innermost[places] - starts + 1, 0)
+        relative = np.where(innermost >= 0, innermost - starts + 1, 0)
         return BracketBatch(
             inputs=_shifted(targets, BEGIN_ID),
             targets=torch.from_numpy(targets),
             is_symbol=torch.from_numpy(is_symbol),
             is_word=torch.from_numpy(is_symbol & (targets < vocabulary_size)),
-            legal=_shifted(padded(legal_after[places], 0), legal_first),
+            legal=_shifted(padded(_legal_after(actions), 0), legal_first),
             open_at=_shifted(padded(relative, 0), 0),
-            words=torch.tensor(words[sentences].sum()),
+            words=torch.tensor(taken.word_count),
             sentences=torch.tensor(len(sentences)),
         )
 

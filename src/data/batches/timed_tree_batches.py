@@ -7,18 +7,18 @@ the same: a sentence that has ended takes no rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from torch import Tensor
 
 from gardenpath.data.arrays import Ints
-from gardenpath.data.batches.stack_plan import CONSTITUENT, StackPlan, plan_stacks
+from gardenpath.data.batches.stack_plan import CONSTITUENT, StackPlan
 from gardenpath.data.batches.tree_batches import (
     Assembly,
     Sizes,
     StackBatch,
+    StackCollate,
     as_tensors,
     level_sizes,
 )
@@ -44,14 +44,13 @@ class TimedTreeBatch(StackBatch):
 
 def timed_tree_collate(
     split: EncodedSplit, *, strategy: Strategy, label_count: int
-) -> Callable[[Ints], TimedTreeBatch]:
-    """Plan a split once; the returned function collates its sentences, given by number."""
-    plan = levels_by_time(plan_stacks(split, strategy))
+) -> StackCollate[TimedTreeBatch]:
+    """Return the function that collates sentences of a split, given by number."""
 
-    def collate(sentences: Ints) -> TimedTreeBatch:
-        return _TimeAssembly(split, plan, sentences, label_count).batch()
+    def build(taken: EncodedSplit, plan: StackPlan, sentences: Ints) -> TimedTreeBatch:
+        return _TimeAssembly(taken, levels_by_time(plan), sentences, label_count).batch()
 
-    return collate
+    return StackCollate(split, strategy=strategy, build=build)
 
 
 def levels_by_time(plan: StackPlan) -> StackPlan:

@@ -32,17 +32,17 @@ class TokenBatch(TensorBatch):
 
 def token_batch(split: EncodedSplit, sentences: Ints) -> TokenBatch:
     """Collate sentences, given by number, without a loop over them."""
-    lengths = split.lengths[sentences]
+    taken = split.take(sentences)
+    lengths = taken.lengths
     columns = np.arange(int(lengths.max()) + 1)
     is_word = columns < lengths[:, None]
     is_end = columns == lengths[:, None]
-    places = (split.offsets[sentences][:, None] + columns)[is_word]
 
     targets = np.full(is_word.shape, PAD_ID, dtype=np.int64)
-    targets[is_word] = split.tokens[places]
+    targets[is_word] = taken.tokens
     targets[is_end] = END_ID
     starts_word = np.zeros(is_word.shape, dtype=bool)
-    starts_word[is_word] = split.starts_word[places]
+    starts_word[is_word] = taken.starts_word
     inputs = np.full(is_word.shape, PAD_ID, dtype=np.int64)
     inputs[:, 0] = BEGIN_ID
     inputs[:, 1:][is_word[:, :-1]] = targets[is_word]

@@ -6,9 +6,9 @@ vector that has to be computed and none for padding.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -58,6 +58,10 @@ class StackBatch(TensorBatch):
     constituent_sizes: Sizes
 
 
+AnyStackBatch = TypeVar("AnyStackBatch", bound=StackBatch)
+BuildBatch = Callable[[EncodedSplit, StackPlan, Ints], AnyStackBatch]
+
+
 @dataclass(frozen=True, slots=True)
 class TreeBatch(StackBatch):
     """Trees whose constituents depend only on their children.
@@ -78,16 +82,45 @@ class TreeBatch(StackBatch):
     backward_sizes: Sizes
 
 
+class StackCollate(Generic[AnyStackBatch]):
+    """Builds batches of gold trees from the sentences of a split, given by number.
+
+    The stacks of the sentences are simulated in step, which costs almost as much for one batch as
+    for many. :meth:`window` therefore plans several batches at once; planning a whole split would
+    take memory that grows with the corpus.
+    """
+
+    def __init__(
+        self, split: EncodedSplit, *, strategy: Strategy, build: BuildBatch[AnyStackBatch]
+    ) -> None:
+        self._split = split
+        self._strategy = strategy
+        self._build = build
+
+    def __call__(self, sentences: Ints) -> AnyStackBatch:
+        """Build one batch."""
+        return next(self.window([sentences]))
+
+    def window(self, batches: Sequence[Ints]) -> Iterator[AnyStackBatch]:
+        """Build several batches, the same as one after the other."""
+        taken = self._split.take(np.concatenate(batches))
+        plan = plan_stacks(taken, self._strategy)
+        begin = 0
+        for batch in batches:
+            end = begin + len(batch)
+            yield self._build(taken, plan, np.arange(begin, end))
+            begin = end
+
+
 def tree_collate(
     split: EncodedSplit, *, strategy: Strategy, label_count: int
-) -> Callable[[Ints], TreeBatch]:
-    """Plan a split once; the returned function collates its sentences, given by number."""
-    plan = plan_stacks(split, strategy)
+) -> StackCollate[TreeBatch]:
+    """Return the function that collates sentences of a split, given by number."""
 
-    def collate(sentences: Ints) -> TreeBatch:
-        return _LevelAssembly(split, plan, sentences, label_count).batch()
+    def build(taken: EncodedSplit, plan: StackPlan, sentences: Ints) -> TreeBatch:
+        return _LevelAssembly(taken, plan, sentences, label_count).batch()
 
-    return collate
+    return StackCollate(split, strategy=strategy, build=build)
 
 
 class Gathered:

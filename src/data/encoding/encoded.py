@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gardenpath.data.arrays import Bools, Floats, Ints, Tokens
 from gardenpath.data.encoding.raw_split import RawSplit
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
-from gardenpath.errors import InputError
 
-_ARRAYS = ("tokens", "starts_word", "offsets", "actions", "action_offsets")
+ARRAYS = ("tokens", "starts_word", "offsets", "actions", "action_offsets")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EncodedSplit:
     """All sentences of a split, concatenated.
 
@@ -73,23 +74,45 @@ class EncodedSplit:
     def save(self, folder: Path) -> None:
         """Write one ``.npy`` file per array."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name in _ARRAYS:
+        for name in ARRAYS:
             np.save(folder / f"{name}.npy", getattr(self, name))
 
-    @staticmethod
-    def load(folder: Path) -> EncodedSplit:
-        """Memory-map the arrays of a folder."""
-        try:
-            return EncodedSplit(
-                **{
-                    name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-                    for name in _ARRAYS
-                }
-            )
-        except (OSError, EOFError, ValueError) as error:
-            raise InputError(
-                f"is not a prepared split: {error}", path=folder, remedy="delete the cached corpus"
-            ) from error
+    def take(self, sentences: Ints) -> EncodedSplit:
+        """Return some sentences, given by number, as a split in memory, in this order."""
+        return take_rows(
+            self,
+            sentences,
+            lambda name, begins, ends: getattr(self, name)[_rows(begins, ends)],
+        )
+
+
+def take_rows(
+    split: EncodedSplit,
+    sentences: Ints,
+    read: Callable[[str, Ints, Ints], npt.NDArray[Any]],
+) -> EncodedSplit:
+    """Put a split together from ranges of arrays; ``read`` is given a name, begins and ends."""
+    begins, ends = split.offsets[sentences], split.offsets[sentences + 1]
+    first, last = split.action_offsets[sentences], split.action_offsets[sentences + 1]
+    return EncodedSplit(
+        tokens=read("tokens", begins, ends),
+        starts_word=read("starts_word", begins, ends),
+        offsets=_running_sum(ends - begins),
+        actions=read("actions", first, last),
+        action_offsets=_running_sum(last - first),
+    )
+
+
+def _running_sum(counts: Ints) -> Ints:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+
+
+def _rows(begins: Ints, ends: Ints) -> Ints:
+    """Return all numbers of several ranges, one range after the other."""
+    counts = ends - begins
+    starts = _running_sum(counts)
+    rows: Ints = np.arange(starts[-1]) + np.repeat(begins - starts[:-1], counts)
+    return rows
 
 
 def last_pieces(begins_word: Bools) -> Ints:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,9 +53,11 @@ class RawSplit:
         marks[self.offsets[:-1]] = True
         return marks
 
-    def word_counts(self, inventory: Inventory) -> Counter[tuple[str, bool]]:
-        """Count each word at the beginning of a sentence (True) and elsewhere (False)."""
-        items = inventory.items
+    def word_counts(self, items: Sequence[str]) -> Counter[tuple[str, bool]]:
+        """Count each word at the beginning of a sentence (True) and elsewhere (False).
+
+        ``items`` are the words by number.
+        """
         counts: Counter[tuple[str, bool]] = Counter()
         for is_first in (True, False):
             chosen = self.words[self.is_first == is_first]

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from gardenpath.data.readers.file_hashes import content_hash
+from gardenpath.data.readers.pieces import Piece
 from gardenpath.data.sentence import SPLITS, Sentence
 from gardenpath.errors import ConfigError
-from gardenpath.store.files import sha256_of
 from gardenpath.store.keys import Json, fingerprint
 
 
@@ -29,6 +30,17 @@ class Reader(Protocol):
 
         Other splits need not exist.
         """
+
+
+@runtime_checkable
+class PieceReader(Reader, Protocol):
+    """A corpus whose splits consist of pieces, which several processes can read at once."""
+
+    def pieces(self, split: str) -> list[Piece]:
+        """Return the pieces of a split, in order."""
+
+    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+        """Yield the sentences of a piece, not yet cleaned."""
 
 
 def parse_ids(text: str | int, *, setting: str) -> frozenset[int]:
@@ -86,7 +98,7 @@ def _bad_range(part: str, setting: str) -> ConfigError:
 
 def hash_files(paths: Iterable[Path], **settings: Json) -> str:
     """Return a key of the names and contents of files and of the settings to read them."""
-    files = [[path.name, sha256_of(path)] for path in paths]
+    files = [[path.name, content_hash(path)] for path in paths]
     return fingerprint("files", 1, files=files, settings=settings)
 
 

@@ -62,13 +62,18 @@ class CombinedCorpus:
 
     def read(self, split: str) -> Iterator[Sentence]:
         """Yield the sentences of a split, part after part, not yet cleaned."""
-        for name, part in self._with(split):
-            yield from _named(name, _located(name, part, split))
+        for name, part in self.parts_of(split):
+            yield from named_sentences(name, located(name, part.reader, split))
 
     def cleaned(self, split: str) -> Iterator[Sentence]:
         """Yield the sentences of a split, part after part, each cleaned with its own settings."""
-        for name, part in self._with(split):
-            yield from _named(name, part.cleaned(_located(name, part, split), split))
+        for name, part in self.parts_of(split):
+            yield from named_sentences(name, part.cleaned(located(name, part.reader, split), split))
+
+    def parts_of(self, split: str) -> list[tuple[str, CorpusPart]]:
+        """Return the parts of a split, in order."""
+        names = self._names(split)
+        return [(name, part) for name, part in self.parts.items() if name in names]
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         """Return a hash of the sentences of all parts, in order, and of how they are cleaned."""
@@ -119,21 +124,18 @@ class CombinedCorpus:
         named: Sequence[str] | None = getattr(self, split)
         return list(self.parts) if named is None else named
 
-    def _with(self, split: str) -> list[tuple[str, CorpusPart]]:
-        names = self._names(split)
-        return [(name, part) for name, part in self.parts.items() if name in names]
 
-
-def _named(part: str, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
+def named_sentences(part: str, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
     """Put the name of a part before the source of its sentences."""
     for one in sentences:
         source = Source(f"{part}/{one.source.path}", one.source.line)
         yield Sentence(one.words, source, one.tree)
 
 
-def _located(name: str, part: CorpusPart, split: str) -> Iterator[Sentence]:
+def located(name: str, reader: Reader, split: str) -> Iterator[Sentence]:
+    """Read a part; if it is missing, the error names the settings of the part."""
     try:
-        yield from part.reader.read(split)
+        yield from reader.read(split)
     except MissingCorpusError as error:
         raise error.in_part(name) from error
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from gardenpath.data.readers.base import SplitByIds, hash_files, listed_ids
+from gardenpath.data.readers.pieces import Piece
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.errors import InputError, MissingCorpusError
@@ -45,10 +46,17 @@ class ChineseTreebank(SplitByIds):
         return ("utf-8", "gb18030") if self.encoding == "auto" else (self.encoding,)
 
     def read(self, split: str) -> Iterator[Sentence]:
-        for path in self._files(split):
-            text = self._decode(path)
-            for line, tree in read_trees(without_markup(text.splitlines()), path=path):
-                yield Sentence(tree.words(), Source(path.name, line), tree)
+        for piece in self.pieces(split):
+            yield from self.read_piece(piece)
+
+    def pieces(self, split: str) -> list[Piece]:
+        return [Piece(path) for path in self._files(split)]
+
+    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+        path = piece.path
+        lines = without_markup(self._decode(path).splitlines())
+        for line, tree in read_trees(lines, path=path):
+            yield Sentence(tree.words(), Source(path.name, line), tree)
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         files = [path for split in splits for path in self._files(split)]

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from gardenpath.data.readers.base import hash_files
+from gardenpath.data.readers.pieces import Piece, cut_file
 from gardenpath.data.sentence import SPLITS, Sentence, Source
-from gardenpath.data.trees.brackets import read_tree_file
+from gardenpath.data.trees.brackets import read_trees
 from gardenpath.errors import MissingCorpusError
 from gardenpath.store.files import open_text
 from gardenpath.store.keys import Json
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ThreeFiles:
+class _ThreeFiles(abc.ABC):
     """A folder with one file per split, or with files that match a pattern."""
 
+    has_trees: ClassVar[bool]
     _title: ClassVar[str] = ""
 
     root: str
@@ -39,6 +42,21 @@ class _ThreeFiles:
             sizes=[len(paths) for paths in files],
             **self._how_read(),
         )
+
+    def read(self, split: str) -> Iterator[Sentence]:
+        for path in self._paths(split):
+            yield from self.read_piece(Piece(path))
+
+    @abc.abstractmethod
+    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+        """Yield the sentences of a piece."""
+
+    def pieces(self, split: str) -> list[Piece]:
+        return [
+            piece
+            for path in self._paths(split)
+            for piece in cut_file(path, encoding=self.encoding, is_bracketed=self.has_trees)
+        ]
 
     def _how_read(self) -> dict[str, Json]:
         # The same file gives different sentences as trees and as text.
@@ -78,9 +96,10 @@ class BracketFiles(_ThreeFiles):
 
     kind: Literal["brackets"] = "brackets"
 
-    def read(self, split: str) -> Iterator[Sentence]:
-        for path in self._paths(split):
-            for line, tree in read_tree_file(path, encoding=self.encoding):
+    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+        path = piece.path
+        with open_text(path, encoding=self.encoding, part=piece.part) as lines:
+            for line, tree in read_trees(lines, path=path, first_line=piece.first_line):
                 yield Sentence(tree.words(), self._source(path, line), tree)
 
 
@@ -98,12 +117,11 @@ class TextFiles(_ThreeFiles):
     def _how_read(self) -> dict[str, Json]:
         return {**super()._how_read(), "end": self.end}
 
-    def read(self, split: str) -> Iterator[Sentence]:
-        for path in self._paths(split):
-            with open_text(path, encoding=self.encoding) as lines:
-                for number, line in enumerate(lines, start=1):
-                    words = tuple(line.split())
-                    if self.end is not None and words[-1:] == (self.end,):
-                        words = words[:-1]
-                    if words:
-                        yield Sentence(words, self._source(path, number))
+    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+        with open_text(piece.path, encoding=self.encoding, part=piece.part) as lines:
+            for number, line in enumerate(lines, start=piece.first_line):
+                words = tuple(line.split())
+                if self.end is not None and words[-1:] == (self.end,):
+                    words = words[:-1]
+                if words:
+                    yield Sentence(words, self._source(piece.path, number))

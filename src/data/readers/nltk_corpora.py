@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from gardenpath.data.readers.base import SplitByIds, listed_ids
+from gardenpath.data.readers.file_hashes import known_hash
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.data.trees.tree import Tree
@@ -39,7 +41,7 @@ class PennTreebankSample(SplitByIds):
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         corpus = self._open()
         files: dict[str, list[list[str]]] = {
-            split: [[name, digest(corpus.raw(name))] for name in self._files(corpus, split)]
+            split: [[name, _text_hash(corpus, name)] for name in self._files(corpus, split)]
             for split in splits
         }
         return fingerprint("ptb_sample", 1, files=files)
@@ -85,7 +87,8 @@ class SinicaTreebank(SplitByIds):
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         corpus = self._open()
-        return fingerprint("sinica", 1, ids=listed_ids(self.ids, splits), text=digest(corpus.raw()))
+        text = _text_hash(corpus, "parsed")
+        return fingerprint("sinica", 1, ids=listed_ids(self.ids, splits), text=text)
 
     def _open(self) -> Any:
         return _open(
@@ -124,6 +127,14 @@ def _open(
         licence=f"free for non-commercial use: python -m nltk.downloader {name}",
         setting="data.root=/path/to/nltk_data (or the environment variable NLTK_DATA)",
     )
+
+
+def _text_hash(corpus: Any, name: str) -> str:
+    """Return a hash of the text of a file, which may be in an archive."""
+    pointer = corpus.abspath(name)
+    archive = getattr(getattr(pointer, "zipfile", None), "filename", None)
+    path = Path(str(pointer) if archive is None else archive)
+    return known_hash(path, f"text of {name}", lambda: digest(corpus.raw(name)))
 
 
 def _from_nltk(tree: Any) -> Tree:

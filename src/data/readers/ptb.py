@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from gardenpath.data.readers.base import SplitByIds, hash_files, listed_ids
+from gardenpath.data.readers.pieces import Piece
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_tree_file
 from gardenpath.errors import MissingCorpusError
@@ -32,9 +33,15 @@ class PennTreebank(SplitByIds):
     """Whether the splits list sections or files."""
 
     def read(self, split: str) -> Iterator[Sentence]:
-        for path in self._files(split):
-            for line, tree in read_tree_file(path, encoding="latin-1"):
-                yield Sentence(tree.words(), Source(path.name, line), tree)
+        for piece in self.pieces(split):
+            yield from self.read_piece(piece)
+
+    def pieces(self, split: str) -> list[Piece]:
+        return [Piece(path) for path in self._files(split)]
+
+    def read_piece(self, piece: Piece) -> Iterator[Sentence]:
+        for line, tree in read_tree_file(piece.path, encoding="latin-1"):
+            yield Sentence(tree.words(), Source(piece.path.name, line), tree)
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         files = [path for split in splits for path in self._files(split)]

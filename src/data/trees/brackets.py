@@ -30,13 +30,16 @@ def escape(word: str) -> str:
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
-def read_trees(lines: Iterable[str], *, path: str | Path) -> Iterator[tuple[int, Tree]]:
+def read_trees(
+    lines: Iterable[str], *, path: str | Path, first_line: int = 1
+) -> Iterator[tuple[int, Tree]]:
     """Yield the trees of a text, each with the number of the line on which it begins.
 
     A tree may span several lines and a line may contain several trees. An outer bracket without
-    a label, as in ``( (S …) )``, is dropped. ``path`` is only used in error messages.
+    a label, as in ``( (S …) )``, is dropped. ``path`` is only used in error messages;
+    ``first_line`` is the number of the first line.
     """
-    return _Reader(path).read(lines)
+    return _Reader(path).read(lines, first_line)
 
 
 def parse_tree(text: str) -> Tree:
@@ -71,8 +74,8 @@ class _Reader:
         self._path = path
         self._open: list[_Bracket] = []
 
-    def read(self, lines: Iterable[str]) -> Iterator[tuple[int, Tree]]:
-        for number, line in enumerate(lines, start=1):
+    def read(self, lines: Iterable[str], first_line: int) -> Iterator[tuple[int, Tree]]:
+        for number, line in enumerate(lines, start=first_line):
             after_open = False
             for token in TOKEN.findall(line):
                 if token == "(":

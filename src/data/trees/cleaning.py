@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gardenpath.data.sentence import Sentence
@@ -37,27 +37,30 @@ class Cleaning:
     def apply(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """Clean each sentence; skip sentences that become empty or are too long."""
         stream = iter(sentences)
-        head = list(itertools.islice(stream, _PEEK))
-        clean = transforms.compose(self._transforms(head))
+        head = list(itertools.islice(stream, _PEEK)) if self.pos_in_source == "auto" else []
+        clean = transforms.compose(self.settled(head)._transforms())
         for sentence in itertools.chain(head, stream):
             cleaned = self._clean(sentence, clean)
             if cleaned is not None and self._short_enough(cleaned):
                 yield cleaned
 
-    def _transforms(self, sample: list[Sentence]) -> list[transforms.Transform]:
-        trees = [sentence.tree for sentence in sample if sentence.tree is not None]
-        has_pos = (
-            transforms.has_pos_tags(trees)
-            if self.pos_in_source == "auto"
-            else self.pos_in_source == "present"
-        )
+    def settled(self, sentences: Iterable[Sentence]) -> Cleaning:
+        """Decide ``pos_in_source=auto`` by the first sentences of a corpus."""
+        if self.pos_in_source != "auto":
+            return self
+        head = itertools.islice(sentences, _PEEK)
+        has_pos = transforms.has_pos_tags(one.tree for one in head if one.tree is not None)
+        return replace(self, pos_in_source="present" if has_pos else "absent")
+
+    def _transforms(self) -> list[transforms.Transform]:
+        assert self.pos_in_source != "auto"
         # Traces are found by their part of speech, so tags are removed last.
         wanted: list[tuple[bool, transforms.Transform]] = [
             (self.strip_function_tags, transforms.strip_function_tags),
             (self.drop_traces, transforms.drop_traces),
             (self.collapse_unary, transforms.collapse_unary),
             (self.lowercase, transforms.lowercase),
-            (has_pos and not self.keep_pos, transforms.drop_pos),
+            (self.pos_in_source == "present" and not self.keep_pos, transforms.drop_pos),
         ]
         return [transform for switch, transform in wanted if switch]
 

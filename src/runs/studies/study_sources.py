@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gardenpath.console import show_progress
+from gardenpath.console import show_counting, show_progress
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.shown_analyses import run_analyses
@@ -101,7 +101,7 @@ def corpus_tables(
     statistics = [
         one
         for data in corpora
-        for one in statistics_of(data, cache=cache, words=_COUNTED_WORDS, progress=show_progress)
+        for one in statistics_of(data, cache=cache, words=_COUNTED_WORDS, progress=show_counting)
     ]
     counts = [
         one for data in corpora if data.language == "en" and data.reader.has_trees

@@ -16,6 +16,7 @@ from gardenpath.data.encoding.encoded import (
     encode_words,
 )
 from gardenpath.data.encoding.raw_split import Inventory, RawSplit, collect
+from gardenpath.data.encoding.stored_split import StoredSplit
 from gardenpath.data.sentence import Sentence, Source
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.trees.brackets import parse_tree
@@ -127,7 +128,7 @@ def test_file_round_trip(tmp_path: Path) -> None:
         raw_split(), pieces={0: [10], 1: [11, 21], 2: [12]}, label_ids=LABEL_IDS
     )
     encoded.save(tmp_path / "train")
-    loaded = EncodedSplit.load(tmp_path / "train")
+    loaded = StoredSplit.open(tmp_path / "train")
     for name in ("tokens", "starts_word", "offsets", "actions", "action_offsets"):
         before, after = getattr(encoded, name), getattr(loaded, name)
         np.testing.assert_array_equal(after, before)
@@ -136,11 +137,11 @@ def test_file_round_trip(tmp_path: Path) -> None:
 
 def test_damaged_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a prepared split"):
-        EncodedSplit.load(tmp_path)
+        StoredSplit.open(tmp_path)
     encode_words(raw_split(), elsewhere=np.arange(3), first=np.arange(3), label_ids=LABEL_IDS).save(
         tmp_path
     )
     (tmp_path / "tokens.npy").write_bytes(b"\x93NUMPY broken")
     with pytest.raises(InputError, match="is not a prepared split") as caught:
-        EncodedSplit.load(tmp_path)
+        StoredSplit.open(tmp_path)
     assert "delete" in caught.value.remedy

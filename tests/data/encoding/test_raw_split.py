@@ -62,7 +62,7 @@ def test_word_counts_by_place() -> None:
     words = Inventory()
     words.number("never")
     raw = collect([sentence("(S the the cat)"), sentence("(S cat)")], words, Inventory())
-    assert raw.word_counts(words) == {
+    assert raw.word_counts(words.items) == {
         ("the", True): 1,
         ("the", False): 1,
         ("cat", True): 1,

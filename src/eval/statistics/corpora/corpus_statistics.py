@@ -13,7 +13,7 @@ from rich import box
 from rich.table import Table
 
 from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.preparation import Progress, no_progress
+from gardenpath.data.preparation import Counting, no_counting
 from gardenpath.data.sentence import SPLITS, Sentence
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.store.tables import CORPUS_STATISTICS, LENGTHS
@@ -111,14 +111,16 @@ def statistics_of(
     *,
     cache: Path,
     words: Sequence[str] = (),
-    progress: Progress = no_progress,
+    progress: Counting = no_counting,
+    processes: int | None = None,
 ) -> list[CorpusStatistics]:
     """Compute the statistics of all splits of a corpus, without a trained model.
 
     ``cache`` is the folder of prepared corpora, from which the vocabulary comes.
+    ``processes`` prepare the corpus if it is not there; None uses all cores for large corpora.
     """
     preparation = data.preparation()
-    corpus = preparation.prepare(cache, progress=progress)
+    corpus = preparation.prepare(cache, progress=progress, processes=processes)
     return [
         corpus_statistics(
             preparation.sentences(split),

@@ -1,0 +1,1 @@
+"""Parts of a corpus that are read on their own, and put together."""
