@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gardenpath.console import console, log_to, show_progress
+from gardenpath.console import console, log_to, quiet_libraries, show_progress
 from gardenpath.data.preparation import PreparedCorpus, write_words
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import EstimatedFamily, NeuralFamily, NeuralSettings
+from gardenpath.models.training.placement import ALONE, Placement, placed
+from gardenpath.runs.ranks.team import Team, following, leading
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import score_split
 from gardenpath.settings.check import plain
@@ -33,8 +35,18 @@ def train(*settings: TrainSettings | str) -> Metrics:
     The settings are those of the command line, ``train("model=rnng", "data=ptb_sample")``, or one
     :class:`TrainSettings`. With ``resume=true``, an interrupted run is resumed, and a finished run
     is left unchanged.
+
+    If ``torchrun`` or ``srun`` has started several processes for the training, each of them calls
+    this function; the first one returns the metrics, and the others return nothing.
     """
-    return _train(_typed(settings))
+    chosen = _typed(settings)
+    is_neural = isinstance(FAMILIES[chosen.model.family], NeuralFamily)
+    placement = placed(chosen.trainer)
+    if placement.rank == 0:
+        return _train(chosen, placement if is_neural else ALONE)
+    if is_neural:
+        _follow(chosen, placement)
+    return {}
 
 
 def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
@@ -47,10 +59,13 @@ def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
     return found
 
 
-def _train(settings: TrainSettings) -> Metrics:
+def _train(settings: TrainSettings, placement: Placement) -> Metrics:
     folder = RunFolder(Path(settings.run_dir))
     config = _config_of(settings)
-    with claim(folder, config, resume=settings.resume, overwrite=settings.overwrite) as claimed:
+    with (
+        leading(placement, settings) as team,
+        claim(folder, config, resume=settings.resume, overwrite=settings.overwrite) as claimed,
+    ):
         if claimed.is_done:
             text = f"{folder.path} is finished already"
             console.print(text, highlight=False, soft_wrap=True)
@@ -62,7 +77,7 @@ def _train(settings: TrainSettings) -> Metrics:
             _estimate(settings, family, corpus, claimed)
         else:
             assert isinstance(family, NeuralFamily)
-            _train_network(settings, family, corpus, claimed)
+            _train_network(settings, family, corpus, claimed, team)
         run = Run(folder.path, device="cpu")
         metrics: Metrics = {
             split: score_split(run, preparation, corpus, split).as_metrics() for split in _SCORED
@@ -94,32 +109,73 @@ def _estimate(
 
 
 def _train_network(
-    settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus, claimed: ClaimedRun
+    settings: TrainSettings,
+    family: NeuralFamily,
+    corpus: PreparedCorpus,
+    claimed: ClaimedRun,
+    team: Team,
 ) -> None:
     """Train a neural model."""
+    from gardenpath.models.training.loggers import make_loggers
+
+    folder = claimed.folder
+    network = _network(settings, family, corpus)
+    _begin(claimed, settings, corpus, corpus.vocabulary)
+    with log_to(folder.log_path), team.together(corpus.folder):
+        loggers = make_loggers(settings.logger, folder=folder.path, config=plain(settings))
+        _fit(settings, family, corpus, network, team.placement, loggers)
+
+
+def _follow(settings: TrainSettings, placement: Placement) -> None:
+    """Train a neural model in one of the processes that follow the first one."""
+    family = FAMILIES[settings.model.family]
+    assert isinstance(family, NeuralFamily)
+    with following(placement, settings) as corpus_folder, quiet_libraries():
+        if corpus_folder is None:
+            return
+        corpus = PreparedCorpus(corpus_folder)
+        if not corpus_folder.is_dir():  # the cache is not shared between machines
+            corpus = settings.data.preparation().prepare(Path(settings.paths.cache))
+        network = _network(settings, family, corpus)
+        _fit(settings, family, corpus, network, placement, loggers=[])
+
+
+def _network(settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus) -> Any:
+    """Return the network with its initial weights, which depend on the random seed alone."""
+    from gardenpath.models.training.trainer import seed_everything
+
+    seed_everything(settings.seed)
+    return family.build(settings.model, corpus.vocabulary)
+
+
+def _fit(
+    settings: TrainSettings,
+    family: NeuralFamily,
+    corpus: PreparedCorpus,
+    network: Any,
+    placement: Placement,
+    loggers: Sequence[Any],
+) -> None:
+    """Train a network, in this process or together with the others."""
     from gardenpath.models.training.data_module import CorpusDataModule
     from gardenpath.models.training.lightning_module import LanguageModelling
-    from gardenpath.models.training.loggers import make_loggers
-    from gardenpath.models.training.trainer import seed_everything, train_network
+    from gardenpath.models.training.trainer import train_network
 
-    model, seed, folder = settings.model, settings.seed, claimed.folder
+    model, seed = settings.model, settings.seed
     assert isinstance(model, NeuralSettings)
-    seed_everything(seed)
-    network: Any = family.build(model, corpus.vocabulary)
-    _begin(claimed, settings, corpus, corpus.vocabulary)
-    with log_to(folder.log_path):
-        train_network(
-            module=LanguageModelling(network=network, optimiser=model.optimiser, seed=seed),
-            data=CorpusDataModule(
-                corpus=corpus,
-                make_collate=functools.partial(
-                    family.make_collate, model, vocabulary=corpus.vocabulary
-                ),
-                batches=model.batches,
-                seed=seed,
+    train_network(
+        module=LanguageModelling(network=network, optimiser=model.optimiser, seed=seed),
+        data=CorpusDataModule(
+            corpus=corpus,
+            make_collate=functools.partial(
+                family.make_collate, model, vocabulary=corpus.vocabulary
             ),
-            folder=folder,
-            settings=settings.trainer,
-            resume=settings.resume,
-            loggers=make_loggers(settings.logger, folder=folder.path, config=plain(settings)),
-        )
+            batches=model.batches,
+            seed=seed,
+        ),
+        folder=RunFolder(Path(settings.run_dir)),
+        settings=settings.trainer,
+        resume=settings.resume,
+        loggers=loggers,
+        placement=placement,
+    )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from torch.utils.data import DataLoader, Dataset
 
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.batch_settings import BatchSettings
+from gardenpath.data.batches.shares import Uncounted, share_of
 
 # Sentences are shuffled and then sorted by length within pools of this many batches, so that the
 # lengths in a batch are similar while batches still differ from epoch to epoch.
@@ -63,7 +64,8 @@ class BatchLoader(Generic[Batch]):
 
     ``collate`` builds a batch from sentence numbers. The loader counts the batches it has yielded
     (``state_dict``), so that a training run interrupted in the middle of an epoch resumes with the
-    next batch. With ``shards`` processes, each process takes every n-th batch.
+    next batch. With ``shards`` processes, each process takes a share of every batch, so that all take
+    equally many steps; an empty share is :class:`Uncounted`.
     """
 
     def __init__(
@@ -78,12 +80,14 @@ class BatchLoader(Generic[Batch]):
         shards: int = 1,
     ) -> None:
         self._lengths = lengths
-        self._collate = collate
+        self._collate: Callable[[Ints], Any] = collate
+        if shards > 1:
+            self._collate = functools.partial(
+                _collate_share, collate=collate, lengths=lengths, shard=shard, shards=shards
+            )
         self._settings = settings
         self._shuffle_seed = shuffle_seed
         self._epoch = epoch
-        self._shard = shard
-        self._shards = shards
         self._given = 0
         self._given_in_epoch = 0
         self._resume_after: tuple[int, int] | None = None
@@ -115,13 +119,7 @@ class BatchLoader(Generic[Batch]):
 
     def _plan(self, epoch: int) -> list[Ints]:
         seed = None if self._shuffle_seed is None else (self._shuffle_seed, epoch)
-        batches = plan_batches(self._lengths, self._settings, shuffle_seed=seed)
-        if seed is not None:
-            # In training, all processes must take the same number of steps, so a few batches may
-            # be repeated; in evaluation, no batch may be counted twice.
-            missing = -len(batches) % self._shards
-            batches = batches + list(itertools.islice(itertools.cycle(batches), missing))
-        return batches[self._shard :: self._shards]
+        return plan_batches(self._lengths, self._settings, shuffle_seed=seed)
 
     def _load(self, plan: list[Ints]) -> Iterator[Batch]:
         if self._settings.workers == 0:
@@ -133,6 +131,13 @@ class BatchLoader(Generic[Batch]):
             shuffle=False,
             num_workers=self._settings.workers,
         )
+
+
+def _collate_share(
+    batch: Ints, *, collate: Collate[Any], lengths: Ints, shard: int, shards: int
+) -> Any:
+    share = share_of(batch, lengths, shard=shard, shards=shards)
+    return collate(share) if len(share) else Uncounted(collate(batch[:1]))
 
 
 class _Collated(Dataset[Batch]):

@@ -21,7 +21,10 @@ from rich.console import Console
 
 from gardenpath.errors import RunError
 from gardenpath.models.training.data_module import CorpusDataModule
+from gardenpath.models.training.distributed import lightning_arguments
 from gardenpath.models.training.lightning_module import LanguageModelling
+from gardenpath.models.training.placement import ALONE, Placement
+from gardenpath.models.training.precision import precision_arguments
 from gardenpath.models.training.training_settings import TrainerSettings
 from gardenpath.models.weights import save_weights
 from gardenpath.store.run_folder import RunFolder
@@ -41,12 +44,17 @@ def train_network(
     settings: TrainerSettings,
     resume: bool,
     loggers: Sequence[Logger] = (),
+    placement: Placement = ALONE,
 ) -> None:
-    """Train, and save the best weights in the run folder."""
+    """Train, and save the best weights in the run folder.
+
+    With a ``placement`` among several processes, which must be connected already, all of them call
+    this function, and the first one writes.
+    """
     checkpoint = folder.checkpoint_path if resume and folder.checkpoint_path.exists() else None
     if checkpoint is not None:
         _require_readable(folder)
-    trainer = _make_trainer(settings, folder, loggers)
+    trainer = _make_trainer(settings, folder, loggers, placement)
     try:
         trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
     except SystemExit:  # raised by Lightning on Ctrl-C
@@ -54,18 +62,23 @@ def train_network(
 
 
 def _make_trainer(
-    settings: TrainerSettings, folder: RunFolder, loggers: Sequence[Logger]
+    settings: TrainerSettings,
+    folder: RunFolder,
+    loggers: Sequence[Logger],
+    placement: Placement,
 ) -> pl.Trainer:
     # A progress bar would only clutter log files.
     progress = settings.progress and Console().is_terminal
     callbacks = _make_callbacks(settings, folder)
     if progress:
         callbacks.append(RichProgressBar(leave=False))
+    processes, precision = lightning_arguments(placement), precision_arguments(settings)
+    plugins = [*processes.pop("plugins"), *precision.pop("plugins", [])]
     return pl.Trainer(
         accelerator=settings.accelerator,
-        devices=settings.devices,
-        strategy=settings.strategy,
-        precision=_precision(settings),
+        **processes,
+        **precision,
+        plugins=plugins,
         max_epochs=settings.max_epochs,
         max_steps=settings.max_steps,
         gradient_clip_val=settings.gradient_clip or None,
@@ -89,15 +102,6 @@ def _make_callbacks(settings: TrainerSettings, folder: RunFolder) -> list[Callba
     if settings.checkpoint_steps:
         callbacks.append(_resume_point(folder, every_n_train_steps=settings.checkpoint_steps))
     return callbacks
-
-
-def _precision(settings: TrainerSettings) -> Any:
-    if settings.precision != "auto":
-        return settings.precision
-    on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
-    if not on_gpu:
-        return "32"
-    return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
 
 
 def _resume_point(folder: RunFolder, **when: int) -> ModelCheckpoint:

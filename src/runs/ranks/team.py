@@ -1,0 +1,209 @@
+"""The first process of a distributed training and those that follow it.
+
+The first process claims the run folder, prepares the corpus, writes all files and scores the model.
+The others wait until it tells them, through a store that it holds, where the prepared corpus is;
+or that there is nothing to do, because the run is finished or refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gardenpath.errors import GardenpathError, RunError
+from gardenpath.models.training.placement import Placement
+from gardenpath.runs.ranks.rank_processes import RankProcesses
+from gardenpath.settings.train_settings import TrainSettings
+
+if TYPE_CHECKING:
+    from torch.distributed import Store
+
+_WORD, _HEARD, _READY = "word", "heard", "ready"
+_DONE, _REFUSED, _GO = "done", "refused", "corpus "
+
+_SECONDS_TO_HEAR = 20.0
+_SECONDS_TO_FAIL = 5.0
+_PAUSE = 0.05
+
+
+class Team:
+    """What the first process knows of the others; without others, it does nothing."""
+
+    def __init__(self, placement: Placement, settings: TrainSettings) -> None:
+        self.placement = placement
+        self._settings = settings
+        self._store: Store | None = None
+        self._has_spoken = False
+
+    @property
+    def is_started_elsewhere(self) -> bool:
+        """Whether torchrun or srun has started the other processes."""
+        return self.placement.address is not None
+
+    def meet(self) -> None:
+        """Open the store for processes that are running already."""
+        self._store = _opened(self.placement, self._settings)
+
+    def dismiss(self, *, is_refused: bool) -> None:
+        """Tell waiting processes that there will be no training."""
+        if self._store is None or self._has_spoken:
+            return
+        self._say(self._store, _REFUSED if is_refused else _DONE)
+        end = time.monotonic() + _SECONDS_TO_HEAR
+        with contextlib.suppress(RuntimeError):
+            while self._store.add(_HEARD, 0) < self.placement.size - 1 and time.monotonic() < end:
+                time.sleep(_PAUSE)
+
+    @contextmanager
+    def together(self, corpus: Path) -> Iterator[None]:
+        """Train with the other processes while the block runs; ``corpus`` is their corpus."""
+        if self.placement.size == 1:
+            yield
+        elif self.is_started_elsewhere:
+            assert self._store is not None
+            with self._connected(self._store, corpus, None):
+                yield
+        else:
+            from gardenpath.models.training.distributed import open_store
+
+            server = open_store(self.placement)
+            address = ("127.0.0.1", int(server.port))
+            others = RankProcesses(replace(self.placement, address=address), self._settings)
+            is_trained = False
+            try:
+                with self._connected(_named(server, self._settings), corpus, others):
+                    yield
+                is_trained = True
+            finally:
+                others.end(wait=is_trained)
+
+    @contextmanager
+    def _connected(
+        self, store: Store, corpus: Path, others: RankProcesses | None
+    ) -> Iterator[None]:
+        from torch.distributed import PrefixStore
+
+        from gardenpath.models.training.distributed import joined
+
+        self._say(store, f"{_GO}{corpus.resolve()}")
+        self._wait_for_others(store, others)
+        with joined(self.placement, PrefixStore("group", store), self._settings.trainer):
+            try:
+                yield
+            except Exception as error:
+                # Before the connection is closed, which makes the others fail as well.
+                raise self._explained(error, others) from error
+
+    def _say(self, store: Store, word: str) -> None:
+        store.set(_WORD, word)
+        self._has_spoken = True
+
+    def _wait_for_others(self, store: Store, others: RankProcesses | None) -> None:
+        from gardenpath.models.training.distributed import PATIENCE
+
+        end = time.monotonic() + PATIENCE.total_seconds()
+        while store.add(_READY, 0) < self.placement.size - 1:
+            if others is not None and (reason := others.failure()):
+                raise RunError(f"{self._settings.run_dir}: {reason}; no training has begun")
+            if time.monotonic() > end:
+                raise RunError(
+                    f"{self._settings.run_dir}: only {store.add(_READY, 0) + 1} of "
+                    f"{self.placement.size} processes have started within "
+                    f"{PATIENCE.total_seconds() / 60:.0f} minutes; no training has begun"
+                )
+            time.sleep(_PAUSE)
+
+    def _explained(self, error: Exception, others: RankProcesses | None) -> Exception:
+        """Return an error that names the process that failed first, if it is another one."""
+        if isinstance(error, GardenpathError):
+            return error
+        reason = others.failure(wait=_SECONDS_TO_FAIL) if others else None
+        if reason is None and _is_of_connection(error):
+            reason = "another process of the training has ended or does not answer"
+        if reason is None:
+            return error
+        return RunError(f"{self._settings.run_dir}: {reason}; continue with resume=true")
+
+
+@contextmanager
+def leading(placement: Placement, settings: TrainSettings) -> Iterator[Team]:
+    """Lead the processes of a training; if the block does not start one, the others are told."""
+    team = Team(placement, settings)
+    if team.is_started_elsewhere:
+        team.meet()
+    try:
+        yield team
+    except BaseException:
+        team.dismiss(is_refused=True)
+        raise
+    team.dismiss(is_refused=False)
+
+
+@contextmanager
+def following(placement: Placement, settings: TrainSettings) -> Iterator[Path | None]:
+    """Wait for the first process, then train with it while the block runs.
+
+    Yields the folder of the prepared corpus, or None if there is nothing to train.
+    """
+    from torch.distributed import PrefixStore
+
+    from gardenpath.models.training.distributed import joined
+
+    try:
+        store = _opened(placement, settings)
+        word = _word_of(store)
+        store.add(_READY if word.startswith(_GO) else _HEARD, 1)
+    except RuntimeError as error:
+        raise _without_leader(placement, settings, "has ended") from error
+    if word == _REFUSED:
+        raise _without_leader(placement, settings, "could not begin")
+    if word == _DONE:
+        yield None
+        return
+    with joined(placement, PrefixStore("group", store), settings.trainer):
+        try:
+            yield Path(word.removeprefix(_GO))
+        except RuntimeError as error:
+            if _is_of_connection(error):
+                raise _without_leader(placement, settings, "or another one has ended") from error
+            raise
+
+
+def _word_of(store: Store) -> str:
+    while not store.check([_WORD]):
+        time.sleep(_PAUSE)
+    return store.get(_WORD).decode()
+
+
+def _without_leader(placement: Placement, settings: TrainSettings, what: str) -> RunError:
+    return RunError(
+        f"{settings.run_dir}: process {placement.rank + 1} of {placement.size} ends, because the "
+        f"first process {what}; its message tells why"
+    )
+
+
+def _opened(placement: Placement, settings: TrainSettings) -> Store:
+    from gardenpath.models.training.distributed import open_store
+
+    return _named(open_store(placement), settings)
+
+
+def _named(store: Store, settings: TrainSettings) -> Store:
+    """Return the part of a store that belongs to a run: torchrun keeps one store for many runs."""
+    from torch.distributed import PrefixStore
+
+    return PrefixStore(str(Path(settings.run_dir).resolve()), store)
+
+
+def _is_of_connection(error: BaseException) -> bool:
+    """Whether a process could not reach the others."""
+    from torch import distributed
+
+    kinds: Any = (distributed.DistError,)
+    words = ("gloo", "connection", "nccl", "timed out", "timeout")
+    return isinstance(error, kinds) or any(word in str(error).lower() for word in words)
