@@ -64,8 +64,8 @@ class BatchLoader(Generic[Batch]):
 
     ``collate`` builds a batch from sentence numbers. The loader counts the batches it has yielded
     (``state_dict``), so that a training run interrupted in the middle of an epoch resumes with the
-    next batch. With ``shards`` processes, each process takes a share of every batch, so that all take
-    equally many steps; an empty share is :class:`Uncounted`.
+    next batch. With ``shards`` processes, each process takes a share of every batch, so that all
+    take equally many steps; an empty share is :class:`Uncounted`.
     """
 
     def __init__(

@@ -9,6 +9,7 @@ and take the same decisions.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,8 +30,17 @@ from gardenpath.models.training.training_settings import TrainerSettings
 PATIENCE = timedelta(minutes=10)
 
 
+@functools.cache
+def store_at(placement: Placement) -> distributed.TCPStore:
+    """Return the store of processes that were started elsewhere.
+
+    It is kept, because the others may wait for the next training while the first one still scores.
+    """
+    return open_store(placement)
+
+
 def open_store(placement: Placement) -> distributed.TCPStore:
-    """Open the store through which the processes meet; the first process holds it.
+    """Open a store through which the processes meet; the first process holds it.
 
     Without an address, the operating system chooses a free port.
     """
@@ -44,7 +54,9 @@ def open_store(placement: Placement) -> distributed.TCPStore:
 
 
 @contextmanager
-def joined(placement: Placement, store: distributed.Store, trainer: TrainerSettings) -> Iterator[None]:
+def joined(
+    placement: Placement, store: distributed.Store, trainer: TrainerSettings
+) -> Iterator[None]:
     """Connect this process with the others while the block runs."""
     on_gpu = trainer.accelerator != "cpu" and torch.cuda.is_available()
     threads, variable = torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")
@@ -57,7 +69,8 @@ def joined(placement: Placement, store: distributed.Store, trainer: TrainerSetti
     )
     try:
         yield
-        distributed.barrier()  # nobody leaves while another still waits for an answer
+        # Nobody leaves while another still waits for an answer.
+        distributed.barrier(device_ids=[placement.local_rank] if on_gpu else None)
     finally:
         distributed.destroy_process_group()
         # Lightning shares the cores among the processes of a machine.
@@ -82,17 +95,12 @@ def lightning_arguments(placement: Placement) -> dict[str, Any]:
 
 
 def _ddp() -> DDPStrategy:
-    return DDPStrategy(
-        timeout=PATIENCE,
-        # Which weights are used depends on the sentences: a share of flat trees composes nothing.
-        find_unused_parameters=True,
-        # Buffers are constants.
-        broadcast_buffers=False,
-    )
+    # Buffers are constants.
+    return DDPStrategy(timeout=PATIENCE, broadcast_buffers=False)
 
 
 def summed(scores: BatchScores, strategy: Strategy) -> BatchScores:
-    """Return the scores of a batch, summed over the shares of all processes, in double precision."""
+    """Return the scores of a whole batch, in double precision: the sum over all processes."""
     names = sorted(scores.log_prob)
     parts = [*(scores.log_prob[name] for name in names), scores.words, scores.sentences]
     sums = strategy.reduce(

@@ -1,8 +1,8 @@
 """The place of this process among the processes of a distributed training.
 
-Either ``torchrun`` or ``srun`` has started all processes, and their environment tells which one this
-is, or this process is the first and starts the others itself (:mod:`rank_processes`), with the same
-variables as torchrun.
+Either ``torchrun`` or ``srun`` has started all processes, and their environment tells which one
+this is, or this process is the first and starts the others itself (:mod:`rank_processes`), with the
+same variables as torchrun.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from typing import IO, Any
 
 import gardenpath
 from gardenpath.console import exit_on_error
+from gardenpath.errors import RunError
 from gardenpath.models.training.placement import Placement
 from gardenpath.settings.check import plain
 from gardenpath.settings.compose import typed
@@ -36,6 +37,12 @@ follow_parent()
 """
 
 _SECONDS_TO_END = 20.0
+# Exit code of a process that ended because another one did.
+_NOT_THE_CAUSE = 3
+
+
+class LeaderGoneError(RunError):
+    """A process cannot train, because the first process or another one has ended."""
 
 
 class RankProcesses:
@@ -54,7 +61,7 @@ class RankProcesses:
             raise
 
     def _start(self, placement: Placement, content: bytes) -> None:
-        errors = tempfile.TemporaryFile()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end
         self._errors.append(errors)
         process = subprocess.Popen(
             # -P: the current folder must not hide modules.
@@ -81,8 +88,9 @@ class RankProcesses:
         """
         end = time.monotonic() + wait
         while True:
-            for number, process in enumerate(self._processes):
-                if process.poll():
+            codes = [process.poll() for process in self._processes]
+            for number, code in enumerate(codes):
+                if code and code != _NOT_THE_CAUSE:
                     return self._reason(number)
             if time.monotonic() >= end:
                 return None
@@ -96,7 +104,7 @@ class RankProcesses:
         named = f"process {number + 2} of {self._size}"
         if code < 0:
             return f"{named} was killed (signal {-code})"
-        return f"{named} ended with exit code {code}" + (f": {last}" if last else "")
+        return f"{named} has failed: {last or f'exit code {code}'}"
 
     def end(self, *, wait: bool = False) -> None:
         """End the processes; with ``wait``, they have some seconds to end by themselves."""
@@ -140,7 +148,10 @@ def follow_parent() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with exit_on_error():
         settings: TrainSettings = typed("train", content, is_for_here=False)
-        train(settings)
+        try:
+            train(settings)
+        except LeaderGoneError:
+            raise SystemExit(_NOT_THE_CAUSE) from None
 
 
 def _end_with_parent() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.models.training.placement import Placement
-from gardenpath.runs.ranks.rank_processes import RankProcesses
+from gardenpath.runs.ranks.rank_processes import LeaderGoneError, RankProcesses
 from gardenpath.settings.train_settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Team:
             others = RankProcesses(replace(self.placement, address=address), self._settings)
             is_trained = False
             try:
-                with self._connected(_named(server, self._settings), corpus, others):
+                # For processes that were just started, it is the first training.
+                with self._connected(_part_of(server, self._settings, 1), corpus, others):
                     yield
                 is_trained = True
             finally:
@@ -95,9 +97,13 @@ class Team:
         with joined(self.placement, PrefixStore("group", store), self._settings.trainer):
             try:
                 yield
+            except GardenpathError:
+                raise
             except Exception as error:
-                # Before the connection is closed, which makes the others fail as well.
-                raise self._explained(error, others) from error
+                # Asked before the connection is closed, which makes the others fail as well.
+                if reason := self._failure_elsewhere(error, others):
+                    raise RunError(f"{self._settings.run_dir}: {reason}") from error
+                raise
 
     def _say(self, store: Store, word: str) -> None:
         store.set(_WORD, word)
@@ -118,16 +124,12 @@ class Team:
                 )
             time.sleep(_PAUSE)
 
-    def _explained(self, error: Exception, others: RankProcesses | None) -> Exception:
-        """Return an error that names the process that failed first, if it is another one."""
-        if isinstance(error, GardenpathError):
-            return error
+    def _failure_elsewhere(self, error: Exception, others: RankProcesses | None) -> str | None:
+        """Return why another process failed, if that is the cause of an error in this one."""
         reason = others.failure(wait=_SECONDS_TO_FAIL) if others else None
         if reason is None and _is_of_connection(error):
             reason = "another process of the training has ended or does not answer"
-        if reason is None:
-            return error
-        return RunError(f"{self._settings.run_dir}: {reason}; continue with resume=true")
+        return f"{reason}; continue with resume=true" if reason else None
 
 
 @contextmanager
@@ -180,24 +182,29 @@ def _word_of(store: Store) -> str:
     return store.get(_WORD).decode()
 
 
-def _without_leader(placement: Placement, settings: TrainSettings, what: str) -> RunError:
-    return RunError(
+def _without_leader(placement: Placement, settings: TrainSettings, what: str) -> LeaderGoneError:
+    return LeaderGoneError(
         f"{settings.run_dir}: process {placement.rank + 1} of {placement.size} ends, because the "
         f"first process {what}; its message tells why"
     )
 
 
+# Number of trainings in this process, by run folder.
+_begun: Counter[str] = Counter()
+
+
 def _opened(placement: Placement, settings: TrainSettings) -> Store:
-    from gardenpath.models.training.distributed import open_store
+    from gardenpath.models.training.distributed import store_at
 
-    return _named(open_store(placement), settings)
+    _begun[settings.run_dir] += 1
+    return _part_of(store_at(placement), settings, _begun[settings.run_dir])
 
 
-def _named(store: Store, settings: TrainSettings) -> Store:
-    """Return the part of a store that belongs to a run: torchrun keeps one store for many runs."""
+def _part_of(store: Store, settings: TrainSettings, number: int) -> Store:
+    """Return the part of a store that belongs to one training: a sweep has one store for many."""
     from torch.distributed import PrefixStore
 
-    return PrefixStore(str(Path(settings.run_dir).resolve()), store)
+    return PrefixStore(f"{settings.run_dir} {number}", store)
 
 
 def _is_of_connection(error: BaseException) -> bool:
