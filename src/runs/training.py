@@ -14,7 +14,7 @@ from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import EstimatedFamily, NeuralFamily, NeuralSettings
 from gardenpath.models.training.placement import ALONE, Placement, placed
-from gardenpath.runs.ranks.team import Team, following, leading
+from gardenpath.runs.ranks.team import Orders, Team, following, leading
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import score_split
 from gardenpath.settings.check import plain
@@ -121,23 +121,24 @@ def _train_network(
     folder = claimed.folder
     network = _network(settings, family, corpus)
     _begin(claimed, settings, corpus, corpus.vocabulary)
-    with log_to(folder.log_path), team.together(corpus.folder):
+    orders = Orders(corpus=corpus.folder, resume=settings.resume)
+    with log_to(folder.log_path), team.together(orders):
         loggers = make_loggers(settings.logger, folder=folder.path, config=plain(settings))
-        _fit(settings, family, corpus, network, team.placement, loggers)
+        _fit(settings, family, corpus, network, orders, team.placement, loggers)
 
 
 def _follow(settings: TrainSettings, placement: Placement) -> None:
     """Train a neural model in one of the processes that follow the first one."""
     family = FAMILIES[settings.model.family]
     assert isinstance(family, NeuralFamily)
-    with following(placement, settings) as corpus_folder, quiet_libraries():
-        if corpus_folder is None:
+    with following(placement, settings) as orders, quiet_libraries():
+        if orders is None:
             return
-        corpus = PreparedCorpus(corpus_folder)
-        if not corpus_folder.is_dir():  # the cache is not shared between machines
+        corpus = PreparedCorpus(orders.corpus)
+        if not orders.corpus.is_dir():  # the cache is not shared between machines
             corpus = settings.data.preparation().prepare(Path(settings.paths.cache))
         network = _network(settings, family, corpus)
-        _fit(settings, family, corpus, network, placement, loggers=[])
+        _fit(settings, family, corpus, network, orders, placement)
 
 
 def _network(settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus) -> Any:
@@ -153,8 +154,9 @@ def _fit(
     family: NeuralFamily,
     corpus: PreparedCorpus,
     network: Any,
+    orders: Orders,
     placement: Placement,
-    loggers: Sequence[Any],
+    loggers: Sequence[Any] = (),
 ) -> None:
     """Train a network, in this process or together with the others."""
     from gardenpath.models.training.data_module import CorpusDataModule
@@ -175,7 +177,7 @@ def _fit(
         ),
         folder=RunFolder(Path(settings.run_dir)),
         settings=settings.trainer,
-        resume=settings.resume,
+        resume=orders.resume,
         loggers=loggers,
         placement=placement,
     )

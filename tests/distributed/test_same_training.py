@@ -19,27 +19,10 @@ from gardenpath.models.training.placement import Placement
 from gardenpath.runs.training import train
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
+from tests.distributed.trees import NEAR, SMALL, places, write_trees
 from tests.integration.commands import ROOT
 
-# Near equal: sums are taken in another order.
-NEAR = 1e-6
-
-# 21 sentences in batches of 4: one batch has one sentence, of which one process has no share; so it
-# is with the only sentence of the validation split.
-COMMON = (
-    "trainer=ddp",
-    "trainer.accelerator=cpu",
-    "trainer.precision=64",
-    "trainer.max_epochs=8",
-    "trainer.early_stopping=2",
-    "trainer.checkpoint_steps=2",
-    "model.network.layers=1",
-    "model.network.hidden=16",
-    "model.network.dropout=0.0",
-    "model.batches.max_sentences=4",
-    "data=brackets",
-    "data.min_count=1",
-)
+COMMON = (*SMALL, "trainer.max_epochs=8", "trainer.early_stopping=2")
 MODELS = {
     # A rate at which the validation loss soon rises.
     "lstm": ("model.optimiser.algorithm=sgd", "model.optimiser.learning_rate=3.0"),
@@ -47,19 +30,6 @@ MODELS = {
     "rnng": ("model.optimiser.learning_rate=0.05",),
     "plm": ("model.network.heads=2", "model.optimiser.warmup_steps=3"),
 }
-WORDS = ("a", "b", "c", "d", "e")
-
-
-def write_trees(folder: Path) -> None:
-    """Flat and nested trees of different lengths."""
-    folder.mkdir()
-    lines = []
-    for number in range(21):
-        words = [WORDS[(number * 3 + place * place) % 5] for place in range(1 + number % 7)]
-        inner = " ".join(f"(N {word})" if place % 2 else word for place, word in enumerate(words))
-        lines.append(f"(S {inner})" if number % 3 else f"(S (V {inner}))")
-    for name, chosen in (("train", lines), ("valid", lines[5:6]), ("test", lines[:9])):
-        (folder / f"{name}.txt").write_text("\n".join(chosen) + "\n", encoding="utf-8")
 
 
 class Follower:
@@ -118,9 +88,7 @@ def arguments(folder: Path, model: str, devices: int, *more: str) -> list[str]:
         *COMMON,
         *MODELS[model],
         f"trainer.devices={devices}",
-        f"data.root={folder / 'trees'}",
-        f"paths.cache={folder / 'cache'}",
-        f"run_dir={folder / f'{model}{devices}'}",
+        *places(folder, f"{model}{devices}"),
         *more,
     ]
 
@@ -141,9 +109,7 @@ def together(follower: Follower, folder: Path, model: str, *more: str) -> RunFol
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_two_processes_train_the_model_of_one(
-    folder: Path, follower: Follower, model: str
-) -> None:
+def test_two_processes_train_the_model_of_one(folder: Path, follower: Follower, model: str) -> None:
     one, two = alone(folder, model), together(follower, folder, model)
     rows = small_runs.metrics(one)
     assert len(rows) > 1

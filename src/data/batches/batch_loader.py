@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.batch_settings import BatchSettings
-from gardenpath.data.batches.shares import Uncounted, share_of
+from gardenpath.data.batches.shares import SharedPlan, Uncounted
 
 # Sentences are shuffled and then sorted by length within pools of this many batches, so that the
 # lengths in a batch are similar while batches still differ from epoch to epoch.
@@ -80,14 +79,12 @@ class BatchLoader(Generic[Batch]):
         shards: int = 1,
     ) -> None:
         self._lengths = lengths
-        self._collate: Callable[[Ints], Any] = collate
-        if shards > 1:
-            self._collate = functools.partial(
-                _collate_share, collate=collate, lengths=lengths, shard=shard, shards=shards
-            )
+        self._collate = collate
         self._settings = settings
         self._shuffle_seed = shuffle_seed
         self._epoch = epoch
+        self._shard = shard
+        self._shards = shards
         self._given = 0
         self._given_in_epoch = 0
         self._resume_after: tuple[int, int] | None = None
@@ -121,7 +118,12 @@ class BatchLoader(Generic[Batch]):
         seed = None if self._shuffle_seed is None else (self._shuffle_seed, epoch)
         return plan_batches(self._lengths, self._settings, shuffle_seed=seed)
 
-    def _load(self, plan: list[Ints]) -> Iterator[Batch]:
+    def _load(self, plan: list[Ints]) -> Iterator[Any]:
+        shares = SharedPlan(plan, self._lengths, shard=self._shard, shards=self._shards)
+        for number, batch in enumerate(self._build(shares)):
+            yield batch if shares.is_counted(number) else Uncounted(batch)
+
+    def _build(self, plan: Sequence[Ints]) -> Iterator[Any]:
         if self._settings.workers == 0:
             yield from map(self._collate, plan)
             return
@@ -133,17 +135,10 @@ class BatchLoader(Generic[Batch]):
         )
 
 
-def _collate_share(
-    batch: Ints, *, collate: Collate[Any], lengths: Ints, shard: int, shards: int
-) -> Any:
-    share = share_of(batch, lengths, shard=shard, shards=shards)
-    return collate(share) if len(share) else Uncounted(collate(batch[:1]))
-
-
 class _Collated(Dataset[Batch]):
     """A plan of batches as a map-style dataset, for worker processes."""
 
-    def __init__(self, collate: Collate[Batch], plan: list[Ints]) -> None:
+    def __init__(self, collate: Collate[Batch], plan: Sequence[Ints]) -> None:
         self._collate = collate
         self._plan = plan
 

@@ -7,8 +7,9 @@ the batch that a single process would take.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar, overload
 
 import numpy as np
 import torch
@@ -38,6 +39,40 @@ def share_of(batch: Ints, lengths: Ints, *, shard: int, shards: int) -> Ints:
         if number == shard:
             taken.append(place)
     return batch[np.array(sorted(taken), dtype=np.int64)]
+
+
+class SharedPlan(Sequence[Ints]):
+    """The shares of one process of all batches of a plan, computed when they are asked for.
+
+    Instead of an empty share, it contains the first sentence of the batch, which does not count.
+    """
+
+    def __init__(self, plan: Sequence[Ints], lengths: Ints, *, shard: int, shards: int) -> None:
+        self._plan = plan
+        self._lengths = lengths
+        self._shard = shard
+        self._shards = shards
+
+    def __len__(self) -> int:
+        return len(self._plan)
+
+    @overload
+    def __getitem__(self, number: int) -> Ints: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Ints]: ...
+
+    def __getitem__(self, number: int | slice) -> Ints | list[Ints]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        batch = self._plan[number]
+        if not self.is_counted(number):
+            return batch[:1]
+        return share_of(batch, self._lengths, shard=self._shard, shards=self._shards)
+
+    def is_counted(self, number: int) -> bool:
+        """Whether the share of a batch, given by number, is not empty."""
+        return self._shard < len(self._plan[number])  # the longest sentences go to one each
 
 
 @dataclass(frozen=True, slots=True)

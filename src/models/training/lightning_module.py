@@ -40,12 +40,17 @@ class LanguageModelling(pl.LightningModule):
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         scores = self._score(batch)
         total = self._add("train", scores)
-        self.log("loss", total.loss(), prog_bar=True, logger=False)
-        # DDP averages the gradients over the processes; they must be summed.
-        return scores.loss(total.events) * self.trainer.world_size
+        loss = scores.loss()
+        if self.trainer.world_size > 1:
+            # DDP averages the gradients over the processes; they must be summed.
+            loss = scores.loss(total.events) * self.trainer.world_size
+            # All processes see the loss of the whole batch: if it is infinite, all of them stop.
+            loss = loss + (total.loss().to(loss.dtype) - loss).detach()
+        self.log("loss", loss.detach(), prog_bar=True, logger=False)
+        return loss
 
-    def validation_step(self, batch: Any, batch_idx: int) -> None:
-        self._add("valid", self._score(batch))
+    def validation_step(self, batch: Any, batch_idx: int) -> Tensor:
+        return self._add("valid", self._score(batch)).loss()
 
     def test_step(self, batch: Any, batch_idx: int) -> None:
         self._add("test", self._score(batch))

@@ -8,11 +8,12 @@ or that there is nothing to do, because the run is finished or refused.
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +26,31 @@ if TYPE_CHECKING:
     from torch.distributed import Store
 
 _WORD, _HEARD, _READY = "word", "heard", "ready"
-_DONE, _REFUSED, _GO = "done", "refused", "corpus "
+_DONE, _REFUSED = "done", "refused"
 
 _SECONDS_TO_HEAR = 20.0
 _SECONDS_TO_FAIL = 5.0
 _PAUSE = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orders:
+    """What the first process tells the others: all that they do not know from the settings."""
+
+    corpus: Path
+    """Folder of the prepared corpus."""
+    resume: bool
+    """Whether to continue from the checkpoint."""
+
+    def written(self) -> str:
+        """Return the message."""
+        return json.dumps({"corpus": str(self.corpus.resolve()), "resume": self.resume})
+
+    @classmethod
+    def read(cls, message: str) -> Orders:
+        """Read the message."""
+        content = json.loads(message)
+        return cls(corpus=Path(content["corpus"]), resume=bool(content["resume"]))
 
 
 class Team:
@@ -61,13 +82,13 @@ class Team:
                 time.sleep(_PAUSE)
 
     @contextmanager
-    def together(self, corpus: Path) -> Iterator[None]:
-        """Train with the other processes while the block runs; ``corpus`` is their corpus."""
+    def together(self, orders: Orders) -> Iterator[None]:
+        """Train with the other processes while the block runs."""
         if self.placement.size == 1:
             yield
         elif self.is_started_elsewhere:
             assert self._store is not None
-            with self._connected(self._store, corpus, None):
+            with self._connected(self._store, orders, None):
                 yield
         else:
             from gardenpath.models.training.distributed import open_store
@@ -78,7 +99,7 @@ class Team:
             is_trained = False
             try:
                 # For processes that were just started, it is the first training.
-                with self._connected(_part_of(server, self._settings, 1), corpus, others):
+                with self._connected(_part_of(server, self._settings, 1), orders, others):
                     yield
                 is_trained = True
             finally:
@@ -86,13 +107,13 @@ class Team:
 
     @contextmanager
     def _connected(
-        self, store: Store, corpus: Path, others: RankProcesses | None
+        self, store: Store, orders: Orders, others: RankProcesses | None
     ) -> Iterator[None]:
         from torch.distributed import PrefixStore
 
         from gardenpath.models.training.distributed import joined
 
-        self._say(store, f"{_GO}{corpus.resolve()}")
+        self._say(store, orders.written())
         self._wait_for_others(store, others)
         with joined(self.placement, PrefixStore("group", store), self._settings.trainer):
             try:
@@ -147,10 +168,10 @@ def leading(placement: Placement, settings: TrainSettings) -> Iterator[Team]:
 
 
 @contextmanager
-def following(placement: Placement, settings: TrainSettings) -> Iterator[Path | None]:
+def following(placement: Placement, settings: TrainSettings) -> Iterator[Orders | None]:
     """Wait for the first process, then train with it while the block runs.
 
-    Yields the folder of the prepared corpus, or None if there is nothing to train.
+    Yields None if there is nothing to train.
     """
     from torch.distributed import PrefixStore
 
@@ -159,7 +180,7 @@ def following(placement: Placement, settings: TrainSettings) -> Iterator[Path | 
     try:
         store = _opened(placement, settings)
         word = _word_of(store)
-        store.add(_READY if word.startswith(_GO) else _HEARD, 1)
+        store.add(_HEARD if word in (_DONE, _REFUSED) else _READY, 1)
     except RuntimeError as error:
         raise _without_leader(placement, settings, "has ended") from error
     if word == _REFUSED:
@@ -169,7 +190,7 @@ def following(placement: Placement, settings: TrainSettings) -> Iterator[Path | 
         return
     with joined(placement, PrefixStore("group", store), settings.trainer):
         try:
-            yield Path(word.removeprefix(_GO))
+            yield Orders.read(word)
         except RuntimeError as error:
             if _is_of_connection(error):
                 raise _without_leader(placement, settings, "or another one has ended") from error
