@@ -17,10 +17,11 @@ from datetime import timedelta
 from typing import Any
 
 import torch
-from pytorch_lightning.plugins.environments import ClusterEnvironment
+from lightning_fabric.plugins import ClusterEnvironment
 from pytorch_lightning.strategies import DDPStrategy, Strategy
 from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor, distributed
+from torch.distributed import PrefixStore, Store, TCPStore  # type: ignore[attr-defined]
 
 from gardenpath.models.scores import BatchScores
 from gardenpath.models.training.placement import Placement
@@ -31,7 +32,7 @@ PATIENCE = timedelta(minutes=10)
 
 
 @functools.cache
-def store_at(placement: Placement) -> distributed.TCPStore:
+def store_at(placement: Placement) -> TCPStore:
     """Return the store of processes that were started elsewhere.
 
     It is kept, because the others may wait for the next training while the first one still scores.
@@ -39,7 +40,7 @@ def store_at(placement: Placement) -> distributed.TCPStore:
     return open_store(placement)
 
 
-def open_store(placement: Placement) -> distributed.TCPStore:
+def open_store(placement: Placement) -> TCPStore:
     """Open a store through which the processes meet; the first process holds it.
 
     Without an address, the operating system chooses a free port.
@@ -48,21 +49,24 @@ def open_store(placement: Placement) -> distributed.TCPStore:
     # torchrun may hold the store itself.
     is_elsewhere = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     is_held = placement.rank == 0 and not (placement.address and is_elsewhere)
-    return distributed.TCPStore(
+    return TCPStore(
         host, port, is_master=is_held, wait_for_workers=False, timeout=PATIENCE, multi_tenant=True
     )
 
 
+def part_of(store: Store, name: str) -> Store:
+    """Return a part of a store, in which keys are not those of other parts."""
+    return PrefixStore(name, store)
+
+
 @contextmanager
-def joined(
-    placement: Placement, store: distributed.Store, trainer: TrainerSettings
-) -> Iterator[None]:
+def joined(placement: Placement, store: Store, trainer: TrainerSettings) -> Iterator[None]:
     """Connect this process with the others while the block runs."""
     on_gpu = trainer.accelerator != "cpu" and torch.cuda.is_available()
     threads, variable = torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")
     distributed.init_process_group(
         "nccl" if on_gpu else "gloo",
-        store=store,
+        store=PrefixStore("group", store),
         rank=placement.rank,
         world_size=placement.size,
         timeout=PATIENCE,
@@ -85,7 +89,7 @@ def lightning_arguments(placement: Placement) -> dict[str, Any]:
     Lightning would otherwise read the environment, where it finds several processes even if they
     train different models.
     """
-    rank_zero_only.rank = placement.rank
+    rank_zero_only.rank = placement.rank  # type: ignore[attr-defined]
     return {
         "devices": placement.local_size,
         "num_nodes": placement.machines,

@@ -15,15 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.models.training.placement import Placement
 from gardenpath.runs.ranks.rank_processes import LeaderGoneError, RankProcesses
 from gardenpath.settings.train_settings import TrainSettings
-
-if TYPE_CHECKING:
-    from torch.distributed import Store
 
 _WORD, _HEARD, _READY = "word", "heard", "ready"
 _DONE, _REFUSED = "done", "refused"
@@ -31,6 +28,9 @@ _DONE, _REFUSED = "done", "refused"
 _SECONDS_TO_HEAR = 20.0
 _SECONDS_TO_FAIL = 5.0
 _PAUSE = 0.05
+
+# torch's key-value store, which is imported when it is needed.
+Store = Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +109,11 @@ class Team:
     def _connected(
         self, store: Store, orders: Orders, others: RankProcesses | None
     ) -> Iterator[None]:
-        from torch.distributed import PrefixStore
-
         from gardenpath.models.training.distributed import joined
 
         self._say(store, orders.written())
         self._wait_for_others(store, others)
-        with joined(self.placement, PrefixStore("group", store), self._settings.trainer):
+        with joined(self.placement, store, self._settings.trainer):
             try:
                 yield
             except GardenpathError:
@@ -173,8 +171,6 @@ def following(placement: Placement, settings: TrainSettings) -> Iterator[Orders 
 
     Yields None if there is nothing to train.
     """
-    from torch.distributed import PrefixStore
-
     from gardenpath.models.training.distributed import joined
 
     try:
@@ -188,7 +184,7 @@ def following(placement: Placement, settings: TrainSettings) -> Iterator[Orders 
     if word == _DONE:
         yield None
         return
-    with joined(placement, PrefixStore("group", store), settings.trainer):
+    with joined(placement, store, settings.trainer):
         try:
             yield Orders.read(word)
         except RuntimeError as error:
@@ -200,7 +196,7 @@ def following(placement: Placement, settings: TrainSettings) -> Iterator[Orders 
 def _word_of(store: Store) -> str:
     while not store.check([_WORD]):
         time.sleep(_PAUSE)
-    return store.get(_WORD).decode()
+    return str(store.get(_WORD), "utf-8")
 
 
 def _without_leader(placement: Placement, settings: TrainSettings, what: str) -> LeaderGoneError:
@@ -223,9 +219,9 @@ def _opened(placement: Placement, settings: TrainSettings) -> Store:
 
 def _part_of(store: Store, settings: TrainSettings, number: int) -> Store:
     """Return the part of a store that belongs to one training: a sweep has one store for many."""
-    from torch.distributed import PrefixStore
+    from gardenpath.models.training.distributed import part_of
 
-    return PrefixStore(f"{settings.run_dir} {number}", store)
+    return part_of(store, f"{settings.run_dir} {number}")
 
 
 def _is_of_connection(error: BaseException) -> bool:

@@ -183,8 +183,8 @@ def test_too_few_gpus_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     for accelerator in ("auto", "gpu"):
         for devices in (1, 2):
-            assert TrainerSettings(accelerator=accelerator, devices=devices).unavailable() == []  # type: ignore[arg-type]
-        (mistake,) = TrainerSettings(accelerator=accelerator, devices=3).unavailable()  # type: ignore[arg-type]
+            assert TrainerSettings(accelerator=accelerator, devices=devices).unavailable() == []
+        (mistake,) = TrainerSettings(accelerator=accelerator, devices=3).unavailable()
         assert "devices=3, but this machine has 2 GPU(s)" in mistake
     assert TrainerSettings(accelerator="cpu", devices=3).unavailable() == []
 
