@@ -135,8 +135,6 @@ def _follow(settings: TrainSettings, placement: Placement) -> None:
         if orders is None:
             return
         corpus = PreparedCorpus(orders.corpus)
-        if not orders.corpus.is_dir():  # the cache is not shared between machines
-            corpus = settings.data.preparation().prepare(Path(settings.paths.cache))
         network = _network(settings, family, corpus)
         _fit(settings, family, corpus, network, orders, placement)
 

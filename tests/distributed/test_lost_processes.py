@@ -126,6 +126,7 @@ def test_sweep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         processes = started_by(patch)
         settings = [*SMALL, "model=rnng", "trainer.max_epochs=1", *places(folder, "sweep")]
+        settings.append("trainer.strategy=auto")  # several devices suffice
         code = call("train.py", "-m", *settings, f"paths.runs={folder / 'runs'}")
     assert code == 0
     assert [process.returncode for process in processes] == [0]

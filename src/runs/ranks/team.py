@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from gardenpath.models.training.placement import Placement
 from gardenpath.runs.ranks.rank_processes import LeaderGoneError, RankProcesses
 from gardenpath.settings.train_settings import TrainSettings
 
-_WORD, _HEARD, _READY = "word", "heard", "ready"
+_WORD, _HEARD, _READY, _FAILED = "word", "heard", "ready", "failed"
 _DONE, _REFUSED = "done", "refused"
 
 _SECONDS_TO_HEAR = 20.0
@@ -69,7 +70,14 @@ class Team:
 
     def meet(self) -> None:
         """Open the store for processes that are running already."""
-        self._store = _opened(self.placement, self._settings)
+        try:
+            self._store = _opened(self.placement, self._settings)
+        except RuntimeError as error:
+            host, port = self.placement.address or ("", 0)
+            raise RunError(
+                f"{self._settings.run_dir}: the processes cannot meet at {host}, port {port} "
+                f"({str(error).splitlines()[0]}); set MASTER_PORT to a free port"
+            ) from error
 
     def dismiss(self, *, is_refused: bool) -> None:
         """Tell waiting processes that there will be no training."""
@@ -133,7 +141,10 @@ class Team:
 
         end = time.monotonic() + PATIENCE.total_seconds()
         while store.add(_READY, 0) < self.placement.size - 1:
-            if others is not None and (reason := others.failure()):
+            reason = others.failure() if others is not None else None
+            if reason is None and store.check([_FAILED]):
+                reason = str(store.get(_FAILED), "utf-8")
+            if reason is not None:
                 raise RunError(f"{self._settings.run_dir}: {reason}; no training has begun")
             if time.monotonic() > end:
                 raise RunError(
@@ -176,17 +187,20 @@ def following(placement: Placement, settings: TrainSettings) -> Iterator[Orders 
     try:
         store = _opened(placement, settings)
         word = _word_of(store)
-        store.add(_HEARD if word in (_DONE, _REFUSED) else _READY, 1)
+        orders = None if word in (_DONE, _REFUSED) else Orders.read(word)
+        if orders is not None:
+            _require_corpus(orders, placement, store)
+        store.add(_HEARD if orders is None else _READY, 1)
     except RuntimeError as error:
-        raise _without_leader(placement, settings, "has ended") from error
+        raise _without_leader(placement, settings, "has ended or cannot be reached") from error
     if word == _REFUSED:
         raise _without_leader(placement, settings, "could not begin")
-    if word == _DONE:
+    if orders is None:
         yield None
         return
     with joined(placement, store, settings.trainer):
         try:
-            yield Orders.read(word)
+            yield orders
         except RuntimeError as error:
             if _is_of_connection(error):
                 raise _without_leader(placement, settings, "or another one has ended") from error
@@ -197,6 +211,17 @@ def _word_of(store: Store) -> str:
     while not store.check([_WORD]):
         time.sleep(_PAUSE)
     return str(store.get(_WORD), "utf-8")
+
+
+def _require_corpus(orders: Orders, placement: Placement, store: Store) -> None:
+    if orders.corpus.is_dir():
+        return
+    problem = (
+        f"process {placement.rank + 1} of {placement.size} on {socket.gethostname()} does not have "
+        f"the prepared corpus {orders.corpus}: put paths.cache on a disk that all machines share"
+    )
+    store.set(_FAILED, problem)
+    raise RunError(problem)
 
 
 def _without_leader(placement: Placement, settings: TrainSettings, what: str) -> LeaderGoneError:
