@@ -56,6 +56,8 @@ def _train(settings: Any) -> float | None:
     from gardenpath.runs.training import train
 
     metrics = train(settings)
+    if not metrics:  # one of several processes that train together; the first one reports
+        return None
     for name, value in metrics["test"].items():
         if name.endswith("perplexity"):
             shown = f"{settings.run_dir}: test {name.replace('_', ' ')} {value:.3f}"

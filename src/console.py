@@ -117,17 +117,23 @@ def log_to(path: Path) -> Iterator[None]:
     to_terminal.setFormatter(logging.Formatter("  %(message)s"))
     project.addHandler(to_file)
     project.addHandler(to_terminal)
-    with warnings.catch_warnings():
-        # Advice that does not apply here, such as to use more worker processes.
-        for library in ("pytorch_lightning", "lightning_fabric"):
-            warnings.filterwarnings("ignore", module=library)
-        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    with quiet_libraries():
         try:
             yield
         finally:
             project.removeHandler(to_file)
             project.removeHandler(to_terminal)
             to_file.close()
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Hide advice that does not apply here, such as to use more worker processes."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="pytorch_lightning")
+        warnings.filterwarnings("ignore", module="lightning_fabric")
+        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+        yield
 
 
 def track_runs(runs: Iterable[_Item], title: str) -> Iterable[_Item]:

@@ -26,10 +26,26 @@ class BatchScores:
     words: Tensor
     sentences: Tensor
 
-    def loss(self) -> Tensor:
-        """Return the mean negative log-likelihood per event (word or end of sentence)."""
-        return -sum(self.log_prob.values(), torch.zeros_like(self.words, dtype=torch.float32)) / (
-            self.words + self.sentences
+    @property
+    def events(self) -> Tensor:
+        """Number of words and ends of sentences."""
+        return self.words + self.sentences
+
+    def loss(self, events: Tensor | None = None) -> Tensor:
+        """Return the mean negative log-likelihood per event (word or end of sentence).
+
+        For a part of a batch, ``events`` is the number of events of the whole batch; the losses of
+        the parts then add up to that of the batch.
+        """
+        nats = -sum(self.log_prob.values(), torch.zeros_like(self.words, dtype=torch.float32))
+        return nats / (self.events if events is None else events.to(nats.dtype))
+
+    def uncounted(self) -> BatchScores:
+        """Return the scores with weight zero; gradients are zero, but computed."""
+        return BatchScores(
+            log_prob={kind: value * 0.0 for kind, value in self.log_prob.items()},
+            words=torch.zeros_like(self.words),
+            sentences=torch.zeros_like(self.sentences),
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gardenpath.console import console, log_to, show_counting
+from gardenpath.console import console, log_to, quiet_libraries, show_counting
 from gardenpath.data.preparation import PreparedCorpus, write_words
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.vocabulary import Vocabulary
@@ -15,7 +15,9 @@ from gardenpath.errors import DivergedError
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import EstimatedFamily, NeuralFamily, NeuralSettings
 from gardenpath.models.finite import require_finite
+from gardenpath.models.training.placement import ALONE, Placement, placed
 from gardenpath.models.training.stop_signals import StopSignals, stop_signals
+from gardenpath.runs.ranks.team import Orders, Team, following, leading
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import score_split
 from gardenpath.settings.check import plain
@@ -37,8 +39,18 @@ def train(*settings: TrainSettings | str) -> Metrics:
     The settings are those of the command line, ``train("model=rnng", "data=ptb_sample")``, or one
     :class:`TrainSettings`. With ``resume=true``, an interrupted run is resumed, and a finished run
     is left unchanged.
+
+    If ``torchrun`` or ``srun`` has started several processes for the training, each of them calls
+    this function; the first one returns the metrics, and the others return nothing.
     """
-    return _train(_typed(settings))
+    chosen = _typed(settings)
+    is_neural = isinstance(FAMILIES[chosen.model.family], NeuralFamily)
+    placement = placed(chosen.trainer)
+    if placement.rank == 0:
+        return _train(chosen, placement if is_neural else ALONE)
+    if is_neural:
+        _follow(chosen, placement)
+    return {}
 
 
 def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
@@ -51,12 +63,13 @@ def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
     return found
 
 
-def _train(settings: TrainSettings) -> Metrics:
+def _train(settings: TrainSettings, placement: Placement) -> Metrics:
     folder = RunFolder(Path(settings.run_dir))
     config = _config_of(settings)
     overwrite = settings.overwrite
     with (
         stop_signals(folder) as stop,
+        leading(placement, settings) as team,
         claim(folder, config, resume=settings.resume, overwrite=overwrite) as claimed,
     ):
         if claimed.is_done:
@@ -66,10 +79,10 @@ def _train(settings: TrainSettings) -> Metrics:
         if claimed.continues:
             _require_not_diverged(folder)
         with failures_recorded(claimed):
-            return _fill(settings, claimed, stop)
+            return _fill(settings, claimed, team, stop)
 
 
-def _fill(settings: TrainSettings, claimed: ClaimedRun, stop: StopSignals) -> Metrics:
+def _fill(settings: TrainSettings, claimed: ClaimedRun, team: Team, stop: StopSignals) -> Metrics:
     """Train the model of a claimed run folder, and write its results."""
     preparation = settings.data.preparation()
     corpus = preparation.prepare(
@@ -83,7 +96,7 @@ def _fill(settings: TrainSettings, claimed: ClaimedRun, stop: StopSignals) -> Me
         _estimate(settings, family, corpus, claimed)
     else:
         assert isinstance(family, NeuralFamily)
-        _train_network(settings, family, corpus, claimed, stop)
+        _train_network(settings, family, corpus, claimed, team, stop)
     run = Run(claimed.folder.path, device="cpu")
     metrics: Metrics = {
         split: score_split(run, preparation, corpus, split).as_metrics() for split in _SCORED
@@ -131,33 +144,77 @@ def _train_network(
     family: NeuralFamily,
     corpus: PreparedCorpus,
     claimed: ClaimedRun,
+    team: Team,
     stop: StopSignals,
 ) -> None:
     """Train a neural model."""
+    from gardenpath.models.training.loggers import make_loggers
+
+    folder = claimed.folder
+    network = _network(settings, family, corpus)
+    _begin(claimed, settings, corpus, corpus.vocabulary)
+    orders = Orders(corpus=corpus.folder, resume=settings.resume)
+    with log_to(folder.log_path), team.together(orders):
+        loggers = make_loggers(settings.logger, folder=folder.path, config=plain(settings))
+        _fit(settings, family, corpus, network, orders, team.placement, stop, loggers)
+
+
+def _follow(settings: TrainSettings, placement: Placement) -> None:
+    """Train a neural model in one of the processes that follow the first one."""
+    family = FAMILIES[settings.model.family]
+    assert isinstance(family, NeuralFamily)
+    folder = RunFolder(Path(settings.run_dir))
+    with (
+        stop_signals(folder, leads=False) as stop,
+        following(placement, settings) as orders,
+        quiet_libraries(),
+    ):
+        if orders is None:
+            return
+        corpus = PreparedCorpus(orders.corpus)
+        network = _network(settings, family, corpus)
+        _fit(settings, family, corpus, network, orders, placement, stop)
+
+
+def _network(settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus) -> Any:
+    """Return the network with its initial weights, which depend on the random seed alone."""
+    from gardenpath.models.training.trainer import seed_everything
+
+    seed_everything(settings.seed)
+    return family.build(settings.model, corpus.vocabulary)
+
+
+def _fit(
+    settings: TrainSettings,
+    family: NeuralFamily,
+    corpus: PreparedCorpus,
+    network: Any,
+    orders: Orders,
+    placement: Placement,
+    stop: StopSignals,
+    loggers: Sequence[Any] = (),
+) -> None:
+    """Train a network, in this process or together with the others."""
     from gardenpath.models.training.data_module import CorpusDataModule
     from gardenpath.models.training.lightning_module import LanguageModelling
-    from gardenpath.models.training.loggers import make_loggers
-    from gardenpath.models.training.trainer import seed_everything, train_network
+    from gardenpath.models.training.trainer import train_network
 
-    model, seed, folder = settings.model, settings.seed, claimed.folder
+    model, seed = settings.model, settings.seed
     assert isinstance(model, NeuralSettings)
-    seed_everything(seed)
-    network: Any = family.build(model, corpus.vocabulary)
-    _begin(claimed, settings, corpus, corpus.vocabulary)
-    with log_to(folder.log_path):
-        train_network(
-            module=LanguageModelling(network=network, optimiser=model.optimiser, seed=seed),
-            data=CorpusDataModule(
-                corpus=corpus,
-                make_collate=functools.partial(
-                    family.make_collate, model, vocabulary=corpus.vocabulary
-                ),
-                batches=model.batches,
-                seed=seed,
+    train_network(
+        module=LanguageModelling(network=network, optimiser=model.optimiser, seed=seed),
+        data=CorpusDataModule(
+            corpus=corpus,
+            make_collate=functools.partial(
+                family.make_collate, model, vocabulary=corpus.vocabulary
             ),
-            folder=folder,
-            settings=settings.trainer,
-            resume=settings.resume,
-            stop=stop,
-            loggers=make_loggers(settings.logger, folder=folder.path, config=plain(settings)),
-        )
+            batches=model.batches,
+            seed=seed,
+        ),
+        folder=RunFolder(Path(settings.run_dir)),
+        settings=settings.trainer,
+        resume=orders.resume,
+        stop=stop,
+        loggers=loggers,
+        placement=placement,
+    )

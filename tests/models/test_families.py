@@ -98,6 +98,37 @@ def test_the_order_of_an_rnng_is_that_of_its_settings(strategy: str, composition
         assert torch.isfinite(network.score(batch).loss())  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(
+    "choices",
+    [
+        ["model=lstm"],
+        ["model=transformer"],
+        ["model=plm"],
+        ["model=plm_mask"],
+        *(
+            ["model=rnng", f"model.network.composition={composition}",
+             f"model.network.strategy={strategy}", f"model.network.tied={tied}"]
+            for composition in ("lstm", "attention")
+            for strategy in ("top_down", "in_order")
+            for tied in ("true", "false")
+        ),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_every_weight_is_used_for_every_sentence(choices: list[str]) -> None:
+    """Distributed training waits for the gradients of all weights, in all processes."""
+    settings = load_settings("train", [*choices, "model.size=tiny"]).model
+    family = FAMILIES[settings.family]
+    assert isinstance(family, NeuralFamily)
+    split, vocabulary = _encoded()
+    network = family.build(settings, vocabulary)
+    collate = family.make_collate(settings, split, vocabulary)
+    for sentence in range(len(split)):
+        network.zero_grad(set_to_none=True)
+        network.score(collate(np.array([sentence]))).loss().backward()  # type: ignore[operator]
+        assert [name for name, one in network.named_parameters() if one.grad is None] == []
+
+
 @pytest.mark.parametrize("name", ["rnng", "plm"])
 def test_syntactic_networks_can_be_searched(name: str) -> None:
     family = FAMILIES[name]

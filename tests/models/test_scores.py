@@ -29,6 +29,22 @@ def test_loss_is_per_word_or_end() -> None:
     assert score_tokens(log_prob, batch).loss().item() == pytest.approx(31 / 5)
 
 
+def test_losses_of_the_parts_of_a_batch_add_up() -> None:
+    first = BatchScores({"word": torch.tensor(-6.0)}, torch.tensor(3), torch.tensor(1))
+    second = BatchScores({"word": torch.tensor(-4.0)}, torch.tensor(0), torch.tensor(1))
+    events = (first.events + second.events).double()
+    assert (first.loss(events) + second.loss(events)).item() == pytest.approx(10 / 5)
+    assert first.loss(events).dtype == torch.float32
+
+
+def test_uncounted_scores_have_gradients_of_zero() -> None:
+    weight = torch.tensor(2.0, requires_grad=True)
+    scores = BatchScores({"word": -3 * weight}, torch.tensor(3), torch.tensor(1)).uncounted()
+    assert (scores.events.item(), scores.log_prob["word"].item()) == (0, 0)
+    scores.loss(torch.tensor(5.0)).backward()
+    assert weight.grad is not None and weight.grad.item() == 0
+
+
 def test_pieces_of_a_word_count_once() -> None:
     batch = make_batch([[4, 5, 6]])
     batch = replace(batch, starts_word=torch.tensor([[True, False, True, False]]))

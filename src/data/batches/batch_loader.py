@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from torch.utils.data import DataLoader, Dataset
 
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.batch_settings import BatchSettings
+from gardenpath.data.batches.shares import SharedPlan, Uncounted
 
 # Sentences are shuffled and then sorted by length within pools of this many batches, so that the
 # lengths in a batch are similar while batches still differ from epoch to epoch.
@@ -91,7 +91,8 @@ class BatchLoader(Generic[Batch]):
 
     ``collate`` builds a batch from sentence numbers. The loader counts the batches it has yielded
     (``state_dict``), so that a training run interrupted in the middle of an epoch resumes with the
-    next batch. With ``shards`` processes, each process takes every n-th batch.
+    next batch. With ``shards`` processes, each process takes a share of every batch, so that all
+    take equally many steps; an empty share is :class:`Uncounted`.
     """
 
     def __init__(
@@ -147,15 +148,14 @@ class BatchLoader(Generic[Batch]):
 
     def _plan(self, epoch: int) -> list[Ints]:
         seed = None if self._shuffle_seed is None else (self._shuffle_seed, epoch)
-        batches = plan_batches(self._lengths, self._settings, shuffle_seed=seed)
-        if seed is not None:
-            # In training, all processes must take the same number of steps, so a few batches may
-            # be repeated; in evaluation, no batch may be counted twice.
-            missing = -len(batches) % self._shards
-            batches = batches + list(itertools.islice(itertools.cycle(batches), missing))
-        return batches[self._shard :: self._shards]
+        return plan_batches(self._lengths, self._settings, shuffle_seed=seed)
 
-    def _load(self, plan: list[Ints]) -> Iterator[Batch]:
+    def _load(self, plan: list[Ints]) -> Iterator[Any]:
+        shares = SharedPlan(plan, self._lengths, shard=self._shard, shards=self._shards)
+        for number, batch in enumerate(self._build(shares)):
+            yield batch if shares.is_counted(number) else Uncounted(batch)
+
+    def _build(self, plan: Sequence[Ints]) -> Iterator[Any]:
         if self._settings.workers == 0:
             yield from collate_all(self._collate, plan)
             return
@@ -170,7 +170,7 @@ class BatchLoader(Generic[Batch]):
 class _Collated(Dataset[Batch]):
     """A plan of batches as a map-style dataset, for worker processes."""
 
-    def __init__(self, collate: Collate[Batch], plan: list[Ints]) -> None:
+    def __init__(self, collate: Collate[Batch], plan: Sequence[Ints]) -> None:
         self._collate = collate
         self._plan = plan
 

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+from gardenpath.data.batches.shares import Uncounted
 from gardenpath.models.scores import BatchScores, Network, Totals
+from gardenpath.models.training.distributed import summed
 from gardenpath.models.training.optimisation import make_optimiser, make_schedule
 from gardenpath.models.training.training_settings import OptimiserSettings
 
@@ -37,19 +39,22 @@ class LanguageModelling(pl.LightningModule):
         torch.manual_seed(int(state.generate_state(1)[0]))
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
-        scores: BatchScores = self.network.score(batch)
+        scores = self._score(batch)
+        total = self._add("train", scores)
         loss = scores.loss()
-        self._add("train", scores)
+        if self.trainer.world_size > 1:
+            # DDP averages the gradients over the processes; they must be summed.
+            loss = scores.loss(total.events) * self.trainer.world_size
+            # All processes see the loss of the whole batch: if it is infinite, all of them stop.
+            loss = loss + (total.loss().to(loss.dtype) - loss).detach()
         self.log("loss", loss.detach(), prog_bar=True, logger=False)
         return loss
 
     def validation_step(self, batch: Any, batch_idx: int) -> Tensor:
-        scores: BatchScores = self.network.score(batch)
-        self._add("valid", scores)
-        return scores.loss().detach()
+        return self._add("valid", self._score(batch)).loss()
 
     def test_step(self, batch: Any, batch_idx: int) -> None:
-        self._add("test", self.network.score(batch))
+        self._add("test", self._score(batch))
 
     def on_validation_epoch_end(self) -> None:
         self._report("valid")
@@ -102,29 +107,28 @@ class LanguageModelling(pl.LightningModule):
         sums = checkpoint["train_sums"]
         self._sums["train"] = {name: value.to(self.device) for name, value in sums.items()}
 
-    def _add(self, split: str, scores: BatchScores) -> None:
+    def _score(self, batch: Any) -> BatchScores:
+        if isinstance(batch, Uncounted):
+            return self.network.score(batch.batch).uncounted()
+        return self.network.score(batch)
+
+    def _add(self, split: str, scores: BatchScores) -> BatchScores:
+        """Add the scores of a batch in all processes; return their sum."""
+        total = summed(scores, self.trainer.strategy)
         sums = self._sums[split]
-        parts = {**scores.log_prob, "words": scores.words, "sentences": scores.sentences}
+        parts = {**total.log_prob, "words": total.words, "sentences": total.sentences}
         for name, value in parts.items():
-            exact = _in_high_precision(value.detach())
-            sums[name] = sums[name] + exact if name in sums else exact
+            sums[name] = sums[name] + value if name in sums else value
+        return total
 
     def _totals(self, split: str) -> Totals:
-        """Return the sums over all processes since the last call."""
-        reduced = {
-            name: float(self.trainer.strategy.reduce(value, reduce_op="sum"))
-            for name, value in self._sums[split].items()
-        }
+        """Return the sums since the last call."""
+        sums = {name: float(value) for name, value in self._sums[split].items()}
         self._sums[split] = {}
-        words, sentences = int(reduced.pop("words")), int(reduced.pop("sentences"))
-        return Totals(log_prob=reduced, words=words, sentences=sentences)
+        words, sentences = int(sums.pop("words")), int(sums.pop("sentences"))
+        return Totals(log_prob=sums, words=words, sentences=sentences)
 
     def _report(self, split: str) -> None:
         self.totals[split] = self._totals(split)
         for name, metric in self.totals[split].as_metrics().items():
             self.log(f"{split}/{name}", metric, prog_bar=name.endswith("perplexity"))
-
-
-def _in_high_precision(value: Tensor) -> Tensor:
-    """Convert to double precision for sums over a large split, except on Apple GPUs."""
-    return value.float() if value.device.type == "mps" else value.double()

@@ -114,15 +114,19 @@ class StopSignals:
 
 
 @contextmanager
-def stop_signals(folder: RunFolder) -> Iterator[StopSignals]:
-    """Handle signals while the block trains in a run folder."""
+def stop_signals(folder: RunFolder, *, leads: bool = True) -> Iterator[StopSignals]:
+    """Handle signals while the block trains in a run folder.
+
+    Among several processes of a training, only the one that ``leads`` requeues the job.
+    """
     stop = StopSignals(folder)
     stop.install()
     try:
         yield stop
     except TrainingStoppedError as error:
         stop.restore()
-        stop.hand_over(error)
+        if leads:
+            stop.hand_over(error)
         raise
     finally:
         stop.restore()

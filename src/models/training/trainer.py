@@ -9,15 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytorch_lightning as pl
-import torch
 from pytorch_lightning.callbacks import Callback, EarlyStopping, RichProgressBar
 from pytorch_lightning.loggers import Logger
 from rich.console import Console
 
 from gardenpath.models.training.checkpoint_file import WholeCheckpoints
 from gardenpath.models.training.data_module import CorpusDataModule
+from gardenpath.models.training.distributed import lightning_arguments
 from gardenpath.models.training.divergence import DivergenceGuard
 from gardenpath.models.training.lightning_module import LanguageModelling
+from gardenpath.models.training.placement import ALONE, Placement
+from gardenpath.models.training.precision import precision_arguments
 from gardenpath.models.training.resume_point import ResumePoint
 from gardenpath.models.training.stop_signals import StopSignals
 from gardenpath.models.training.training_settings import TrainerSettings
@@ -40,31 +42,40 @@ def train_network(
     resume: bool,
     stop: StopSignals,
     loggers: Sequence[Logger] = (),
+    placement: Placement = ALONE,
 ) -> None:
     """Train, and save the best weights in the run folder.
 
-    A signal ends the training after the current batch, with a checkpoint.
+    A signal ends the training after the current batch, with a checkpoint. With a ``placement``
+    among several processes, which must be connected already, all of them call this function, and
+    the first one writes.
     """
     checkpoint = folder.checkpoint_path if resume and folder.checkpoint_path.exists() else None
     module.step_limit = settings.max_steps
-    trainer = _make_trainer(settings, folder, loggers, stop)
+    trainer = _make_trainer(settings, folder, loggers, stop, placement)
     with stop.deferred():
         trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
 
 
 def _make_trainer(
-    settings: TrainerSettings, folder: RunFolder, loggers: Sequence[Logger], stop: StopSignals
+    settings: TrainerSettings,
+    folder: RunFolder,
+    loggers: Sequence[Logger],
+    stop: StopSignals,
+    placement: Placement,
 ) -> pl.Trainer:
     # A progress bar would only clutter log files.
     progress = settings.progress and Console().is_terminal
     callbacks = _make_callbacks(settings, folder, stop)
     if progress:
         callbacks.append(RichProgressBar(leave=False))
+    processes, precision = lightning_arguments(placement), precision_arguments(settings)
+    plugins = [WholeCheckpoints(), *processes.pop("plugins"), *precision.pop("plugins", [])]
     return pl.Trainer(
         accelerator=settings.accelerator,
-        devices=settings.devices,
-        strategy=settings.strategy,
-        precision=_precision(settings),
+        **processes,
+        **precision,
+        plugins=plugins,
         max_epochs=settings.max_epochs,
         gradient_clip_val=settings.gradient_clip or None,
         num_sanity_val_steps=0,
@@ -72,7 +83,6 @@ def _make_trainer(
         reload_dataloaders_every_n_epochs=1,
         use_distributed_sampler=False,
         callbacks=callbacks,
-        plugins=[WholeCheckpoints()],
         logger=list(loggers) or False,
         enable_progress_bar=progress,
         enable_model_summary=False,
@@ -96,15 +106,6 @@ def _make_callbacks(
         ResumePoint(folder, every_steps=settings.checkpoint_steps, guard=guard, stop=stop)
     )
     return callbacks
-
-
-def _precision(settings: TrainerSettings) -> Any:
-    if settings.precision != "auto":
-        return settings.precision
-    on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
-    if not on_gpu:
-        return "32"
-    return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
 
 
 class StepLimit(Callback):

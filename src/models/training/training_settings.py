@@ -53,9 +53,11 @@ class TrainerSettings:
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     """Hardware; auto uses a GPU if one is available."""
     devices: PositiveInt = 1
-    """Number of GPUs, or of processes on a CPU."""
+    """Number of GPUs of a machine, or of processes on its CPU. Each batch is divided among them, so
+    that the model is the same as with one."""
     strategy: Literal["auto", "ddp"] = "auto"
-    """ddp distributes the batches over several devices."""
+    """auto is distributed training if there are several devices; ddp also with devices=1, for one
+    process on each of several machines, which torchrun or srun has started."""
     precision: Literal["auto", "32", "64", "bf16-mixed", "16-mixed"] = "auto"
     """Numerical precision; auto is mixed on a GPU and single elsewhere."""
     max_epochs: PositiveInt = 50
@@ -74,12 +76,21 @@ class TrainerSettings:
 
     def unavailable(self) -> list[str]:
         """Return what this machine lacks for these settings."""
-        if self.accelerator != "gpu":
+        if self.accelerator == "cpu" or (self.accelerator == "auto" and self.devices == 1):
             return []
         import torch
 
-        if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
-            return ["accelerator=gpu, but no GPU is available; use trainer=cpu or trainer=auto"]
+        has_cuda, has_mps = torch.cuda.is_available(), torch.backends.mps.is_available()
+        if not (has_cuda or has_mps):
+            if self.accelerator == "auto":
+                return []
+            return [
+                "accelerator=gpu, but no GPU is available; use trainer=cpu or trainer=auto; for "
+                "trainer=ddp on a CPU, set trainer.accelerator=cpu"
+            ]
+        count = torch.cuda.device_count() if has_cuda else 1
+        if self.devices > max(1, count):
+            return [f"devices={self.devices}, but this machine has {count} GPU(s) for training"]
         return []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.batch_loader import BatchLoader, plan_batches
 from gardenpath.data.batches.batch_settings import BatchSettings
+from gardenpath.data.batches.shares import Uncounted
 from gardenpath.data.batches.token_batches import TokenBatch, token_batch
 from gardenpath.data.encoding.encoded import EncodedSplit
 from tests.data.batches.samples import assert_same, numbered_split
@@ -140,30 +142,37 @@ def test_length_is_the_number_of_batches() -> None:
     assert len(batches) == len(list(batches)) > 10
 
 
-def parts_of(split: EncodedSplit, seed: int | None, shards: int) -> list[list[TokenBatch]]:
-    return [list(loader(split, seed=seed, shard=n, shards=shards)) for n in range(shards)]
-
-
-@pytest.mark.parametrize("shards", [2, 3, 4])
-def test_shards_of_training_take_equally_many_steps(shards: int) -> None:
-    """Each batch once; but where they do not come out even, the first ones again."""
-    split = numbered_split()
-    parts, whole = parts_of(split, 5, shards), list(loader(split, seed=5))
-    taken = [batch for step in zip(*parts, strict=True) for batch in step]
-    assert_same(taken, whole + whole[: -len(whole) % shards])
-    assert len(loader(split, seed=5, shards=shards)) == len(parts[0])
-
-
-@pytest.mark.parametrize("shards", [2, 3, 4, 50])
-def test_shards_of_evaluation_count_nothing_twice(shards: int) -> None:
-    split = numbered_split()
-    seen = [
-        token
-        for part in parts_of(split, None, shards)
-        for batch in part
-        for token in sentences_in(batch)
+def parts_of(
+    split: EncodedSplit, seed: int | None, shards: int
+) -> list[list[TokenBatch | Uncounted[TokenBatch]]]:
+    loaders: list[BatchLoader[Any]] = [
+        loader(split, seed=seed, shard=number, shards=shards) for number in range(shards)
     ]
-    assert sorted(seen) == list(range(100, 157))
+    assert len({len(one) for one in loaders}) == 1
+    return [list(one) for one in loaders]
+
+
+@pytest.mark.parametrize("shards", [2, 3, 50])
+@pytest.mark.parametrize("seed", [5, None])
+def test_shards_divide_each_batch(seed: int | None, shards: int) -> None:
+    """All take equally many steps, in which they take the batch of one process, nothing twice."""
+    split = numbered_split()
+    whole = list(loader(split, seed=seed))
+    steps = list(zip(*parts_of(split, seed, shards), strict=True))
+    assert len(steps) == len(whole)
+    for step, batch in zip(steps, whole, strict=True):
+        taken = [one for part in step if isinstance(part, TokenBatch) for one in sentences_in(part)]
+        assert sorted(taken) == sorted(sentences_in(batch))
+
+
+def test_an_empty_share_is_a_sentence_that_does_not_count() -> None:
+    split = numbered_split()
+    whole = list(loader(split, seed=5))
+    for part in parts_of(split, 5, 50)[-1]:
+        assert isinstance(part, Uncounted)
+        assert len(sentences_in(part.batch)) == 1
+        assert isinstance(part.to("cpu"), Uncounted)
+    assert len(whole) > 10
 
 
 @pytest.mark.parametrize("given_out", [0, 1, 5])

@@ -188,5 +188,34 @@ def test_a_missing_gpu_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     (mistake,) = TrainerSettings(accelerator="gpu").unavailable()
     assert "no GPU" in mistake
     assert TrainerSettings().unavailable() == []
+    assert TrainerSettings(devices=2).unavailable() == []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert TrainerSettings(accelerator="gpu").unavailable() == []
+
+
+def test_too_few_gpus_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for accelerator in ("auto", "gpu"):
+        for devices in (1, 2):
+            assert TrainerSettings(accelerator=accelerator, devices=devices).unavailable() == []
+        (mistake,) = TrainerSettings(accelerator=accelerator, devices=3).unavailable()
+        assert "devices=3, but this machine has 2 GPU(s)" in mistake
+    assert TrainerSettings(accelerator="cpu", devices=3).unavailable() == []
+
+
+def test_double_precision(tmp_path: Path) -> None:
+    run = small_runs.run(tmp_path, *NEURAL, "trainer.precision=64", "trainer.max_epochs=1")
+    assert small_runs.column(run, "valid/loss")[0] > 0
+    assert run.is_finished
+
+
+def test_variables_of_a_scheduler_do_not_matter_to_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``srun`` may have started several trainings, each of which is complete."""
+    for name, value in (("NTASKS", "4"), ("PROCID", "3"), ("LOCALID", "3"), ("NODEID", "0")):
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    run = small_runs.run(tmp_path, *NEURAL, "trainer.max_epochs=1")
+    assert run.is_finished
+    assert run.checkpoint_path.exists()

@@ -1,0 +1,1 @@
+"""The processes of a distributed training: the first one leads, the others follow."""

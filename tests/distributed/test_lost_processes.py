@@ -1,0 +1,161 @@
+"""Trainings that start their other processes: started by commands, killed and resumed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+from gardenpath.errors import RunError
+from gardenpath.models.training.lightning_module import LanguageModelling
+from gardenpath.runs.ranks import rank_processes
+from gardenpath.runs.ranks.rank_processes import RankProcesses
+from gardenpath.runs.training import train
+from gardenpath.store.run_folder import RunFolder
+from tests import small_runs
+from tests.distributed.trees import NEAR, SMALL, places, write_trees
+from tests.integration.commands import ROOT, call
+
+LONG = (*SMALL, "model=lstm", "trainer.early_stopping=0", "trainer.max_epochs=20",
+        "trainer.checkpoint_steps=11")  # fmt: skip
+SECONDS = 120.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_trees(tmp_path / "trees")
+    return tmp_path
+
+
+def started_by(patch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The processes that trainings in this process start from now on."""
+    found: list[subprocess.Popen[bytes]] = []
+    start: Callable[..., Any] = subprocess.Popen
+
+    def remember(command: Any, **options: Any) -> Any:
+        process = start(command, **options)
+        if rank_processes._PROGRAM in command:
+            found.append(process)
+        return process
+
+    patch.setattr(subprocess, "Popen", remember)
+    return found
+
+
+def children_of(pid: int) -> list[int]:
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(one) for one in path.read_text(encoding="utf-8").split()]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.02)
+
+
+def epochs_of(run: RunFolder) -> int:
+    return len(small_runs.metrics(run)) if run.metrics_path.exists() else 0
+
+
+def kill_second_process(settings: list[str]) -> None:
+    """Train until a step in the second epoch, after a checkpoint; kill the second process."""
+    with pytest.MonkeyPatch.context() as patch:
+        processes = started_by(patch)
+        step = LanguageModelling.training_step
+
+        def kill(self: LanguageModelling, *args: Any) -> Any:
+            if self.global_step == 11:
+                processes[0].kill()
+            return step(self, *args)
+
+        patch.setattr(LanguageModelling, "training_step", kill)
+        with pytest.raises(RunError, match=r"process 2 of 2 was killed \(signal 9\); continue"):
+            train(*settings)
+
+
+def kill_first_process(settings: list[str], run: RunFolder) -> None:
+    """Start the command, and kill it in the middle; the other process ends by itself."""
+    before = epochs_of(run)
+    command = subprocess.Popen([sys.executable, str(ROOT / "train.py"), *settings], cwd=run.path)
+    wait_until(lambda: epochs_of(run) > before + 2)
+    (other,) = children_of(command.pid)
+    os.kill(command.pid, signal.SIGKILL)
+    assert command.wait(SECONDS) == -signal.SIGKILL
+    wait_until(lambda: not is_running(other))
+    assert not run.is_finished
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_killed_processes_and_the_same_result(folder: Path) -> None:
+    run = RunFolder(folder / "two")
+    settings = [*LONG, *places(folder, "two")]
+    kill_second_process(settings)
+    assert epochs_of(run) == 1
+    kill_first_process([*settings, "resume=true"], run)
+    train(*settings, "resume=true")
+
+    train(*LONG, *places(folder, "one"), "trainer.devices=1")
+    one = RunFolder(folder / "one")
+    for name in ("step", "train/loss", "valid/loss"):
+        expected = small_runs.column(one, name)
+        assert len(expected) == 20
+        assert small_runs.column(run, name) == pytest.approx(expected, rel=0, abs=NEAR)
+    weights, others = load_file(one.weights_path), load_file(run.weights_path)
+    assert all((weight - others[name]).abs().max() < NEAR for name, weight in weights.items())
+
+
+def test_sweep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A job of a sweep starts its processes, and ends them; only the first one prints."""
+    with pytest.MonkeyPatch.context() as patch:
+        processes = started_by(patch)
+        settings = [*SMALL, "model=rnng", "trainer.max_epochs=1", *places(folder, "sweep")]
+        settings.append("trainer.strategy=auto")  # several devices suffice
+        code = call("train.py", "-m", *settings, f"paths.runs={folder / 'runs'}")
+    assert code == 0
+    assert [process.returncode for process in processes] == [0]
+    assert capsys.readouterr().out.count("test joint perplexity") == 1
+    assert RunFolder(folder / "sweep").is_finished
+
+
+def test_a_process_that_does_not_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "import sys; sys.exit('out of memory')"
+    monkeypatch.setattr(rank_processes, "_PROGRAM", program)
+    with pytest.raises(RunError, match="process 2 of 2 has failed: out of memory; no training"):
+        train(*LONG, *places(folder, "run"))
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_nothing_is_started_without_training(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, is_finished: bool
+) -> None:
+    """A model without a network, a refused run and a finished run need no other process."""
+
+    def start(*_: Any) -> None:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(RankProcesses, "__init__", start)
+    settings = ["model=ngram", "trainer=ddp", "trainer.accelerator=cpu", "data=brackets",
+                "data.min_count=1", *places(folder, "run")]  # fmt: skip
+    train(*settings)
+    if is_finished:
+        assert train(*settings, "resume=true")["test"]["loss"] > 0
+    else:
+        with pytest.raises(RunError, match="contains a finished run"):
+            train(*LONG, *places(folder, "run"))
