@@ -155,11 +155,11 @@ def _save_batch(trainer: pl.Trainer, seen: SeenLoss, path: Path) -> None:
 
 def _tensors(batch: Any) -> dict[str, Tensor]:
     """Return copies of the tensors of a batch, and its tuples of numbers as tensors."""
-    assert is_dataclass(batch)
-    values = {field.name: getattr(batch, field.name) for field in fields(batch)}
-    found = {
-        name: value if isinstance(value, Tensor) else torch.tensor(value)
-        for name, value in values.items()
-        if isinstance(value, Tensor | tuple | int)
-    }
-    return {name: value.detach().cpu().clone().contiguous() for name, value in found.items()}
+    found: dict[str, Tensor] = {}
+    for name, value in ((field.name, getattr(batch, field.name)) for field in fields(batch)):
+        if is_dataclass(value):
+            found |= _tensors(value)
+        elif isinstance(value, Tensor | tuple | int):
+            tensor = value if isinstance(value, Tensor) else torch.tensor(value)
+            found[name] = tensor.detach().cpu().clone().contiguous()
+    return found
