@@ -7,7 +7,7 @@ import random
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,9 +47,11 @@ def kill_training_at_random(
     *overrides: str,
     kills: int = 3,
     seconds: float = 1.0,
+    signals: Sequence[signal.Signals] = (signal.SIGKILL,),
 ) -> KillReport:
     """Kill a training in ``folder`` some times, each after a random time, and resume it to its end.
 
+    Each time one of the ``signals`` is sent; the training answers those that are not SIGKILL.
     ``expected`` is the run of :func:`small_runs.run` with the same ``overrides``, undisturbed.
     ``seconds`` is about how long one takes. The result is compared bit by bit, except for the time
     that epochs took; files that a killed process left behind count as a difference.
@@ -61,9 +63,10 @@ def kill_training_at_random(
     for _ in range(kills):
         process = start_training(folder, *overrides)
         time.sleep(generator.uniform(0.0, seconds))
-        os.kill(process, signal.SIGKILL)
-        _, status = os.waitpid(process, 0)
-        done += os.WIFSIGNALED(status)
+        os.kill(process, generator.choice(signals))
+        code = exit_code(process)
+        assert code <= 0 or code > 128, "it ended by itself or by a signal, not with an error"
+        done += code != 0
     assert exit_code(start_training(folder, *overrides)) == 0
     run = RunFolder(Path(small_runs.settings(folder, *overrides).run_dir))
     return KillReport(done, tuple(differences(run, expected)))
@@ -79,7 +82,8 @@ def start_training(folder: Path, *overrides: str, before: Callable[[], None] = l
             small_runs.run(folder, *overrides, "resume=true")
             code = 0
         except BaseException as error:
-            code = getattr(error, "exit_code", 1)
+            # Before the training has handlers of its own, Python answers to Ctrl-C.
+            code = 130 if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_code", 1)
             traceback.print_exc()
         finally:
             os._exit(code)

@@ -20,7 +20,6 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from gardenpath.data.arrays import Ints
-from gardenpath.data.batches.shares import Uncounted
 from gardenpath.errors import DivergedError
 from gardenpath.models.finite import LOWER_RATE, has_finite_weights
 from gardenpath.models.training.data_module import CorpusDataModule
@@ -156,12 +155,11 @@ def _save_batch(trainer: pl.Trainer, seen: SeenLoss, path: Path) -> None:
 
 def _tensors(batch: Any) -> dict[str, Tensor]:
     """Return copies of the tensors of a batch, and its tuples of numbers as tensors."""
-    content = batch.batch if isinstance(batch, Uncounted) else batch
-    assert is_dataclass(content)
-    values = {field.name: getattr(content, field.name) for field in fields(content)}
-    found = {
-        name: value if isinstance(value, Tensor) else torch.tensor(value)
-        for name, value in values.items()
-        if isinstance(value, Tensor | tuple | int)
-    }
-    return {name: value.detach().cpu().clone().contiguous() for name, value in found.items()}
+    found: dict[str, Tensor] = {}
+    for name, value in ((field.name, getattr(batch, field.name)) for field in fields(batch)):
+        if is_dataclass(value):
+            found |= _tensors(value)
+        elif isinstance(value, Tensor | tuple | int):
+            tensor = value if isinstance(value, Tensor) else torch.tensor(value)
+            found[name] = tensor.detach().cpu().clone().contiguous()
+    return found
