@@ -54,8 +54,6 @@ def exit_on_error() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(128 + signal.SIGPIPE) from None
     except OSError as error:
-        if error.errno is None:  # not from the operating system
-            raise
         print(f"error: {os_problem(error)}", file=sys.stderr)
         raise SystemExit(2) from None
     except TrainingStoppedError as error:

@@ -60,9 +60,12 @@ def naming(path: Path) -> Iterator[None]:
         is_path = isinstance(name, str | bytes | os.PathLike)
         parts = Path(os.fsdecode(name)).parts if is_path else ()
         is_hidden = not is_path or any(is_leftover(Path(part)) for part in parts)
-        if error.errno is None or not is_hidden:
+        number = error.errno
+        if number is None and "written" in str(error):  # NumPy: "54 requested and 44 written"
+            number = errno.ENOSPC
+        if number is None or not is_hidden:
             raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def require_writable(folder: Path) -> None:
@@ -77,7 +80,7 @@ def require_writable(folder: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
     if not os.access(place, os.W_OK | os.X_OK):
         # Tells a read-only file system from missing permissions.
-        with naming(folder), tempfile.TemporaryFile(dir=place):
+        with naming(folder), tempfile.TemporaryFile(dir=place, prefix=".", suffix=_NEW):
             pass
 
 

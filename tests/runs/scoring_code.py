@@ -90,8 +90,9 @@ def essence(source: str) -> str:
     """The source without comments, docstrings, imports and white space."""
     lines = source.splitlines()
     for node in ast.walk(ast.parse(source)):
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Import | ast.ImportFrom) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ):
             for number in range(node.lineno - 1, node.end_lineno or node.lineno):
                 lines[number] = ""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):

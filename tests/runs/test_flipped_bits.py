@@ -13,6 +13,7 @@ import pytest
 from gardenpath.errors import GardenpathError, InputError, RunError
 from gardenpath.runs.run import Run, find, load
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
+from gardenpath.text import Words
 from tests import small_runs, toy_runs
 from tests.integration.commands import call
 
@@ -131,7 +132,7 @@ def test_commands_name_a_damaged_run_and_write_the_others(
 def test_a_flipped_bit_in_the_store(tmp_path: Path) -> None:
     """Two models with the same sentences: the numbers of one are never taken for the other's."""
     path = tmp_path / "s.sqlite"
-    sentences = [(f"word{number}", "cat", str(number)) for number in range(40)]
+    sentences: list[Words] = [(f"word{number}", "cat", str(number)) for number in range(40)]
     expected = {
         model: {
             words: Stored([-float(f"{number}.{place + shift}") for place in range(4)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from gardenpath.store.files import (
     read_text,
     recover_folder,
     remove_leftovers,
+    require_writable,
     sha256_of,
     swap_folder,
     whole_file,
@@ -268,3 +270,30 @@ def test_leftovers_that_are_links_are_not_followed(tmp_path: Path) -> None:
     remove_leftovers(tmp_path / "folder")
     remove_leftovers(tmp_path / "absent")
     assert names(tmp_path / "folder") == [] and names(tmp_path / "mine") == ["a.txt"]
+
+
+def test_errors_name_the_target_and_not_a_temporary_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    for error in (
+        OSError(errno.ENOSPC, "full"),
+        OSError(errno.ENOSPC, "full", str(tmp_path / ".a.txt.xyz.part")),
+        OSError("54 requested and 44 written"),  # NumPy on a full disk
+    ):
+        with pytest.raises(OSError, match="No space left") as caught, whole_file(path):
+            raise error
+        assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
+    with pytest.raises(PermissionError) as other, whole_file(path):
+        raise PermissionError(errno.EACCES, "no", "elsewhere")
+    assert other.value.filename == "elsewhere"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_work_begins(tmp_path: Path) -> None:
+    require_writable(tmp_path / "new" / "below")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(NotADirectoryError, match="file"):
+        require_writable(tmp_path / "file" / "below")
+    (tmp_path / "link").symlink_to(tmp_path / "absent")
+    with pytest.raises(FileNotFoundError, match="is a link to"):
+        require_writable(tmp_path / "link" / "below")
