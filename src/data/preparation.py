@@ -15,7 +15,7 @@ from gardenpath.data.readers.base import Reader
 from gardenpath.data.readers.combined import CombinedCorpus
 from gardenpath.data.readers.file_hashes import remembered_hashes
 from gardenpath.data.sentence import Sentence
-from gardenpath.data.shards.block import Block
+from gardenpath.data.shards.block import SentenceBlock
 from gardenpath.data.shards.merging import BlockEncoder, Merge
 from gardenpath.data.shards.shard import Advance, shards_of
 from gardenpath.data.shards.workers import read_shards
@@ -148,7 +148,7 @@ def encode_with(
 
     Raises :class:`UnknownLabelsError` if trees have labels that the model does not know.
     """
-    block = Block.of(sentences)
+    block = SentenceBlock.of(sentences)
     if unknown := [label for label in block.labels if label not in vocabulary.label_ids]:
         raise UnknownLabelsError(unknown)
     return BlockEncoder(vocabulary, subwords).encode(block)

@@ -28,7 +28,7 @@ _DAMAGE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
-class Block:
+class SentenceBlock:
     """Sentences as numbers, and the words and labels that these stand for."""
 
     raw: RawSplit
@@ -44,11 +44,11 @@ class Block:
         return "".join(f"{source}\n" for source in self.raw.sources).encode()
 
     @staticmethod
-    def of(sentences: Iterable[Sentence]) -> Block:
+    def of(sentences: Iterable[Sentence]) -> SentenceBlock:
         """Turn cleaned sentences into a block."""
         words, labels = Inventory(), Inventory()
         raw = collect(sentences, words, labels)
-        return Block(raw, words.items, labels.items)
+        return SentenceBlock(raw, words.items, labels.items)
 
     def save(self, path: Path) -> None:
         """Write the block; a block of this name is either whole or noticed as damaged."""
@@ -69,11 +69,11 @@ class Block:
         temporary.replace(path)
 
     @staticmethod
-    def load(path: Path) -> Block | None:
+    def load(path: Path) -> SentenceBlock | None:
         """Read a block; None if it does not exist or is damaged."""
         try:
             with np.load(path, allow_pickle=False) as found:
-                return Block(
+                return SentenceBlock(
                     RawSplit(
                         words=found["words"].astype(np.int64),
                         offsets=found["offsets"],

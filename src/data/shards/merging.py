@@ -18,7 +18,7 @@ from gardenpath.data.corpus_settings import CorpusSettings
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_pieces, encode_words
 from gardenpath.data.encoding.stored_split import SplitWriter
 from gardenpath.data.sentence import SPLITS
-from gardenpath.data.shards.block import Block
+from gardenpath.data.shards.block import SentenceBlock
 from gardenpath.data.shards.shard import Shard, blocks_of
 from gardenpath.data.words.subwords import Subwords, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
@@ -36,7 +36,7 @@ class BlockEncoder:
         self._word_ids: dict[str, tuple[int, int]] = {}
         self._pieces: dict[str, list[int]] = {}
 
-    def encode(self, block: Block) -> EncodedSplit:
+    def encode(self, block: SentenceBlock) -> EncodedSplit:
         """Renumber the words and labels of a block."""
         label_ids: Ints = np.array(
             [self._vocabulary.label_ids[label] for label in block.labels], dtype=np.int64
@@ -126,7 +126,7 @@ class Merge:
             for begin, end in zip(raw.offsets[:-1], raw.offsets[1:], strict=True):
                 yield " ".join(items[number] for number in raw.words[begin:end].tolist())
 
-    def _blocks(self, split: str) -> Iterator[Block]:
+    def _blocks(self, split: str) -> Iterator[SentenceBlock]:
         for shard in self._shards:
             if shard.split == split:
                 yield from blocks_of(shard, self._folder)

@@ -14,7 +14,7 @@ from gardenpath.data.readers.base import PieceReader, Reader
 from gardenpath.data.readers.combined import CombinedCorpus, located, named_sentences
 from gardenpath.data.readers.pieces import PIECE_BYTES, Piece
 from gardenpath.data.sentence import SPLITS, Sentence, Split
-from gardenpath.data.shards.block import BLOCK_SENTENCES, Block
+from gardenpath.data.shards.block import BLOCK_SENTENCES, SentenceBlock
 from gardenpath.errors import GardenpathError, MissingCorpusError
 
 # Increment whenever the same corpus is divided into other shards or blocks.
@@ -86,8 +86,8 @@ def read_shard(shard: Shard, folder: Path, advance: Advance) -> None:
     for number in itertools.count():
         path = _block_path(shard, folder, number)
         taken = _Counted(itertools.islice(raw, BLOCK_SENTENCES))
-        if Block.load(path) is None:
-            Block.of(shard.clean(taken)).save(path)
+        if SentenceBlock.load(path) is None:
+            SentenceBlock.of(shard.clean(taken)).save(path)
         else:  # from an interrupted attempt
             for _ in taken:
                 pass
@@ -109,17 +109,18 @@ def sentences_read(shard: Shard, folder: Path) -> int | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     is_whole = all(
-        Block.load(_block_path(shard, folder, number)) is not None for number in range(blocks)
+        SentenceBlock.load(_block_path(shard, folder, number)) is not None
+        for number in range(blocks)
     )
     return sentences if is_whole else None
 
 
-def blocks_of(shard: Shard, folder: Path) -> Iterator[Block]:
+def blocks_of(shard: Shard, folder: Path) -> Iterator[SentenceBlock]:
     """Yield the blocks of a shard that was read, one at a time."""
     count = int(json.loads(_marker(shard, folder).read_text(encoding="utf-8"))["blocks"])
     for number in range(count):
         path = _block_path(shard, folder, number)
-        block = Block.load(path)
+        block = SentenceBlock.load(path)
         if block is None:
             raise GardenpathError(f"{path}: is damaged; start again, and it is read once more")
         yield block

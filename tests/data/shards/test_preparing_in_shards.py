@@ -23,7 +23,7 @@ from gardenpath.data.readers.lines import BracketFiles, TextFiles
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.data.sentence import SPLITS
 from gardenpath.data.shards import shard, workers
-from gardenpath.data.shards.block import Block
+from gardenpath.data.shards.block import SentenceBlock
 from gardenpath.data.shards.shard import Advance, Shard
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.words.subwords import SubwordSettings
@@ -191,14 +191,14 @@ def test_a_killed_preparation_resumes(corpus: Path, tmp_path: Path, step: int) -
     assert killed_before_step(step, lambda: _prepare_alone(corpus, cache), cache)
     kept = {path.name for path in cache.glob(".*.unfinished/*.npz")}
     written: list[str] = []
-    save = Block.save
+    save = SentenceBlock.save
 
-    def note(block: Block, path: Path) -> None:
+    def note(block: SentenceBlock, path: Path) -> None:
         written.append(path.name)
         save(block, path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Block, "save", note)
+        patch.setattr(SentenceBlock, "save", note)
         assert content(of_brackets(corpus).prepare(cache).folder) == expected
     assert (len(kept) > 3) == (step > 20)
     assert not kept & set(written), "finished blocks are used"
