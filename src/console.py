@@ -73,6 +73,7 @@ def log_to(path: Path) -> Iterator[None]:
         # Advice that does not apply here, such as to use more worker processes.
         warnings.filterwarnings("ignore", module="pytorch_lightning")
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+        warnings.filterwarnings("ignore", message=".*srun.*command is available.*")
         try:
             yield
         finally:

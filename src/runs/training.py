@@ -31,8 +31,8 @@ def train(*settings: TrainSettings | str) -> Metrics:
     """Prepare the corpus, train the model, write its run folder, and return its metrics.
 
     The settings are those of the command line, ``train("model=rnng", "data=ptb_sample")``, or one
-    :class:`TrainSettings`. With ``resume=true``, an interrupted run is resumed, and a finished run
-    is left unchanged.
+    :class:`TrainSettings`. With ``existing=resume``, an interrupted run is continued, and a
+    finished run is left unchanged unless it may now train for more epochs.
     """
     return _train(_typed(settings))
 
@@ -50,7 +50,7 @@ def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
 def _train(settings: TrainSettings) -> Metrics:
     folder = RunFolder(Path(settings.run_dir))
     config = _config_of(settings)
-    with claim(folder, config, resume=settings.resume, overwrite=settings.overwrite) as claimed:
+    with claim(folder, config, existing=settings.existing or "refuse") as claimed:
         if claimed.is_done:
             text = f"{folder.path} is finished already"
             console.print(text, highlight=False, soft_wrap=True)
@@ -72,8 +72,10 @@ def _train(settings: TrainSettings) -> Metrics:
 
 
 def _config_of(settings: TrainSettings) -> dict[str, Any]:
-    """Return what config.yaml keeps of the settings."""
-    return {"format": RUN_FORMAT, **plain(settings)}
+    """Return what config.yaml keeps of the settings: all that say what the run is."""
+    content: dict[str, Any] = plain(settings)
+    del content["existing"]
+    return {"format": RUN_FORMAT, **content}
 
 
 def _begin(
@@ -120,6 +122,6 @@ def _train_network(
             ),
             folder=folder,
             settings=settings.trainer,
-            resume=settings.resume,
+            resume=claimed.may_continue,
             loggers=make_loggers(settings.logger, folder=folder.path, config=plain(settings)),
         )

@@ -50,7 +50,7 @@ LOG_FILE = "train.log"
 CHECKPOINT_FILE = "checkpoints/last.ckpt"
 LOCK_FILE = ".lock"
 
-_RETRAIN = "copy the run folder again, or train again with overwrite=true"
+_RETRAIN = "copy the run folder again, or train again with existing=overwrite"
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{self.path}: the run is not finished ({error}); continue it with "
-                "'python train.py … resume=true'"
+                "'python train.py … existing=resume'"
             ) from error
         return content
 

@@ -11,6 +11,7 @@ from gardenpath.settings.task_settings import (
     ParseTask,
     PerplexityTask,
     RescoreTask,
+    RunsTask,
     StudyTask,
     SuitesTask,
     SuiteTask,
@@ -57,5 +58,9 @@ def run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks import export
 
             export.run(settings, task)
+        case RunsTask() as task:
+            from gardenpath.tasks import list_runs
+
+            list_runs.run(settings, task)
         case _ as never:
             assert_never(never)

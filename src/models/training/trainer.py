@@ -50,7 +50,7 @@ def train_network(
     try:
         trainer.fit(module, data, ckpt_path=checkpoint, weights_only=True)
     except SystemExit:  # raised by Lightning on Ctrl-C
-        raise RunError(f"{folder.path}: interrupted; continue with resume=true") from None
+        raise RunError(f"{folder.path}: interrupted; continue with existing=resume") from None
 
 
 def _make_trainer(

@@ -23,6 +23,17 @@ def written_out(argument: str, root: Any) -> str:
     return argument
 
 
+def escaped(argument: str) -> str:
+    """Escape equals signs in a value, as in ``run=runs/lstm/learning_rate=0.01``.
+
+    Hydra would not accept them. Values with quotes or functions are left as they are.
+    """
+    name, sign, value = argument.partition("=")
+    if "=" not in value or any(one in value for one in "'\"(\\"):
+        return argument
+    return name + sign + value.replace("=", "\\=")
+
+
 def listed(
     arguments: Sequence[str], root: Any, *, is_sweep: bool
 ) -> tuple[list[str], frozenset[str]]:
