@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 
 from gardenpath.console import console
 from gardenpath.sweeps.job_outcome import JobOutcome
+from gardenpath.text import plural
 
 _Found = JobReturn | JobOutcome
 
@@ -29,9 +30,8 @@ def run_in_queue(launcher: Any, jobs: list[list[str]]) -> list[_Found]:
         [state] * len(jobs),
     )
     ids = ", ".join(dict.fromkeys(one.job_id.partition("_")[0] for one in submitted))
-    text = (
-        f"{len(jobs)} jobs submitted ({ids}); their logs are in {submitted[0].paths.folder.parent}"
-    )
+    logs = submitted[0].paths.folder.parent
+    text = f"{plural(len(jobs), 'job')} submitted ({ids}); logs: {logs}"
     console.print(text, highlight=False, soft_wrap=True)
     return [_result(job) for job in submitted]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -124,21 +124,21 @@ def test_a_beginning_that_fails_leaves_the_folder_as_it_was(run: RunFolder) -> N
 def test_a_second_training_is_refused_with_its_owner(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with claim(folder, CONFIG):
-        for options in ({}, {"existing": "resume"}, {"existing": "overwrite"}):
-            said = refused(folder, CONFIG, "is in use by process", **options)
+        for existing in get_args(Existing):
+            said = refused(folder, CONFIG, "is in use by process", existing=existing)
             assert str(os.getpid()) in said and os.uname().nodename in said
             assert "for 0 s" in said and "run_dir=" in said
     with claim(folder, CONFIG):
         pass
 
 
-@pytest.mark.parametrize("options", [{}, {"existing": "resume"}, {"existing": "overwrite"}])
+@pytest.mark.parametrize("existing", get_args(Existing))
 @pytest.mark.parametrize("name", ["thesis.tex", ".git", "result.json", "config.yaml"])
-def test_somebody_elses_folder_is_refused(
-    tmp_path: Path, name: str, options: dict[str, bool]
-) -> None:
+def test_somebody_elses_folder_is_refused(tmp_path: Path, name: str, existing: Existing) -> None:
     (tmp_path / name).write_text("years of work", encoding="utf-8")
-    said = refused(RunFolder(tmp_path), CONFIG, "not a run folder, and not empty", **options)
+    said = refused(
+        RunFolder(tmp_path), CONFIG, "not a run folder, and not empty", existing=existing
+    )
     assert name in said and "run_dir=" in said
     assert [path.name for path in tmp_path.iterdir()] == [name]
 

@@ -83,7 +83,7 @@ def overview_table(states: Sequence[RunState], *, title: str = "") -> Table:
     above, names = _common_folder([str(state.path) for state in states])
     table = Table(title=title or above or None, caption=summary(states), box=SIMPLE_HEAD)
     table.padding, table.pad_edge = (0, 1, 0, 0), False
-    table.add_column("run", overflow="fold", min_width=20)
+    table.add_column("run", overflow="fold", min_width=12)
     table.add_column("status", no_wrap=True)
     for name in settings.values():
         table.add_column(name, overflow="fold")

@@ -53,7 +53,7 @@ def _folder(name: str, value: Any) -> str:
     place = len(name) + 1
     # Paths are frequent values, and remain readable: corpora/a → corpora+a.
     safe = text[:place] + _UNSAFE.sub("_", text[place:].strip("/").replace("/", "+"))
-    is_exact = safe.replace("+", "/") == text or safe == text
+    is_exact = safe.replace("+", "/") == text
     if is_exact and len(safe.encode()) <= _LONGEST:
         return safe
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
@@ -71,7 +71,7 @@ def _shown(value: Any) -> str:
         text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
         return re.sub(r"e([+-])0+(?=\d)", r"e\1", text)
     if isinstance(value, list | tuple):
-        return "+".join(map(_shown, value))
+        return "/".join(map(_shown, value))
     if isinstance(value, Mapping):
-        return "+".join(f"{key}.{_shown(one)}" for key, one in value.items())
+        return "/".join(f"{key}.{_shown(one)}" for key, one in value.items())
     return str(getattr(value, "text", value))  # text is the content of a quoted string
