@@ -23,6 +23,7 @@ from gardenpath import __version__
 from gardenpath.console import console, exit_on_error
 from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
+from gardenpath.settings.command.arguments import watching
 from gardenpath.settings.command.command_line import CommandLine
 from gardenpath.settings.command.help_text import help_text
 from gardenpath.settings.compose import ConfigSource, Script, plain_config, register, typed
@@ -32,7 +33,6 @@ from gardenpath.sweeps.job_outcome import survived
 
 # Exit code of a sweep in which a job failed.
 _SOME_FAILED = 1
-_WATCH_SECONDS = 5
 
 # Called by Hydra once for each job of a sweep; the returned value is for its sweepers.
 Job = Callable[[DictConfig], float | None]
@@ -103,7 +103,7 @@ def _evaluate(settings: EvaluateSettings) -> None:
 
 def main(script: Script, job: Job) -> None:
     """Run the command line of this process."""
-    arguments = [_watching(one) if script == "evaluate" else one for one in sys.argv[1:]]
+    arguments = [watching(one) if script == "evaluate" else one for one in sys.argv[1:]]
     if "--version" in arguments:
         console.print(f"Gardenpath {__version__}", highlight=False)
         return
@@ -127,12 +127,6 @@ def main(script: Script, job: Job) -> None:
         sweeps = line.sweeps() if flags.multirun else [line]
     for sweep in sweeps:
         _start_hydra(script, job, arguments, sweep)
-
-
-def _watching(argument: str) -> str:
-    """Write ``--watch`` and ``--watch=10`` as settings."""
-    name, _, value = argument.partition("=")
-    return f"task.watch={value or _WATCH_SECONDS}" if name == "--watch" else argument
 
 
 def _has_own_sweeper(flags: Namespace) -> bool:

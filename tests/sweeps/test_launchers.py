@@ -68,7 +68,7 @@ def _owner(path: Path, seconds: int = 120) -> int:
 
 
 def test_a_job_whose_process_is_killed_fails_alone_and_is_resumed(folder: Path) -> None:
-    many = (*LSTM, "trainer.max_epochs=60", "trainer.early_stopping=0")
+    many = (*LSTM, "trainer.max_epochs=30", "trainer.early_stopping=0")
     given = small_runs.arguments(folder, *many, "model.optimiser.learning_rate=1e-3,1e-4")
     command = [sys.executable, str(ROOT / "train.py"), "-m", *given, *LOCAL]
     pipe = subprocess.PIPE

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+# Seconds between two tables of runs.
+_WATCH_SECONDS = 5
+
 
 def name_of(argument: str) -> str:
     """Return the name in ``name=value``."""
     return argument.partition("=")[0]
+
+
+def watching(argument: str) -> str:
+    """Write the flags ``--watch`` and ``--watch=10`` as settings of task=runs."""
+    name, _, value = argument.partition("=")
+    return f"task.watch={value or _WATCH_SECONDS}" if name == "--watch" else argument
 
 
 def written_out(argument: str, root: Any) -> str:

@@ -24,7 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.check import nearest
-from gardenpath.settings.command.arguments import escaped, listed, name_of, written_out
+from gardenpath.settings.command.arguments import escaped, listed, name_of, watching, written_out
 from gardenpath.settings.command.grid import GridBlock, narrowed, read_grid
 from gardenpath.settings.command.origins import file_of
 from gardenpath.settings.compose import (
@@ -46,7 +46,7 @@ _NAME_OF_A_SETTING = re.compile(r"([\w.]+)(?:=| is not )")
 
 def check_command_line(script: Script, arguments: Sequence[str]) -> None:
     """Raise an error that lists all mistakes in the overrides; with ``-m``, of a whole sweep."""
-    overrides = [one for one in arguments if one not in ("-m", "--multirun")]
+    overrides = [watching(one) for one in arguments if one not in ("-m", "--multirun")]
     line = CommandLine(ConfigSource(script), overrides, is_sweep=len(overrides) < len(arguments))
     line.check()
 
