@@ -231,3 +231,19 @@ def test_overwriting_replaces_a_run(tmp_path: Path) -> None:
     run = small_runs.run(tmp_path, *MODELS["lstm"])
     small_runs.run(tmp_path, *MODELS["lstm"], "existing=overwrite", "trainer.max_epochs=1")
     assert len(small_runs.metrics(run)) == 1
+
+
+def test_a_finished_run_is_continued_to_more_epochs(tmp_path: Path) -> None:
+    """``existing=resume`` with a raised limit equals a run of that length; ``skip`` refuses it."""
+    given = (*MODELS["lstm"], "trainer.early_stopping=0")
+    expected = small_runs.run(tmp_path / "whole", *given, "trainer.max_epochs=4")
+    short = (*given, "trainer.max_epochs=2")
+    small_runs.run(tmp_path, *short)
+    with pytest.raises(RunError, match=r"with other settings: trainer.max_epochs; continue it to"):
+        small_runs.run(tmp_path, *given, "trainer.max_epochs=4", "existing=skip")
+    with pytest.raises(RunError, match=r"other settings: trainer.max_epochs; replace it"):
+        small_runs.run(tmp_path, *given, "trainer.max_epochs=1", "existing=resume")
+    before = small_runs.run(tmp_path, *short, "existing=resume").result()
+    longer = small_runs.run(tmp_path, *given, "trainer.max_epochs=4", "existing=resume")
+    assert len(small_runs.metrics(longer)) == 4 and longer.result() != before
+    _require_same(longer, expected)

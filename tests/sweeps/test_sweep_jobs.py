@@ -8,7 +8,7 @@ from gardenpath.errors import ConfigError
 from gardenpath.settings.command import sweep_jobs as module
 from gardenpath.settings.command.command_line import CommandLine
 from gardenpath.settings.command.sweep_jobs import sweep_jobs
-from gardenpath.settings.compose import ConfigSource, Script
+from gardenpath.settings.compose import ConfigSource, Script, composed
 
 RATES = "model.optimiser.learning_rate=1e-2,1e-5"
 
@@ -78,7 +78,6 @@ def test_evaluations_write_folders_of_their_own() -> None:
 
 
 def test_hundreds_of_jobs_compose_only_their_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    composed = module.composed
     calls: list[object] = []
 
     def counted(source: ConfigSource, overrides: tuple[str, ...]) -> object:
