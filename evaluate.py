@@ -27,12 +27,12 @@ def use_this_checkout() -> None:
 
 
 # Hydra's shell completion works for files that contain the words @hydra.main.
-def job(config: Any) -> None:
+def job(config: Any) -> float | None:
     """Run one job of a sweep, possibly in its own process."""
     use_this_checkout()
     from gardenpath.cli import evaluate_job
 
-    evaluate_job(config)
+    return evaluate_job(config)
 
 
 if __name__ == "__main__":

@@ -182,12 +182,12 @@ def _sweep(common: Path, folder: Path) -> list[str]:
 
 STAGES = (
     Stage("preparation", _preparation, ("cache", "results")),
-    Stage("training", _training, ("run",), ("resume=true",), write_text_corpus),
-    Stage("steps", _training_by_steps, ("run",), ("resume=true",), write_text_corpus),
+    Stage("training", _training, ("run",), ("existing=resume",), write_text_corpus),
+    Stage("steps", _training_by_steps, ("run",), ("existing=resume",), write_text_corpus),
     Stage("surprisal", _surprisal, ("results",), prepare=train_models),
     Stage("suite", _suite_alone, ("results",), prepare=train_models),
     Stage("report", _report, ("results",), prepare=train_and_score),
-    Stage("sweep", _sweep, ("runs",), ("resume=true",), write_text_corpus),
+    Stage("sweep", _sweep, ("runs",), ("existing=resume",), write_text_corpus),
 )
 
 

@@ -71,7 +71,7 @@ class Job:
                 f"model={self.model}", *SMALL, "data=brackets",
                 f"data.root={corpus_folder(folder, self.sentences)}",
                 f"paths.cache={folder / f'cache{self.processes}'}",
-                f"paths.runs={folder / 'runs'}", "overwrite=true",
+                f"paths.runs={folder / 'runs'}", "existing=overwrite",
                 f"trainer.max_steps={self.steps}",
             ],
         )  # fmt: skip

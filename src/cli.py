@@ -1,7 +1,8 @@
 """The two commands: turn the command line into typed settings and run the job.
 
 ``train.py``, ``evaluate.py`` and the console scripts of an installed package call this module. A
-single job is composed once and run; sweeps, launchers and Hydra's own flags are left to Hydra.
+single job is composed once and run. Sweeps are in :mod:`gardenpath.sweeps`; Hydra's own flags and
+sweepers other than its basic one are left to Hydra.
 """
 
 from __future__ import annotations
@@ -15,16 +16,23 @@ from typing import Any
 
 import hydra
 from hydra._internal.utils import get_args_parser
-from omegaconf import DictConfig
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
 
 from gardenpath import __version__
 from gardenpath.console import console, exit_on_error
 from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
+from gardenpath.settings.command.arguments import watching
 from gardenpath.settings.command.command_line import CommandLine
 from gardenpath.settings.command.help_text import help_text
 from gardenpath.settings.compose import ConfigSource, Script, plain_config, register, typed
 from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.store.run_folder import RESULT_FILE
+from gardenpath.sweeps.job_outcome import survived
+
+# Exit code of a sweep in which a job failed.
+_SOME_FAILED = 1
 
 # Called by Hydra once for each job of a sweep; the returned value is for its sweepers.
 Job = Callable[[DictConfig], float | None]
@@ -41,28 +49,52 @@ def evaluate_main() -> None:
 
 
 def train_job(config: DictConfig) -> float | None:
-    """Train with a composed configuration; return the validation loss, for sweepers."""
+    """Train with a composed configuration; return the validation loss, for sweepers.
+
+    In a sweep, an error is part of the returned value, and existing runs are skipped by default.
+    """
+    content = plain_config(config)
+    if _is_in_sweep():
+        content["existing"] = content.get("existing") or "skip"
+        return survived(lambda: _train(typed("train", content)))
     with exit_on_error():
-        return _train(typed("train", plain_config(config)))
+        return _train(typed("train", content))
 
 
-def evaluate_job(config: DictConfig) -> None:
-    """Evaluate with a composed configuration."""
+def evaluate_job(config: DictConfig) -> float | None:
+    """Evaluate with a composed configuration; in a sweep, an error is the returned value."""
+    content = plain_config(config)
+    if _is_in_sweep():
+        return survived(lambda: _evaluate(typed("evaluate", content)))
     with exit_on_error():
-        _evaluate(typed("evaluate", plain_config(config)))
+        _evaluate(typed("evaluate", content))
+    return None
+
+
+def _is_in_sweep() -> bool:
+    """Whether this is a job of a sweep: only these are numbered."""
+    return HydraConfig.initialized() and not OmegaConf.is_missing(HydraConfig.get().job, "num")
 
 
 def _train(settings: Any) -> float | None:
     from gardenpath.runs.training import train
 
+    result = Path(settings.run_dir) / RESULT_FILE
+    before = _time_of(result)
     metrics = train(settings)
     if not metrics:  # one of several processes that train together; the first one reports
         return None
+    if before is not None and _time_of(result) == before:
+        return metrics["valid"]["loss"]  # a finished run was skipped, which has been said
     for name, value in metrics["test"].items():
         if name.endswith("perplexity"):
             shown = f"{settings.run_dir}: test {name.replace('_', ' ')} {value:.3f}"
             console.print(shown, highlight=False, soft_wrap=True)
     return metrics["valid"]["loss"]
+
+
+def _time_of(path: Path) -> int | None:
+    return path.stat().st_mtime_ns if path.is_file() else None
 
 
 def _evaluate(settings: EvaluateSettings) -> None:
@@ -73,7 +105,7 @@ def _evaluate(settings: EvaluateSettings) -> None:
 
 def main(script: Script, job: Job) -> None:
     """Run the command line of this process."""
-    arguments = sys.argv[1:]
+    arguments = [watching(one) if script == "evaluate" else one for one in sys.argv[1:]]
     if "--version" in arguments:
         console.print(f"Gardenpath {__version__}", highlight=False)
         return
@@ -88,11 +120,21 @@ def main(script: Script, job: Job) -> None:
         if not _needs_hydra(flags):
             (_train if script == "train" else _evaluate)(line.settings())
             return
+        if flags.multirun and not _has_own_sweeper(flags):
+            from gardenpath.sweeps.sweep import run_sweep
+
+            raise SystemExit(0 if run_sweep(line, job) else _SOME_FAILED)
         if _is_checked(flags):
             line.check()
         sweeps = line.sweeps() if flags.multirun else [line]
     for sweep in sweeps:
         _start_hydra(script, job, arguments, sweep)
+
+
+def _has_own_sweeper(flags: Namespace) -> bool:
+    """Whether Hydra has to run the sweep, because another sweeper chooses the jobs."""
+    chosen = any(one.startswith("hydra/sweeper=") for one in flags.overrides)
+    return chosen or bool(flags.config_path or flags.experimental_rerun)
 
 
 def _require_known_flags(parser: ArgumentParser, arguments: Sequence[str]) -> None:

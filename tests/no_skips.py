@@ -21,6 +21,7 @@ NEEDS_EXCHANGE = "this system cannot exchange folders"
 NEEDS_GPU = "needs a GPU"
 NEEDS_PROC = "needs Linux's /proc"
 NEEDS_R = "needs R with lme4 and lmerTest"
+NEEDS_SLURM = "needs SLURM: install slurm-wlm and munge"
 NEEDS_REFERENCE_DATA = "needs reference corpora: set GARDENPATH_REFERENCE_DATA to their folder"
 
 # The reasons that are accepted with GARDENPATH_NO_SKIPS: they depend on the machine alone, and

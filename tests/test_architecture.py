@@ -27,11 +27,12 @@ PARTS: dict[str, tuple[str, ...]] = {
     "data": (*_BASICS, *_CHECKS, "store"),
     "models": (*_BASICS, *_CHECKS, "store", "data"),
     "eval": (*_BASICS, *_CHECKS, "store", "data"),
-    "settings": (*_BASICS, *_CHECKS, "data", "models", "eval"),
+    "settings": (*_BASICS, *_CHECKS, "store", "data", "models", "eval"),
     "console": (*_BASICS, "data"),
     "runs": (*_BASICS, *_CHECKS, "store", "data", "models", "eval", "settings", "console"),
     "tasks": (*_BASICS, *_CHECKS, "store", "data", "models", "eval", "settings", "console", "runs"),
-    "cli": (*_BASICS, "settings", "console", "runs", "tasks"),
+    "sweeps": (*_BASICS, "settings", "console", "runs", "tasks"),
+    "cli": (*_BASICS, "store", "settings", "console", "runs", "tasks", "sweeps"),
 }
 
 # The same for the parts of evaluation among each other.
@@ -50,12 +51,15 @@ EVAL: dict[str, tuple[str, ...]] = {
 }
 
 # Where a library may be imported.
-_HYDRA = {"settings.compose", "settings.command.command_line", "cli"}
+_HYDRA = {"settings.compose", "settings.command", "sweeps", "cli"}
 HOMES: dict[str, set[str]] = {
     "hydra": _HYDRA,
     "omegaconf": _HYDRA,
     "pytorch_lightning": {"models.training"},
-    **{name: set() for name in ("pickle", "dill", "joblib", "shelve", "marshal")},
+    # Jobs are sent to processes of this machine; no file is read.
+    "joblib": {"sweeps.local_jobs"},
+    "submitit": {"sweeps.queued_jobs"},
+    **{name: set() for name in ("pickle", "dill", "shelve", "marshal")},
 }
 
 FORBIDDEN_CALLS = {

@@ -12,6 +12,7 @@ from hydra._internal.utils import get_args_parser
 
 from gardenpath import cli
 from gardenpath.errors import ConfigError
+from gardenpath.settings.command.arguments import watching
 from gardenpath.settings.command.help_text import help_text
 from tests.documents import DOCUMENTS, ROOT, Command, anchors, commands, links, titled_files
 
@@ -44,7 +45,7 @@ def mistakes(command: Command, folder: Path) -> list[str]:
     arguments = [PLACEHOLDERS.get(argument, argument) for argument in command.arguments]
     if "--version" in arguments:
         return []
-    flags = get_args_parser().parse_args(arguments)
+    flags = get_args_parser().parse_args([watching(one) for one in arguments])
     if flags.config_dir is not None:
         _write_files(ROOT / command.document, folder)
         flags.config_dir = str(folder / flags.config_dir)

@@ -24,7 +24,7 @@ from gardenpath.store.files import whole_file
 Arrays = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
 
 _CHECKSUM = "sha256"
-_AGAIN = "copy the run folder again, or train again with overwrite=true"
+_AGAIN = "copy the run folder again, or train again with existing=overwrite"
 
 
 def save_arrays(arrays: Arrays, path: Path) -> None:

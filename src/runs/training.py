@@ -37,8 +37,8 @@ def train(*settings: TrainSettings | str) -> Metrics:
     """Prepare the corpus, train the model, write its run folder, and return its metrics.
 
     The settings are those of the command line, ``train("model=rnng", "data=ptb_sample")``, or one
-    :class:`TrainSettings`. With ``resume=true``, an interrupted run is resumed, and a finished run
-    is left unchanged.
+    :class:`TrainSettings`. With ``existing=resume``, an interrupted run is continued, and a
+    finished run is left unchanged unless it may now train for more epochs.
 
     If ``torchrun`` or ``srun`` has started several processes for the training, each of them calls
     this function; the first one returns the metrics, and the others return nothing.
@@ -66,11 +66,10 @@ def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
 def _train(settings: TrainSettings, placement: Placement) -> Metrics:
     folder = RunFolder(Path(settings.run_dir))
     config = _config_of(settings)
-    overwrite = settings.overwrite
     with (
         stop_signals(folder) as stop,
         leading(placement, settings) as team,
-        claim(folder, config, resume=settings.resume, overwrite=overwrite) as claimed,
+        claim(folder, config, existing=settings.existing or "refuse") as claimed,
     ):
         if claimed.is_done:
             text = f"{folder.path} is finished already"
@@ -118,8 +117,10 @@ def _require_not_diverged(folder: RunFolder) -> None:
 
 
 def _config_of(settings: TrainSettings) -> dict[str, Any]:
-    """Return what config.yaml keeps of the settings."""
-    return {"format": RUN_FORMAT, **plain(settings)}
+    """Return what config.yaml keeps of the settings: all that say what the run is."""
+    content: dict[str, Any] = plain(settings)
+    del content["existing"]
+    return {"format": RUN_FORMAT, **content}
 
 
 def _begin(
@@ -153,7 +154,7 @@ def _train_network(
     folder = claimed.folder
     network = _network(settings, family, corpus)
     _begin(claimed, settings, corpus, corpus.vocabulary)
-    orders = Orders(corpus=corpus.folder, resume=settings.resume)
+    orders = Orders(corpus=corpus.folder, resume=claimed.may_continue)
     with log_to(folder.log_path), team.together(orders):
         loggers = make_loggers(settings.logger, folder=folder.path, config=plain(settings))
         _fit(settings, family, corpus, network, orders, team.placement, stop, loggers)

@@ -28,6 +28,7 @@ from gardenpath.data.readers.combined import READERS
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.check import defaults, read
 from gardenpath.settings.evaluate_settings import EvaluateSettings, StudySettings, SuiteSettings
+from gardenpath.settings.existing import with_existing
 from gardenpath.settings.paths import Paths
 from gardenpath.settings.task_settings import TASKS
 
@@ -101,7 +102,7 @@ def _own_defaults(root: type) -> dict[str, Any]:
 
 
 @contextmanager
-def _started(source: ConfigSource) -> Iterator[None]:
+def started(source: ConfigSource) -> Iterator[Hydra]:
     """Initialise Hydra with its search path, without its application."""
     register(source.script)
     hydra.version.setbase("1.3")
@@ -113,23 +114,22 @@ def _started(source: ConfigSource) -> Iterator[None]:
             anchor=SearchPathQuery(provider="schema"),
         )
     GlobalHydra.instance().clear()
-    Hydra.create_main_hydra2(task_name=source.script, config_search_path=search_path)
     try:
-        yield
+        yield Hydra.create_main_hydra2(task_name=source.script, config_search_path=search_path)
     finally:
         GlobalHydra.instance().clear()
 
 
 def composed(source: ConfigSource, overrides: Sequence[str]) -> DictConfig:
     """Compose a configuration without starting Hydra's application."""
-    with _started(source):
+    with started(source):
         return hydra.compose(source.config_name, list(overrides))
 
 
 @functools.cache
 def groups_of(source: ConfigSource) -> frozenset[str]:
     """Return the groups of a script, such as ``model``."""
-    with _started(source):
+    with started(source):
         loader = GlobalHydra.instance().config_loader()
         found = loader.compute_defaults_list(source.config_name, [], RunMode.RUN)
         return frozenset(name for name in found.overrides.known_choices if "/" not in name)
@@ -137,7 +137,7 @@ def groups_of(source: ConfigSource) -> frozenset[str]:
 
 def composed_files(source: ConfigSource, overrides: Sequence[str]) -> list[tuple[str, str]]:
     """Return the name and the package of each configuration that is composed, in order."""
-    with _started(source):
+    with started(source):
         loader = GlobalHydra.instance().config_loader()
         found = loader.compute_defaults_list(source.config_name, list(overrides), RunMode.RUN)
     return [
@@ -175,6 +175,8 @@ def typed(script: Script, content: Mapping[str, Any], *, is_for_here: bool = Tru
     """
     root = root_of(script)
     shown = {long: short for short, long in root.SHORT.items()}
+    if script == "train":
+        content = with_existing(content)
     return read(root, content, short=shown, is_for_here=is_for_here)
 
 

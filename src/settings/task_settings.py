@@ -13,7 +13,7 @@ from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.outcome import TieRule
-from gardenpath.settings.bounds import NonNegativeInt, PositiveInt, Seed
+from gardenpath.settings.bounds import NonNegativeInt, PositiveFloat, PositiveInt, Seed
 from gardenpath.settings.surprisal_sources import MaterialPaths, SurprisalPaths
 
 _A_FOLDER_OF_SURPRISALS = "the folder with one folder per model, or a table"
@@ -188,6 +188,16 @@ class MergeTask:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunsTask:
+    """A table of runs: done, running, stopped or failed, with settings that differ and results."""
+
+    name: Literal["runs"] = "runs"
+    watch: PositiveFloat | None = None
+    """Seconds after which the table is printed again, until it is interrupted; null prints it once.
+    The flag --watch stands for task.watch=5."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyTask:
     """A published study: tables, figures and claims, from released surprisals and from runs."""
 
@@ -225,6 +235,7 @@ Task = (
     | CorpusTask
     | ExportTask
     | MergeTask
+    | RunsTask
     | StudyTask
 )
 
@@ -238,6 +249,7 @@ TASKS: Mapping[str, type[Task]] = {
     "corpus": CorpusTask,
     "export": ExportTask,
     "merge": MergeTask,
+    "runs": RunsTask,
     "study": StudyTask,
 }
 # Tasks to which data= and corpora= belong.

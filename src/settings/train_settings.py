@@ -18,6 +18,7 @@ from gardenpath.models.training.training_settings import (
 from gardenpath.settings.bounds import Seed
 from gardenpath.settings.check import Tagged
 from gardenpath.settings.paths import Paths
+from gardenpath.store.run_claim import Existing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +47,11 @@ class TrainSettings:
     """Folders of runs and caches."""
     seed: Seed = 1
     """Random seed of the initial weights, the order of batches and dropout."""
-    resume: bool = False
-    """Whether to resume an interrupted run; the result equals that of an uninterrupted run."""
-    overwrite: bool = False
-    """Whether to replace the run in the same folder."""
+    existing: Existing | None = None
+    """What to do if the folder contains a run: skip leaves a finished run alone and continues an
+    interrupted one, resume also continues a finished run if trainer.max_epochs was raised,
+    overwrite replaces it, refuse is an error. null is skip in a sweep and refuse elsewhere. Runs
+    with other settings are refused by skip and resume."""
     run_dir: str
     """Run folder."""
 

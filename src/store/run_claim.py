@@ -3,7 +3,7 @@
 A training claims its run folder before it prepares anything, begins the run when everything is
 ready, and finishes it with the final results::
 
-    with claim(folder, config, resume=False, overwrite=False) as claimed:
+    with claim(folder, config, existing="refuse") as claimed:
         if claimed.is_done:
             return
         ...                                   # prepare the corpus, build the model
@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -37,12 +37,7 @@ from gardenpath.store.files import (
     write_text,
 )
 from gardenpath.store.locks import locked, owner_path
-from gardenpath.store.manifest import (
-    MANIFEST_FILE,
-    describe_folder,
-    record_of,
-    write_manifest,
-)
+from gardenpath.store.manifest import MANIFEST_FILE, describe_folder, record_of, write_manifest
 from gardenpath.store.run_files import foreign_names, remove_run_files, require_only_this_run
 from gardenpath.store.run_folder import (
     CONFIG_FILE,
@@ -69,9 +64,17 @@ _VERIFIED = (
     CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE, METRICS_FILE, VERSIONS_FILE,
 )  # fmt: skip
 
-# Settings that may change when a run is resumed, because they do not affect its result.
-_FREE_TO_CHANGE = ("resume", "overwrite", "run_dir", "paths", "logger", "trainer.progress",
-                   "trainer.max_epochs", "trainer.checkpoint_steps")  # fmt: skip
+# What to do with a run that is in the folder already: leave it alone if it is finished and continue
+# it if not (skip), do the same but continue a finished run to more epochs (resume), replace it
+# (overwrite), or raise an error (refuse).
+Existing = Literal["skip", "resume", "overwrite", "refuse"]
+
+# Settings that may change when a run is resumed, because they do not affect its result. Older
+# versions stored resume and overwrite, which existing= has replaced.
+_FREE_TO_CHANGE = ("existing", "resume", "overwrite", "run_dir", "paths", "logger",
+                   "trainer.progress", "trainer.checkpoint_steps")  # fmt: skip
+# The same, if the run is unfinished or can be continued to more epochs.
+_EPOCHS = "trainer.max_epochs"
 
 
 @dataclass(kw_only=True)
@@ -79,20 +82,26 @@ class ClaimedRun:
     """The right to write a run folder, valid within :func:`claim`."""
 
     folder: RunFolder
-    resume: bool
-    overwrite: bool
+    existing: Existing
+    # Whether a finished run is continued, because it may now train for more epochs.
+    extends: bool = False
+    # Whether the folder contains the run of this claim, and no other.
     has_begun: bool = False
-    """Whether the folder contains the run of this claim, and no other."""
+
+    @property
+    def may_continue(self) -> bool:
+        """Whether a run that is in the folder is continued, not replaced."""
+        return self.existing in ("skip", "resume")
 
     @property
     def is_done(self) -> bool:
-        """Whether the run to be resumed is already finished."""
-        return self.resume and not self.overwrite and self.folder.is_finished
+        """Whether nothing is left to do, because the run is already finished."""
+        return self.may_continue and self.folder.is_finished and not self.extends
 
     @property
     def continues(self) -> bool:
         """Whether an earlier run is resumed."""
-        return self.resume and not self.overwrite and self.folder.is_begun
+        return self.may_continue and self.folder.is_begun
 
     def begin(self, config: Mapping[str, Any], write_words: Callable[[Path], None]) -> None:
         """Write everything known before training; only now are files of an earlier run removed.
@@ -109,10 +118,11 @@ class ClaimedRun:
             flush_tree(temporary)
             if self.continues:
                 _require_same_vocabulary(folder, temporary / VOCABULARY_FILE)
-                # Of a training that was killed before its result; its files change from here on.
-                (folder.path / MANIFEST_FILE).unlink(missing_ok=True)
+                # A finished run that is continued is unfinished, and its files change from here on.
+                for path in (folder.result_path, folder.path / MANIFEST_FILE):
+                    path.unlink(missing_ok=True)
             elif folder.is_marked:
-                if self.overwrite:
+                if self.existing == "overwrite":
                     require_only_this_run(folder.path)
                 (temporary / MARKER_FILE).replace(folder.marker_path)
                 remove_run_files(folder.path)
@@ -145,9 +155,11 @@ class ClaimedRun:
 
 @contextmanager
 def claim(
-    folder: RunFolder, config: Mapping[str, Any], *, resume: bool = False, overwrite: bool = False
+    folder: RunFolder, config: Mapping[str, Any], *, existing: Existing = "refuse"
 ) -> Iterator[ClaimedRun]:
     """Hold a run folder, if a run with this configuration may be written there.
+
+    ``existing`` says what to do with a run that is there already.
 
     Nothing of another run is lost or mixed in, and foreign files are never changed: a
     :class:`RunError` names the process that is already training there, the existing run, the
@@ -155,43 +167,77 @@ def claim(
     for the claim is removed again if no run was begun.
     """
     path = folder.path
-    _require_free(folder, config, resume=resume, overwrite=overwrite)
+    _require_free(folder, config, existing)
     created = [one for one in (path, *path.parents) if not one.exists()]
     remedy = "wait until it ends, stop it, or choose another run_dir="
     with locked(folder.lock_path, what=f"the run folder {path}", remedy=remedy):
         try:
             # Checked again, because another training may have ended before the lock was acquired.
-            _require_free(folder, config, resume=resume, overwrite=overwrite)
+            extends = _require_free(folder, config, existing)
             for place in (path, folder.checkpoint_path.parent, folder.diverged_path):
                 remove_leftovers(place)
-            claimed = ClaimedRun(folder=folder, resume=resume, overwrite=overwrite)
+            claimed = ClaimedRun(folder=folder, existing=existing, extends=extends)
             claimed.has_begun = claimed.continues
             yield claimed
         finally:
             _remove_empty(folder, created)
 
 
-def _require_free(
-    folder: RunFolder, config: Mapping[str, Any], *, resume: bool, overwrite: bool
-) -> None:
+def _require_free(folder: RunFolder, config: Mapping[str, Any], existing: Existing) -> bool:
+    """Raise an error unless the run may be written; return whether a finished one is continued."""
     path = folder.path
     if path.exists() and not path.is_dir():
         raise RunError(f"{path}: is a file; a run needs a folder: choose another run_dir=")
     if not folder.is_marked:
         _require_empty(path)
-    elif overwrite:
+    elif existing == "overwrite":
         require_only_this_run(path)
-    elif folder.is_begun and not resume:
+    elif folder.is_begun and existing == "refuse":
         state = "a finished run" if folder.is_finished else "an unfinished run"
         raise RunError(
-            f"{path} contains {state}; continue it with resume=true, replace it with "
-            "overwrite=true, or choose another run_dir="
+            f"{path} contains {state}; continue it with existing=resume, replace it with "
+            "existing=overwrite, or choose another run_dir="
         )
-    elif folder.is_begun and (different := _differences(folder.config(), upgraded(config))):
-        raise RunError(
-            f"{path}: resuming needs the settings that the run began with; different settings: "
-            f"{', '.join(different[:8])}"
-        )
+    elif folder.is_begun:
+        return _require_same_run(folder, upgraded(config), existing)
+    return False
+
+
+def _require_same_run(folder: RunFolder, config: dict[str, Any], existing: Existing) -> bool:
+    """Raise an error if the run has other settings; return whether a finished one is continued."""
+    before = folder.config()
+    different = _differences(before, config)
+    has_other_epochs = _EPOCHS in different
+    if has_other_epochs and (not folder.is_finished or _may_extend(before, config, existing)):
+        different.remove(_EPOCHS)
+    if not different:
+        return has_other_epochs and folder.is_finished and not _has_stopped_early(folder, before)
+    more = f" and {len(different) - 8} more" if len(different) > 8 else ""
+    remedy = "replace it with existing=overwrite, or choose another run_dir="
+    if different == [_EPOCHS] and existing == "skip":
+        remedy = f"continue it to more epochs with existing=resume, {remedy}"
+    state = "a finished run" if folder.is_finished else "an unfinished run"
+    raise RunError(
+        f"{folder.path} contains {state} with other settings: {', '.join(different[:8])}{more}; "
+        f"{remedy}"
+    )
+
+
+def _may_extend(before: dict[str, Any], now: dict[str, Any], existing: Existing) -> bool:
+    """Whether a finished run may be continued: only to more epochs, with a constant or plateau
+    schedule, because schedule=cosine depends on the number of epochs from the first step on."""
+    schedule = now.get("model", {}).get("optimiser", {}).get("schedule")
+    is_more = now["trainer"]["max_epochs"] > before["trainer"]["max_epochs"]
+    return existing == "resume" and is_more and schedule != "cosine"
+
+
+def _has_stopped_early(folder: RunFolder, before: dict[str, Any]) -> bool:
+    """Whether a run ended before its last epoch, so that a higher limit changes nothing."""
+    try:
+        rows = len(folder.metrics_path.read_text(encoding="utf-8").splitlines()) - 1
+    except OSError:
+        return True  # an n-gram model has no epochs
+    return bool(rows < before["trainer"]["max_epochs"])
 
 
 def _require_empty(path: Path) -> None:
@@ -236,12 +282,12 @@ def _require_same_vocabulary(folder: RunFolder, new: Path) -> None:
     except (OSError, ValueError) as error:
         raise RunError(
             f"{folder.vocabulary_path}: cannot be read ({error}); copy the run folder again, or "
-            "start over with overwrite=true"
+            "start over with existing=overwrite"
         ) from error
     if before != json.loads(new.read_text(encoding="utf-8")):
         raise RunError(
             f"{folder.path}: the vocabulary of the corpus has changed since the run began; "
-            "restore the corpus, or start over with overwrite=true"
+            "restore the corpus, or start over with existing=overwrite"
         )
 
 

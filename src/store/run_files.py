@@ -59,12 +59,12 @@ def require_only_this_run(folder: Path) -> None:
     place = folder.resolve()
     if Path.cwd().resolve().is_relative_to(place):
         raise RunError(
-            f"{folder}: overwrite=true is refused for the working directory and folders that "
+            f"{folder}: existing=overwrite is refused for the working directory and folders that "
             "contain it; choose another run_dir="
         )
     if other := _run_below(folder):
         raise RunError(
-            f"{folder}: overwrite=true is refused because the folder contains another run "
+            f"{folder}: existing=overwrite is refused because the folder contains another run "
             f"({other}); choose another run_dir=, or move that run"
         )
 

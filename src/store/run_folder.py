@@ -54,7 +54,7 @@ FAILURE_FILE = "failure.json"
 DIVERGED_FOLDER = "diverged"
 LOCK_FILE = ".lock"
 
-_RETRAIN = "copy the run folder again, or train again with overwrite=true"
+_RETRAIN = "copy the run folder again, or train again with existing=overwrite"
 _BY_HAND = "if it was changed by hand, restore it, or delete manifest.json to use it as it is"
 
 
@@ -162,7 +162,7 @@ class RunFolder:
         except OSError as error:
             raise RunError(
                 f"{self.path}: the run is not finished ({_why(error)}); continue it with "
-                "'python train.py … resume=true', or use its best weights so far with "
+                "'python train.py … existing=resume', or use its best weights so far with "
                 "unfinished=include"
             ) from error
         except UnicodeDecodeError as error:

@@ -287,6 +287,21 @@ ESTIMATES = Schema(
         TableColumn("high", "number", "upper end of its 95 % interval"),
     ),
 )
+RUNS = Schema(
+    name="runs",
+    file="runs.csv",
+    columns=(
+        *_RUN,
+        TableColumn("status", "text", "done, running, stopped or failed"),
+        TableColumn("reason", "text", "why the run failed, or which process is training it"),
+        TableColumn("epochs", "optional integer", "number of epochs so far"),
+        TableColumn("valid_perplexity", "number", "perplexity on the validation split"),
+        TableColumn("test_perplexity", "number", "perplexity on the test split"),
+        TableColumn("seconds", "number", "duration of the training so far, in seconds"),
+        TableColumn("megabytes", "number", "size of the run folder on disk"),
+    ),
+    others="text",
+)
 METRICS = Schema(
     name="training metrics",
     columns=(TableColumn("epoch", "integer", "number of the epoch, from 0"),),

@@ -14,6 +14,7 @@ from gardenpath.settings.task_settings import (
     ParseTask,
     PerplexityTask,
     RescoreTask,
+    RunsTask,
     StudyTask,
     SuitesTask,
     SuiteTask,
@@ -75,5 +76,9 @@ def _run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks import merge
 
             merge.run(settings, task)
+        case RunsTask() as task:
+            from gardenpath.tasks import list_runs
+
+            list_runs.run(settings, task)
         case _ as never:
             assert_never(never)

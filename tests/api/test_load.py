@@ -84,7 +84,7 @@ def test_a_folder_with_a_result_of_somebody_else_is_refused(tmp_path: Path) -> N
 
 def test_an_unfinished_run_is_refused_with_a_remedy(copy: Path) -> None:
     (copy / "result.json").unlink()
-    with pytest.raises(gp.RunError, match=r"the run is not finished .* resume=true"):
+    with pytest.raises(gp.RunError, match=r"the run is not finished .* existing=resume"):
         gp.load(copy)
 
 

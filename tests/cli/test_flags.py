@@ -134,11 +134,12 @@ def test_habits_of_other_programs_are_understood(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sweep_writes_its_record_where_it_is_told(tmp_path: Path) -> None:
-    arguments = toy(tmp_path, "model=unigram,ngram", f"hydra.sweep.dir={tmp_path / 'sweep'}")
+def test_a_sweep_writes_only_run_folders(tmp_path: Path) -> None:
+    arguments = toy(tmp_path, "model=unigram,ngram")
     done = start("train.py", "-m", *arguments, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "sweep" / "multirun.yaml").is_file()
+    assert sorted(one.name for one in (tmp_path / "runs").iterdir()) == ["toy_english"]
+    assert "2 runs: 2 done" in done.stdout
     for model in ("unigram", "ngram"):
         assert (tmp_path / "runs" / "toy_english" / model / "seed1" / "result.json").is_file()
 

@@ -41,7 +41,7 @@ def _killed(folder: Path, *overrides: str, before: Callable[[], None]) -> None:
 
 
 def _resumed(folder: Path, *overrides: str) -> RunFolder:
-    return small_runs.run(folder, *overrides, "resume=true")
+    return small_runs.run(folder, *overrides, "existing=resume")
 
 
 # In the fourth epoch: the first batch of its validation, its last, after it; and in the fifth.

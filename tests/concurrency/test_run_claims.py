@@ -30,7 +30,9 @@ def train(path: Path, barrier: Barrier, told: Queue[str], config: dict[str, Any]
     folder = RunFolder(path)
     barrier.wait(timeout=60)
     try:
-        with claim(folder, config, overwrite=folder.is_begun) as claimed:
+        with claim(
+            folder, config, existing="overwrite" if folder.is_begun else "refuse"
+        ) as claimed:
             barrier.wait(timeout=60)
             claimed.begin(config, write_words)
             folder.weights_path.write_bytes(b"new")
@@ -79,7 +81,7 @@ def test_a_killed_training_gives_its_folder_back(tmp_path: Path) -> None:
     assert owner_path(folder.lock_path).exists(), "nobody has removed the record"
     with pytest.raises(RunError, match="an unfinished run"), claim(folder, CONFIG):
         pass
-    with claim(folder, CONFIG, resume=True) as claimed:
+    with claim(folder, CONFIG, existing="resume") as claimed:
         assert claimed.continues
 
 
@@ -118,7 +120,7 @@ def test_a_kill_at_any_step_leaves_one_run_or_none(
         shutil.copytree(old, folder.path)
 
     def replace() -> None:
-        with claim(folder, NEW, overwrite=True) as claimed:
+        with claim(folder, NEW, existing="overwrite") as claimed:
             claimed.begin(NEW, write_words)
             folder.weights_path.write_bytes(b"new")
             claimed.finish({"seed": 2})

@@ -76,7 +76,7 @@ def test_the_current_batch_is_finished_and_saved(
     assert failure.message == (
         f"{run.path}: stopped by {sent.name}; checkpoint written; continue with existing=resume"
     )
-    resumed = small_runs.run(tmp_path, *OVERFITTING, "resume=true")
+    resumed = small_runs.run(tmp_path, *OVERFITTING, "existing=resume")
     assert differences(resumed, expected) == []
     assert read_failure(run) is None
 
@@ -111,7 +111,7 @@ def test_the_handler_of_a_launcher_is_called_when_all_is_written(
     code, _ = stopped(tmp_path, before)
     assert code == 77
     assert seen.read_text(encoding="utf-8") == f"{int(signal.SIGUSR2)} 9 False"
-    assert differences(small_runs.run(tmp_path, *OVERFITTING, "resume=true"), expected) == []
+    assert differences(small_runs.run(tmp_path, *OVERFITTING, "existing=resume"), expected) == []
 
 
 @pytest.mark.parametrize("array", [False, True])
@@ -169,7 +169,7 @@ def test_stopped_in_the_final_scoring(expected: RunFolder, tmp_path: Path) -> No
     code, run = stopped(tmp_path, _kill_in(training, "score_split", signal.SIGINT))
     assert code == 130
     assert not run.is_finished
-    assert differences(small_runs.run(tmp_path, *OVERFITTING, "resume=true"), expected) == []
+    assert differences(small_runs.run(tmp_path, *OVERFITTING, "existing=resume"), expected) == []
 
 
 @pytest.mark.parametrize("place", [(KneserNeyFamily, "estimate"), (training, "score_split")])
@@ -179,7 +179,7 @@ def test_a_stopped_estimation_leaves_no_model_that_counts(
     code, run = stopped(tmp_path, _kill_in(*place, signal.SIGTERM), "model=ngram")
     assert code == 143
     assert not run.is_finished
-    small_runs.run(tmp_path, "model=ngram", "resume=true")
+    small_runs.run(tmp_path, "model=ngram", "existing=resume")
     assert run.is_finished and read_failure(run) is None
 
 

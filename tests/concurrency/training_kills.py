@@ -79,7 +79,7 @@ def start_training(folder: Path, *overrides: str, before: Callable[[], None] = l
         code = 1
         try:
             before()
-            small_runs.run(folder, *overrides, "resume=true")
+            small_runs.run(folder, *overrides, "existing=resume")
             code = 0
         except BaseException as error:
             # Before the training has handlers of its own, Python answers to Ctrl-C.

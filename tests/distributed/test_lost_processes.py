@@ -108,8 +108,8 @@ def test_killed_processes_and_the_same_result(folder: Path) -> None:
     settings = [*LONG, *places(folder, "two")]
     kill_second_process(settings)
     assert epochs_of(run) == 1
-    kill_first_process([*settings, "resume=true"], run)
-    train(*settings, "resume=true")
+    kill_first_process([*settings, "existing=resume"], run)
+    train(*settings, "existing=resume")
 
     train(*LONG, *places(folder, "one"), "trainer.devices=1")
     one = RunFolder(folder / "one")
@@ -155,7 +155,7 @@ def test_nothing_is_started_without_training(
                 "data.min_count=1", *places(folder, "run")]  # fmt: skip
     train(*settings)
     if is_finished:
-        assert train(*settings, "resume=true")["test"]["loss"] > 0
+        assert train(*settings, "existing=resume")["test"]["loss"] > 0
     else:
         with pytest.raises(RunError, match="contains a finished run"):
             train(*LONG, *places(folder, "run"))

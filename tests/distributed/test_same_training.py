@@ -145,7 +145,7 @@ def test_a_refused_run_ends_all_processes(folder: Path, follower: Follower) -> N
 def test_a_finished_run_is_left_alone_by_all(folder: Path, follower: Follower) -> None:
     run = RunFolder(folder / "lstm2")
     before = run.result_path.stat().st_mtime_ns
-    together(follower, folder, "lstm", "resume=true")
+    together(follower, folder, "lstm", "existing=resume")
     assert run.result_path.stat().st_mtime_ns == before
 
 

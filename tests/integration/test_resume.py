@@ -88,7 +88,7 @@ def test_resumed_within_an_epoch(
     expected, overrides = uninterrupted
     often = (*overrides, "trainer.checkpoint_steps=2")
     _kill(tmp_path, step, *often)
-    _require_same(small_runs.run(tmp_path, *often, "resume=true"), expected)
+    _require_same(small_runs.run(tmp_path, *often, "existing=resume"), expected)
 
 
 def test_resumed_after_an_epoch(
@@ -96,14 +96,14 @@ def test_resumed_after_an_epoch(
 ) -> None:
     expected, overrides = uninterrupted
     _kill(tmp_path, 15, *overrides)
-    _require_same(small_runs.run(tmp_path, *overrides, "resume=true"), expected)
+    _require_same(small_runs.run(tmp_path, *overrides, "existing=resume"), expected)
 
 
 def test_resumed_again_and_again(
     uninterrupted: tuple[RunFolder, tuple[str, ...]], tmp_path: Path
 ) -> None:
     expected, overrides = uninterrupted
-    often = (*overrides, "trainer.checkpoint_steps=1", "resume=true")
+    often = (*overrides, "trainer.checkpoint_steps=1", "existing=resume")
     for step in (3, 3, 7, 11):
         _kill(tmp_path, step, *often)
     _require_same(small_runs.run(tmp_path, *often), expected)
@@ -116,7 +116,7 @@ def test_resumed_after_the_last_epoch(
     expected, overrides = uninterrupted
     run = small_runs.run(tmp_path, *overrides)
     (run.path / "result.json").unlink()
-    _require_same(small_runs.run(tmp_path, *overrides, "resume=true"), expected)
+    _require_same(small_runs.run(tmp_path, *overrides, "existing=resume"), expected)
 
 
 def test_what_was_trained_before_the_kill_is_not_trained_again(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_what_was_trained_before_the_kill_is_not_trained_again(tmp_path: Path) -
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LanguageModelling, "training_step", counted)
-        small_runs.run(tmp_path, *overrides, "resume=true")
+        small_runs.run(tmp_path, *overrides, "existing=resume")
     assert steps[0] == 8
     assert steps == sorted(set(steps))
 
@@ -164,7 +164,7 @@ def test_a_process_that_is_really_killed(tmp_path: Path) -> None:
         check=False,
     )
     assert dead.returncode == -signal.SIGKILL, dead.stderr.decode()
-    resumed = small_runs.run(tmp_path / "killed", *overrides, "resume=true")
+    resumed = small_runs.run(tmp_path / "killed", *overrides, "existing=resume")
     _require_same(resumed, expected)
 
 
@@ -175,7 +175,7 @@ def test_a_changed_byte_of_a_checkpoint_is_not_resumed(tmp_path: Path) -> None:
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(RunError, match="does not have the checksum") as caught:
-        small_runs.run(tmp_path, *MODELS["lstm"], "resume=true")
+        small_runs.run(tmp_path, *MODELS["lstm"], "existing=resume")
     assert str(path) in str(caught.value) and "delete it to start over" in str(caught.value)
 
 
@@ -186,7 +186,7 @@ def test_a_truncated_checkpoint_is_named_with_a_remedy(tmp_path: Path, kept: flo
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content))])
     with pytest.raises(RunError, match="delete it to start over") as caught:
-        small_runs.run(tmp_path, *MODELS["lstm"], "resume=true")
+        small_runs.run(tmp_path, *MODELS["lstm"], "existing=resume")
     assert str(path) in str(caught.value)
 
 
@@ -194,7 +194,7 @@ def test_without_its_checkpoint_a_run_starts_over(tmp_path: Path) -> None:
     expected = small_runs.run(tmp_path / "whole", *MODELS["lstm"])
     _kill(tmp_path, 8, *MODELS["lstm"])
     RunFolder(tmp_path / "runs/text/lstm/seed1").checkpoint_path.unlink()
-    _require_same(small_runs.run(tmp_path, *MODELS["lstm"], "resume=true"), expected)
+    _require_same(small_runs.run(tmp_path, *MODELS["lstm"], "existing=resume"), expected)
 
 
 def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
         small_runs.run(
             tmp_path,
             *MODELS["lstm"],
-            "resume=true",
+            "existing=resume",
             "model.network.dropout=0.1",
             "trainer.gradient_clip=9",
         )
@@ -220,12 +220,28 @@ def test_a_finished_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixt
     before = {path: path.stat().st_mtime_ns for path in run.path.rglob("*")}
     with pytest.raises(RunError, match="a finished run"):
         small_runs.run(tmp_path, "model=unigram")
-    small_runs.run(tmp_path, "model=unigram", "resume=true")
+    small_runs.run(tmp_path, "model=unigram", "existing=resume")
     assert "finished already" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in run.path.rglob("*")} == before
 
 
 def test_overwriting_replaces_a_run(tmp_path: Path) -> None:
     run = small_runs.run(tmp_path, *MODELS["lstm"])
-    small_runs.run(tmp_path, *MODELS["lstm"], "overwrite=true", "trainer.max_epochs=1")
+    small_runs.run(tmp_path, *MODELS["lstm"], "existing=overwrite", "trainer.max_epochs=1")
     assert len(small_runs.metrics(run)) == 1
+
+
+def test_a_finished_run_is_continued_to_more_epochs(tmp_path: Path) -> None:
+    """``existing=resume`` with a raised limit equals a run of that length; ``skip`` refuses it."""
+    given = (*MODELS["lstm"], "trainer.early_stopping=0")
+    expected = small_runs.run(tmp_path / "whole", *given, "trainer.max_epochs=4")
+    short = (*given, "trainer.max_epochs=2")
+    small_runs.run(tmp_path, *short)
+    with pytest.raises(RunError, match=r"with other settings: trainer.max_epochs; continue it to"):
+        small_runs.run(tmp_path, *given, "trainer.max_epochs=4", "existing=skip")
+    with pytest.raises(RunError, match=r"other settings: trainer.max_epochs; replace it"):
+        small_runs.run(tmp_path, *given, "trainer.max_epochs=1", "existing=resume")
+    before = small_runs.run(tmp_path, *short, "existing=resume").result()
+    longer = small_runs.run(tmp_path, *given, "trainer.max_epochs=4", "existing=resume")
+    assert len(small_runs.metrics(longer)) == 4 and longer.result() != before
+    _require_same(longer, expected)

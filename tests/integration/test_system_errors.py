@@ -192,7 +192,7 @@ def test_a_disk_that_refuses(
     line = _one_line(capfd.readouterr().err)
     assert str(runs) in line and os.strerror(number) in line
     # What was computed is kept: with the disk in order, all of it succeeds.
-    assert _train(tmp_path, "resume=true") == 0
+    assert _train(tmp_path, "existing=resume") == 0
     assert _evaluate("surprisal", folder, tmp_path, f"output={output}") == 0
 
 

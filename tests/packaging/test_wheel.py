@@ -112,6 +112,9 @@ def test_training_evaluation_and_report_without_the_checkout(scripts: Path, tmp_
     train = (scripts / "gardenpath-train", "data=toy_english", *sizes)
     assert "perplexity" in _run(*train, "model=lstm", *tiny, folder=tmp_path)
     _run(*train, "model=ngram", folder=tmp_path)
+    # The launchers are found in the installed package, and so is the code in their processes.
+    parallel = ("-m", "model=unigram", "seed=1,2", "hydra/launcher=local")
+    assert "2 runs: 2 done" in _run(*train, *parallel, folder=tmp_path)
     evaluate = (scripts / "gardenpath-evaluate", "suite=toy_english", "suite.items=2")
     output = _run(*evaluate, folder=tmp_path)
     report = tmp_path / "results" / "toy_english" / "report.html"

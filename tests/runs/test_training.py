@@ -54,12 +54,12 @@ def test_an_old_run_stays_until_the_new_one_is_ready_to_begin(
     """A corpus that cannot be prepared costs nothing."""
     run = small_runs.run(tmp_path, "model=unigram")
     before = {path: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
-    missing = ("model=unigram", "overwrite=true", f"data.root={tmp_path / 'absent'}")
+    missing = ("model=unigram", "existing=overwrite", f"data.root={tmp_path / 'absent'}")
     with pytest.raises(GardenpathError, match="absent"):
         small_runs.run(tmp_path, *missing)
     after = {path: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
     assert after == before
-    small_runs.run(tmp_path, "model=unigram", "overwrite=true", "data.min_count=3")
+    small_runs.run(tmp_path, "model=unigram", "existing=overwrite", "data.min_count=3")
     assert small_runs.loaded(run).settings.data.min_count == 3
 
 
@@ -67,7 +67,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "mine"
     place.mkdir()
     (place / "thesis.tex").write_text("years of work", encoding="utf-8")
-    for more in ((), ("overwrite=true",), ("resume=true",)):
+    for more in ((), ("existing=overwrite",), ("existing=resume",)):
         with pytest.raises(RunError, match=r"thesis\.tex"):
             small_runs.run(tmp_path, "model=unigram", f"run_dir={place}", *more)
     assert [path.name for path in place.iterdir()] == ["thesis.tex"]
@@ -90,7 +90,7 @@ def test_a_run_without_its_final_numbers_is_unfinished(
         small_runs.run(tmp_path, "model=unigram")
     path = tmp_path / "runs" / "text" / "unigram" / "seed1"
     assert (path / "weights.safetensors").is_file() and not (path / "result.json").exists()
-    run = small_runs.run(tmp_path, "model=unigram", "resume=true")
+    run = small_runs.run(tmp_path, "model=unigram", "existing=resume")
     assert run.is_finished and run.manifest() is not None
     run.verify()
 
@@ -104,7 +104,7 @@ def test_a_second_training_in_the_same_folder_is_refused_while_the_first_runs(
     def step(self: LanguageModelling, batch: Any, batch_idx: int) -> Any:
         if not problems:
             with pytest.raises(RunError) as caught:
-                small_runs.run(tmp_path, "model=lstm", *NEURAL, "resume=true")
+                small_runs.run(tmp_path, "model=lstm", *NEURAL, "existing=resume")
             problems.append(str(caught.value))
         return original(self, batch, batch_idx)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
 from gardenpath.errors import RunError
-from gardenpath.store.run_claim import claim
+from gardenpath.store.run_claim import Existing, claim
 from gardenpath.store.run_folder import RunFolder
 from tests.store.old_run import CONFIG, format_1, write_words
 
@@ -32,7 +32,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def finished(path: Path, config: dict[str, Any] = CONFIG) -> RunFolder:
     """A finished run as this version writes it."""
     folder = RunFolder(path)
-    with claim(folder, config, overwrite=folder.is_begun) as claimed:
+    with claim(folder, config, existing="overwrite" if folder.is_begun else "refuse") as claimed:
         claimed.begin(config, write_words)
         folder.weights_path.write_bytes(b"weights")
         folder.metrics_path.write_text("epoch\n0\n", encoding="utf-8")
@@ -43,7 +43,7 @@ def finished(path: Path, config: dict[str, Any] = CONFIG) -> RunFolder:
     return folder
 
 
-def refused(folder: RunFolder, config: dict[str, Any], match: str, **options: bool) -> str:
+def refused(folder: RunFolder, config: dict[str, Any], match: str, **options: Existing) -> str:
     """What is said when a claim is refused."""
     with pytest.raises(RunError, match=match) as caught, claim(folder, config, **options):
         pass
@@ -61,9 +61,9 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> RunFolder:
 
 
 def test_a_new_folder_is_free(tmp_path: Path) -> None:
-    for resume in (False, True):
+    for existing in ("refuse", "resume"):
         folder = RunFolder(tmp_path / "a" / "b")
-        with claim(folder, CONFIG, resume=resume) as claimed:
+        with claim(folder, CONFIG, existing=existing) as claimed:
             assert not claimed.is_done and not claimed.continues
             assert folder.lock_path.exists() and not folder.is_begun
         assert not (tmp_path / "a").exists(), "nothing was begun, so nothing is left"
@@ -113,7 +113,7 @@ def test_a_beginning_that_fails_leaves_the_folder_as_it_was(run: RunFolder) -> N
         write_words(folder)
         raise _FailureError
 
-    with pytest.raises(_FailureError), claim(run, CONFIG, overwrite=True) as claimed:
+    with pytest.raises(_FailureError), claim(run, CONFIG, existing="overwrite") as claimed:
         claimed.begin(CONFIG, fail)
     assert contents(run.path) == before
 
@@ -124,21 +124,21 @@ def test_a_beginning_that_fails_leaves_the_folder_as_it_was(run: RunFolder) -> N
 def test_a_second_training_is_refused_with_its_owner(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with claim(folder, CONFIG):
-        for options in ({}, {"resume": True}, {"overwrite": True}):
-            said = refused(folder, CONFIG, "is in use by process", **options)
+        for existing in get_args(Existing):
+            said = refused(folder, CONFIG, "is in use by process", existing=existing)
             assert str(os.getpid()) in said and os.uname().nodename in said
             assert "for 0 s" in said and "run_dir=" in said
     with claim(folder, CONFIG):
         pass
 
 
-@pytest.mark.parametrize("options", [{}, {"resume": True}, {"overwrite": True}])
+@pytest.mark.parametrize("existing", get_args(Existing))
 @pytest.mark.parametrize("name", ["thesis.tex", ".git", "result.json", "config.yaml"])
-def test_somebody_elses_folder_is_refused(
-    tmp_path: Path, name: str, options: dict[str, bool]
-) -> None:
+def test_somebody_elses_folder_is_refused(tmp_path: Path, name: str, existing: Existing) -> None:
     (tmp_path / name).write_text("years of work", encoding="utf-8")
-    said = refused(RunFolder(tmp_path), CONFIG, "not a run folder, and not empty", **options)
+    said = refused(
+        RunFolder(tmp_path), CONFIG, "not a run folder, and not empty", existing=existing
+    )
     assert name in said and "run_dir=" in said
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -150,7 +150,7 @@ def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_with_runs_below_it_is_refused(run: RunFolder) -> None:
     before = contents(run.path.parent)
-    refused(RunFolder(run.path.parent), CONFIG, "not empty", overwrite=True)
+    refused(RunFolder(run.path.parent), CONFIG, "not empty", existing="overwrite")
     assert contents(run.path.parent) == before
 
 
@@ -168,7 +168,7 @@ def test_what_a_killed_training_left_before_it_began_is_no_obstacle(tmp_path: Pa
 def test_a_run_is_not_overwritten_by_accident(run: RunFolder) -> None:
     before = contents(run.path)
     said = refused(run, CONFIG, "a finished run")
-    for remedy in ("resume=true", "overwrite=true", "run_dir="):
+    for remedy in ("existing=resume", "existing=overwrite", "run_dir="):
         assert remedy in said
     run.result_path.unlink()
     refused(run, CONFIG, "an unfinished run")
@@ -179,16 +179,16 @@ def test_a_run_is_not_overwritten_by_accident(run: RunFolder) -> None:
 
 
 def test_a_finished_run_is_done(run: RunFolder) -> None:
-    with claim(run, CONFIG, resume=True) as claimed:
+    with claim(run, CONFIG, existing="resume") as claimed:
         assert claimed.is_done
-    with claim(run, CONFIG, resume=True, overwrite=True) as claimed:
+    with claim(run, CONFIG, existing="overwrite") as claimed:
         assert not claimed.is_done
 
 
 def test_resuming_keeps_what_was_trained(run: RunFolder) -> None:
     run.result_path.unlink()
     before = contents(run.path)
-    with claim(run, CONFIG, resume=True) as claimed:
+    with claim(run, CONFIG, existing="resume") as claimed:
         assert claimed.continues and not claimed.is_done
         claimed.begin(CONFIG, write_words)
     after = contents(run.path)
@@ -202,7 +202,7 @@ def test_resuming_with_other_settings_names_them(run: RunFolder) -> None:
     config["seed"] = 7
     config["model"]["network"]["dropout"] = 0.4
     config["data"]["min_count"] = 5
-    said = refused(run, config, "resuming needs", resume=True)
+    said = refused(run, config, "contains a finished run with other settings: ", existing="resume")
     for name in ("seed", "model.network.dropout", "data.min_count"):
         assert name in said
     assert "model.size" not in said and "layers" not in said
@@ -213,7 +213,7 @@ def test_resuming_with_settings_that_change_no_result_is_allowed(run: RunFolder)
     config["resume"] = True
     config["paths"] = {"runs": "elsewhere"}
     config["trainer"] |= {"max_epochs": 9, "progress": False, "checkpoint_steps": 3}
-    with claim(run, config, resume=True) as claimed:
+    with claim(run, config, existing="resume") as claimed:
         assert claimed.is_done
 
 
@@ -226,7 +226,7 @@ def test_resuming_with_another_vocabulary_is_refused(run: RunFolder) -> None:
 
     with (
         pytest.raises(RunError, match="vocabulary of the corpus has changed"),
-        claim(run, CONFIG, resume=True) as claimed,
+        claim(run, CONFIG, existing="resume") as claimed,
     ):
         claimed.begin(CONFIG, other_words)
     assert contents(run.path) == before
@@ -235,7 +235,7 @@ def test_resuming_with_another_vocabulary_is_refused(run: RunFolder) -> None:
 def test_a_newer_run_is_not_resumed(run: RunFolder) -> None:
     run.config_path.write_text(yaml.safe_dump({**CONFIG, "format": 9}), encoding="utf-8")
     (run.path / "manifest.json").unlink(missing_ok=True)
-    refused(run, CONFIG, "update Gardenpath", resume=True)
+    refused(run, CONFIG, "update Gardenpath", existing="resume")
 
 
 # ---- Overwriting
@@ -243,7 +243,7 @@ def test_a_newer_run_is_not_resumed(run: RunFolder) -> None:
 
 def test_overwriting_waits_until_the_new_run_is_ready(run: RunFolder) -> None:
     before = contents(run.path)
-    with pytest.raises(_FailureError), claim(run, CONFIG, overwrite=True):
+    with pytest.raises(_FailureError), claim(run, CONFIG, existing="overwrite"):
         raise _FailureError  # the corpus is missing, say
     assert contents(run.path) == before
 
@@ -253,7 +253,7 @@ def test_overwriting_leaves_nothing_of_the_run_before(run: RunFolder) -> None:
     (run.path / "wandb" / "offline-run-1").mkdir(parents=True)
     (run.path / "wandb" / "offline-run-1" / "run.wandb").write_bytes(b"")
     (run.path / "wandb" / "latest-run").symlink_to("offline-run-1")
-    with claim(run, CONFIG, overwrite=True) as claimed:
+    with claim(run, CONFIG, existing="overwrite") as claimed:
         claimed.begin({**CONFIG, "seed": 2}, write_words)
         assert set(contents(run.path)) == {
             "config.yaml", "vocabulary.json", "versions.txt", "gardenpath.json"
@@ -275,7 +275,7 @@ def test_overwriting_keeps_the_files_of_others(run: RunFolder, tmp_path: Path) -
     (elsewhere / "data.txt").write_text("mine", encoding="utf-8")
     (run.path / "linked").symlink_to(elsewhere)
     (run.path / "wandb" / "run-1").symlink_to(elsewhere)
-    with claim(run, CONFIG, overwrite=True) as claimed:
+    with claim(run, CONFIG, existing="overwrite") as claimed:
         claimed.begin(CONFIG, write_words)
     after = contents(run.path)
     for name, text in own.items():
@@ -290,7 +290,7 @@ def test_overwriting_around_the_working_directory_is_refused(
 ) -> None:
     before = contents(run.path)
     monkeypatch.chdir(run.path / place)
-    refused(run, CONFIG, "the working directory", overwrite=True)
+    refused(run, CONFIG, "the working directory", existing="overwrite")
     assert contents(run.path) == before
 
 
@@ -298,13 +298,13 @@ def test_overwriting_around_the_working_directory_is_refused(
 def test_overwriting_above_another_run_is_refused(run: RunFolder, make: Any) -> None:
     other = make(run.path / "more" / "seed2")
     before = contents(run.path)
-    said = refused(run, CONFIG, "contains another run", overwrite=True)
+    said = refused(run, CONFIG, "contains another run", existing="overwrite")
     assert str(other.path) in said
     assert contents(run.path) == before
 
 
 def test_a_run_that_appears_below_during_preparation_is_safe(run: RunFolder) -> None:
-    with claim(run, CONFIG, overwrite=True) as claimed:
+    with claim(run, CONFIG, existing="overwrite") as claimed:
         format_1(run.path / "seed2")
         before = contents(run.path)
         with pytest.raises(RunError, match="contains another run"):

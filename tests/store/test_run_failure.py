@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import DivergedError, RunError, TrainingStoppedError
-from gardenpath.store.run_claim import claim
+from gardenpath.store.run_claim import Existing, claim
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.status.run_failure import (
     clear_failure,
@@ -21,11 +21,13 @@ from gardenpath.store.status.run_failure import (
 from tests.store.old_run import CONFIG, write_words
 
 
-def failed(folder: RunFolder, error: BaseException, *, begins: bool = True, **how: bool) -> None:
+def failed(
+    folder: RunFolder, error: BaseException, *, begins: bool = True, existing: Existing = "refuse"
+) -> None:
     """Let a training fail."""
     with (
         pytest.raises(type(error)),
-        claim(folder, CONFIG, **how) as claimed,
+        claim(folder, CONFIG, existing=existing) as claimed,
         failures_recorded(claimed),
     ):
         if begins:
@@ -64,10 +66,11 @@ def test_what_is_recorded(
 
 def test_a_new_start_removes_it(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
-    for how in ({"resume": True}, {"overwrite": True}):
-        failed(folder, RunError("broken"), overwrite=folder.is_begun)
+    choices: tuple[Existing, ...] = ("resume", "overwrite")
+    for existing in choices:
+        failed(folder, RunError("broken"), existing="overwrite" if folder.is_begun else "refuse")
         assert read_failure(folder) is not None
-        with claim(folder, CONFIG, **how) as claimed:
+        with claim(folder, CONFIG, existing=existing) as claimed:
             assert read_failure(folder) is not None, "only when it begins"
             claimed.begin(CONFIG, write_words)
             assert read_failure(folder) is None
@@ -88,7 +91,7 @@ def test_the_run_that_was_to_be_replaced_has_not_failed(tmp_path: Path, is_finis
         folder.weights_path.write_bytes(b"weights")
         if is_finished:
             claimed.finish({})
-    failed(folder, RunError("no corpus"), begins=False, overwrite=True)
+    failed(folder, RunError("no corpus"), begins=False, existing="overwrite")
     assert not folder.failure_path.exists()
 
 
@@ -96,7 +99,7 @@ def test_a_resumed_run_fails_before_it_begins_again(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with claim(folder, CONFIG) as claimed:
         claimed.begin(CONFIG, write_words)
-    failed(folder, RunError("no corpus"), begins=False, resume=True)
+    failed(folder, RunError("no corpus"), begins=False, existing="resume")
     failure = read_failure(folder)
     assert failure is not None and failure.message == "no corpus"
 
@@ -129,7 +132,7 @@ def test_leftovers_of_a_killed_writer_are_removed_by_the_next_claim(tmp_path: Pa
         place.mkdir(exist_ok=True)
         (place / ".last.ckpt.abc.part").write_bytes(b"half")
         (place / "notes.txt").write_text("mine", encoding="utf-8")
-    with claim(folder, CONFIG, resume=True):
+    with claim(folder, CONFIG, existing="resume"):
         assert not list(folder.path.rglob("*.part"))
         assert len(list(folder.path.rglob("notes.txt"))) == 3
 
@@ -140,6 +143,6 @@ def test_files_of_a_divergence_are_replaced_with_the_run(tmp_path: Path) -> None
     folder.diverged_path.mkdir()
     for name in ("batch.safetensors", "sentences.txt", "notes.txt"):
         (folder.diverged_path / name).write_text(name, encoding="utf-8")
-    with claim(folder, CONFIG, overwrite=True) as claimed:
+    with claim(folder, CONFIG, existing="overwrite") as claimed:
         claimed.begin(CONFIG, write_words)
     assert [path.name for path in folder.diverged_path.iterdir()] == ["notes.txt"]

@@ -41,7 +41,7 @@ def test_a_finished_run_has_a_result(run: RunFolder) -> None:
     assert run.result() == {"test": {"loss": 1.5}}
     run.result_path.unlink()
     assert not run.is_finished
-    with pytest.raises(RunError, match="resume=true"):
+    with pytest.raises(RunError, match="existing=resume"):
         run.result()
 
 
@@ -125,7 +125,7 @@ def test_damage_is_named(run: RunFolder) -> None:
         with pytest.raises(RunError, match="does not have the checksum") as caught:
             run.verify(*names)
         assert str(run.weights_path) in str(caught.value)
-        assert "train again with overwrite=true" in str(caught.value)
+        assert "train again with existing=overwrite" in str(caught.value)
     with pytest.raises(RunError, match=r"metrics\.csv: is not in manifest\.json"):
         run.verify("metrics.csv")
 

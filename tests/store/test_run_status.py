@@ -46,7 +46,7 @@ def test_an_unfinished_run_has_its_best_epoch(tmp_path: Path) -> None:
     folder = made(tmp_path / "run", is_finished=False)
     status = run_status(folder)
     assert (status.state, status.epoch, status.is_partial) == ("unfinished", 1, True)
-    assert "resume=true" in status.reason and "unfinished=include" in status.reason
+    assert "existing=resume" in status.reason and "unfinished=include" in status.reason
     folder.weights_path.unlink()
     status = run_status(folder)
     assert not status.is_partial and "no weights yet" in status.reason
@@ -203,7 +203,7 @@ def test_a_resumed_run_forgets_the_manifest_of_a_training_that_was_killed_at_its
     folder = made(tmp_path / "run")
     folder.result_path.unlink()
     config = {**CONFIG, "paths": {"cache": "elsewhere"}}
-    with claim(folder, config, resume=True) as claimed:
+    with claim(folder, config, existing="resume") as claimed:
         claimed.begin(config, write_words)
         assert folder.config()["paths"] == {"cache": "elsewhere"}
         claimed.finish({"test": {"loss": 1.0}})

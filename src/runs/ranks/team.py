@@ -159,7 +159,7 @@ class Team:
         reason = others.failure(wait=_SECONDS_TO_FAIL) if others else None
         if reason is None and _is_of_connection(error):
             reason = "another process of the training has ended or does not answer"
-        return f"{reason}; continue with resume=true" if reason else None
+        return f"{reason}; continue with existing=resume" if reason else None
 
 
 @contextmanager

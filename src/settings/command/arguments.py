@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+# Seconds between two tables of runs.
+_WATCH_SECONDS = 5
+
 
 def name_of(argument: str) -> str:
     """Return the name in ``name=value``."""
     return argument.partition("=")[0]
+
+
+def watching(argument: str) -> str:
+    """Write the flags ``--watch`` and ``--watch=10`` as settings of task=runs."""
+    name, _, value = argument.partition("=")
+    return f"task.watch={value or _WATCH_SECONDS}" if name == "--watch" else argument
 
 
 def written_out(argument: str, root: Any) -> str:
@@ -21,6 +30,17 @@ def written_out(argument: str, root: Any) -> str:
         if name == short or name.startswith(f"{short}."):
             return f"{long}{name[len(short) :]}{sign}{value}"
     return argument
+
+
+def escaped(argument: str) -> str:
+    """Escape equals signs in a value, as in ``run=runs/lstm/learning_rate=0.01``.
+
+    Hydra would not accept them. Values with quotes or functions are left as they are.
+    """
+    name, sign, value = argument.partition("=")
+    if "=" not in value or any(one in value for one in "'\"(\\"):
+        return argument
+    return name + sign + value.replace("=", "\\=")
 
 
 def listed(

@@ -24,7 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.check import nearest
-from gardenpath.settings.command.arguments import listed, name_of, written_out
+from gardenpath.settings.command.arguments import escaped, listed, name_of, watching, written_out
 from gardenpath.settings.command.grid import GridBlock, narrowed, read_grid
 from gardenpath.settings.command.origins import file_of
 from gardenpath.settings.compose import (
@@ -38,6 +38,7 @@ from gardenpath.settings.compose import (
     root_of,
     typed,
 )
+from gardenpath.settings.existing import in_new_words
 
 # Mistakes of a value or a name: ``seed=-2: …``, ``model.sizze is not a setting; …``.
 _NAME_OF_A_SETTING = re.compile(r"([\w.]+)(?:=| is not )")
@@ -45,7 +46,7 @@ _NAME_OF_A_SETTING = re.compile(r"([\w.]+)(?:=| is not )")
 
 def check_command_line(script: Script, arguments: Sequence[str]) -> None:
     """Raise an error that lists all mistakes in the overrides; with ``-m``, of a whole sweep."""
-    overrides = [one for one in arguments if one not in ("-m", "--multirun")]
+    overrides = [watching(one) for one in arguments if one not in ("-m", "--multirun")]
     line = CommandLine(ConfigSource(script), overrides, is_sweep=len(overrides) < len(arguments))
     line.check()
 
@@ -63,6 +64,8 @@ class CommandLine:
     _named_corpora: frozenset[str] = frozenset()
     # The arguments as they were given.
     _given: list[str] = field(default_factory=list)
+    # Settings with several values in the whole grid of which this line is a block.
+    _swept_in_grid: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Without task=, suite= and study= select their tasks; lists get Hydra's form."""
@@ -71,8 +74,10 @@ class CommandLine:
         if self.source.script == "evaluate" and "task" not in names:
             chosen = [f"task={name}" for name in ("study", "suite") if name in names]
             self.arguments = [*self.arguments, *chosen[:1]]
+        if self.source.script == "train":
+            self.arguments = in_new_words(self.arguments)
         self.arguments, self._named_corpora = listed(
-            [written_out(one, self._root) for one in self.arguments],
+            [escaped(written_out(one, self._root)) for one in self.arguments],
             self._root,
             is_sweep=self.is_sweep,
         )
@@ -97,6 +102,12 @@ class CommandLine:
     def lines(self) -> list[str]:
         """The overrides in Hydra's form, with short names expanded."""
         return [one.input_line or "" for one in self.overrides]
+
+    @functools.cached_property
+    def swept(self) -> frozenset[str]:
+        """The settings that differ between the jobs of a sweep."""
+        several = (one.key_or_group for one in self.overrides if len(self.values_of(one)) > 1)
+        return frozenset(several) | self._swept_in_grid
 
     def settings(self) -> Root:
         """Return the settings of a single job; a :class:`ConfigError` lists all mistakes."""
@@ -139,7 +150,8 @@ class CommandLine:
         if not grid:
             return [self]
         grid = [{name_of(written_out(f"{k}=", self._root)): v for k, v in b.items()} for b in grid]
-        return [self._with_block(block) for block in self._applicable(grid)]
+        swept = _with_several_values(grid)
+        return [self._with_block(block, swept) for block in self._applicable(grid)]
 
     def _applicable(self, grid: Sequence[GridBlock]) -> list[tuple[GridBlock, set[str]]]:
         """Return the blocks that remain, each with the settings on the command line it lacks.
@@ -147,7 +159,7 @@ class CommandLine:
         A setting that only some of the models have, such as a size, is for their blocks alone.
         """
         given = {
-            one.key_or_group: [str(value) for value in self._values_of(one)]
+            one.key_or_group: [str(value) for value in self.values_of(one)]
             for one in self.overrides
             if one.package is None
         }
@@ -157,9 +169,9 @@ class CommandLine:
             first = [f"{name}={values[0]}" for name, values in block.items()]
             groups = [one for one in first if name_of(one) in groups_of(self.source)]
             others = [
-                _single(one, self._values_of(one)[0]).input_line or ""
+                single(one, self.values_of(one)[0]).input_line or ""
                 for one in self.overrides
-                if self._is_group(one) and one.key_or_group not in block
+                if self.is_group(one) and one.key_or_group not in block
             ]
             keys = list(_flatten(composed(self.source, [*others, *groups])))
             missing = {o.key_or_group for o in self.overrides if self._is_unknown(o, keys)}
@@ -169,7 +181,9 @@ class CommandLine:
             (block, missing - everywhere) for block, missing in zip(blocks, unknown, strict=True)
         ]
 
-    def _with_block(self, applied: tuple[GridBlock, set[str]]) -> CommandLine:
+    def _with_block(
+        self, applied: tuple[GridBlock, set[str]], swept: frozenset[str]
+    ) -> CommandLine:
         block, without = applied
         kept = [
             one
@@ -177,7 +191,9 @@ class CommandLine:
             if name_of(written_out(one, self._root)) not in (*block, *without)
         ]
         added = [f"{name}={','.join(values)}" for name, values in block.items()]
-        return CommandLine(self.source, [*kept, *added], is_sweep=True)
+        return CommandLine(
+            self.source, [*kept, *added], is_sweep=True, _swept_in_grid=swept | self.swept
+        )
 
     def _typed(self, content: Mapping[str, Any], overrides: Sequence[Override]) -> Root:
         """Return typed settings; mistakes that come from a file name it."""
@@ -194,7 +210,7 @@ class CommandLine:
         name = name_of(written_out(found[1], self._root))
         if any(one.key_or_group == name for one in overrides):
             return mistake
-        groups = [one.input_line or "" for one in overrides if self._is_group(one)]
+        groups = [one.input_line or "" for one in overrides if self.is_group(one)]
         path = file_of(name, self.source, groups)
         return mistake if path is None else f"{path}: {mistake}"
 
@@ -208,13 +224,17 @@ class CommandLine:
             self.mistakes.append(f"{argument!r} is not a setting; write name=value")
             return []
 
-    def _is_group(self, override: Override) -> bool:
+    def is_group(self, override: Override) -> bool:
+        """Whether an override chooses a file of a group, such as ``model=lstm``."""
         return override.key_or_group in groups_of(self.source)
+
+    def _is_choice(self, override: Override) -> bool:
+        return self.is_group(override) or override.key_or_group.startswith("hydra/")
 
     def _has_wrong_choice(self, override: Override) -> bool:
         """Record the choices of a group that do not exist."""
         group = override.key_or_group
-        if not self._is_group(override):
+        if not self.is_group(override):
             return False
         valid = choices_of(group, self.source)
         wrong = [name for name in map(str, _values(override, valid)) if name not in valid]
@@ -230,7 +250,7 @@ class CommandLine:
             problem = f"{line}: settings cannot be deleted; set {name}=null instead"
         elif override.package is not None and line not in self._named_corpora:
             problem = f"{line}: write {name}={override.value()}"
-        elif not self._is_group(override) and (CONFIG_DIR / name).is_dir():
+        elif not self._is_choice(override) and (CONFIG_DIR / name).is_dir():
             problem = self._of_the_other_script(name)
         elif override.is_sweep_override() and not self.is_sweep:
             problem = f"{line}: several values are a sweep; add -m"
@@ -249,17 +269,18 @@ class CommandLine:
         """Yield overrides of jobs: each combination of groups, with the first of other values."""
         choices = []
         for override in self.overrides:
-            values = self._values_of(override)
-            kept = values if self._is_group(override) else values[:1]
-            choices.append([_single(override, value) for value in kept])
+            values = self.values_of(override)
+            kept = values if self.is_group(override) else values[:1]
+            choices.append([single(override, value) for value in kept])
         return (list(combination) for combination in itertools.product(*choices))
 
-    def _values_of(self, override: Override) -> list[Any]:
+    def values_of(self, override: Override) -> list[Any]:
+        """Return the values of an override: one, or those of a sweep."""
         return _values(override, choices_of(override.key_or_group, self.source))
 
     def _content(self, overrides: Sequence[Override]) -> dict[str, Any] | None:
         """Return the content of a job with valid settings; otherwise record its mistakes."""
-        groups = [one.input_line or "" for one in overrides if self._is_group(one)]
+        groups = [one.input_line or "" for one in overrides if self.is_group(one)]
         known = list(overrides)
         try:
             keys = list(_flatten(composed(self.source, groups)))
@@ -290,13 +311,13 @@ class CommandLine:
 
     def _is_unknown(self, override: Override, keys: Sequence[str]) -> bool:
         key = override.key_or_group
-        is_free = self._is_group(override) or key.startswith(("hydra.", "hydra/"))
+        is_free = self.is_group(override) or key.startswith(("hydra.", "hydra/"))
         return not is_free and not override.is_add() and key not in keys
 
     def _check_values(self, content: dict[str, Any]) -> None:
         """Check the remaining values of a sweep, each on its own."""
         for override in self.overrides:
-            if self._is_group(override) or not override.is_sweep_override():
+            if self.is_group(override) or not override.is_sweep_override():
                 continue
             for value in _values(override, ())[1:]:
                 try:
@@ -304,6 +325,15 @@ class CommandLine:
                     typed(self.source.script, changed)
                 except ConfigError as error:
                     self.mistakes += error.mistakes
+
+
+def _with_several_values(grid: Sequence[GridBlock]) -> frozenset[str]:
+    """Return the settings that differ between jobs of a grid, whichever of its blocks are run."""
+    values: dict[str, set[str]] = {}
+    for block in grid:
+        for name, found in block.items():
+            values.setdefault(name, set()).update(found)
+    return frozenset(name for name, found in values.items() if len(found) > 1)
 
 
 def _place(override: Override) -> str:
@@ -321,7 +351,7 @@ def _values(override: Override, valid: Iterable[str]) -> list[Any]:
     return list(override.sweep_iterator()) if override.is_sweep_override() else [value]
 
 
-def _single(override: Override, value: Any) -> Override:
+def single(override: Override, value: Any) -> Override:
     """Convert an override of a sweep to that of one of its jobs."""
     if not override.is_sweep_override():
         return override

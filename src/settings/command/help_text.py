@@ -26,7 +26,7 @@ Train a language model and write a complete run folder.
   {program} model=lstm data=ptb_sample seed=3
   {program} -m model=lstm,transformer seed=1,2,3      a sweep
   {program} -m experiment=mandarin                    all models of a study
-  {program} model=lstm data=ptb_sample resume=true    continue an interrupted run
+  {program} model=lstm data=ptb_sample existing=resume  continue an interrupted run
 """,
     "evaluate": """\
 Evaluate trained models.
@@ -42,6 +42,7 @@ Evaluate trained models.
   {program} task=corpus corpora=[ptb_sample,brown]  corpus statistics
   {program} task=perplexity run=runs/ctb,runs/xinhua data=ctb
   {program} task=export data=ctb output=written  a corpus as bracketed trees
+  {program} task=runs                            all runs: done, running, stopped or failed
 """,
 }
 

@@ -104,7 +104,7 @@ def _unfinished(folder: RunFolder) -> RunStatus:
         so_far = "" if has_weights else "; it has no weights yet"
         reason = (
             f"{folder.path}: is not finished{so_far}; continue it with 'python train.py … "
-            "resume=true'" + ", or use unfinished=include" * has_weights
+            "existing=resume'" + ", or use unfinished=include" * has_weights
         )
         return RunStatus(folder=folder, state="unfinished", reason=reason, epoch=epoch)
     return RunStatus(

@@ -79,9 +79,9 @@ def test_nothing_infinite_is_left(exploded: tuple[Path, RunFolder, str]) -> None
 def test_it_is_not_resumed_but_can_be_replaced(exploded: tuple[Path, RunFolder, str]) -> None:
     folder, run, message = exploded
     with pytest.raises(DivergedError, match="would diverge again") as caught:
-        small_runs.run(folder, *EXPLODING, "trainer.checkpoint_steps=1", "resume=true")
+        small_runs.run(folder, *EXPLODING, "trainer.checkpoint_steps=1", "existing=resume")
     assert message in str(caught.value)
-    small_runs.run(folder, *NEURAL, "overwrite=true", "trainer.max_epochs=1")
+    small_runs.run(folder, *NEURAL, "existing=overwrite", "trainer.max_epochs=1")
     assert run.is_finished and read_failure(run) is None
     assert not run.diverged_path.exists()
 
@@ -219,5 +219,5 @@ def test_on_a_gpu_the_loss_of_the_step_before_is_looked_at(
         small_runs.run(tmp_path, *EXPLODING)
     monkeypatch.undo()
     with pytest.raises(DivergedError) as at_once:
-        small_runs.run(tmp_path, *EXPLODING, "overwrite=true")
+        small_runs.run(tmp_path, *EXPLODING, "existing=overwrite")
     assert str(late.value) == str(at_once.value), "the same step and batch are named"

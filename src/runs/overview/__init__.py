@@ -1,0 +1,1 @@
+"""Tables of runs in any state: finished, running, stopped or failed."""

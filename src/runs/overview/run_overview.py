@@ -1,0 +1,184 @@
+"""A table of runs: state, settings that differ between them, results, duration and size."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from gardenpath.errors import RunError
+from gardenpath.runs.overview.run_states import RunState, Status, run_state, run_states
+from gardenpath.settings.command.job_names import short_names
+from gardenpath.text import enumeration, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_STYLES: dict[Status, str] = {
+    "done": "green",
+    "running": "cyan",
+    "stopped": "yellow",
+    "failed": "red",
+}
+# Settings with columns of their own, and settings that say nothing about a model.
+_SHOWN_ELSEWHERE = ("format", "data.name", "model.name", "seed", "run_dir", "paths", "logger",
+                    "trainer.progress", "trainer.checkpoint_steps", "existing", "resume",
+                    "overwrite")  # fmt: skip
+# Most columns of settings in the terminal; the CSV file has all.
+_MOST_SETTINGS = 6
+
+
+def states_of(folders: Sequence[str | Path]) -> list[RunState]:
+    """Return the states of all runs at or below some folders; each exists."""
+    found: dict[Path, RunState] = {}
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise RunError(
+                f"{folder} is not a folder; name a run folder, or one that contains runs"
+            )
+        found |= {one.path.resolve(): one for one in run_states(Path(folder))}
+    return list(found.values())
+
+
+def states_of_jobs(targets: Sequence[str], failures: Mapping[str, str]) -> list[RunState]:
+    """Return the states of the runs of a sweep, with the reasons for which jobs failed."""
+    found = []
+    for target in targets:
+        state = run_state(Path(target))
+        if target in failures:
+            state = replace(state, status="failed", reason=failures[target])
+        found.append(state)
+    return found
+
+
+def different_settings(states: Sequence[RunState]) -> dict[str, str]:
+    """Return the settings that differ between runs of the same model, with their short names.
+
+    Settings that only some models have are compared among these.
+    """
+    flat = [dict(_flat(state.config)) for state in states if state.config]
+    names = list(dict.fromkeys(name for one in flat for name in one))
+    found = [name for name in names if _differs(name, flat)]
+    return short_names(found)
+
+
+def overview_frame(states: Sequence[RunState]) -> pd.DataFrame:
+    """Return the table of runs as a frame with the columns of ``runs.csv``."""
+    import pandas as pd
+
+    settings = different_settings(states)
+    return pd.DataFrame([_row(state, settings) for state in states])
+
+
+def overview_table(states: Sequence[RunState], *, title: str = "") -> Table:
+    """Return the table of runs for the terminal."""
+    settings = dict(list(different_settings(states).items())[:_MOST_SETTINGS])
+    above, names = _common_folder([str(state.path) for state in states])
+    table = Table(title=title or above or None, caption=summary(states), box=SIMPLE_HEAD)
+    table.padding, table.pad_edge = (0, 1, 0, 0), False
+    table.add_column("run", overflow="fold", min_width=12)
+    table.add_column("status", no_wrap=True)
+    for name in settings.values():
+        table.add_column(name, overflow="fold")
+    for name in ("seed", "epochs", "valid\nppl", "test\nppl", "time", "size"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, state in zip(names, states, strict=True):
+        table.add_row(
+            name,
+            Text(state.status, style=_STYLES[state.status]),
+            *(_shown(state.setting(name)) for name in settings),
+            _shown(state.setting("seed")),
+            _shown(state.epochs),
+            _number(state.valid_perplexity),
+            _number(state.test_perplexity),
+            _duration(state.seconds),
+            _size(state.bytes_on_disk),
+        )
+    return table
+
+
+def summary(states: Sequence[RunState]) -> str:
+    """Count the runs in each state: ``3 runs: 2 done, 1 failed``."""
+    counts = Counter(state.status for state in states)
+    parts = [f"{counts[status]} {status}" for status in _STYLES if counts[status]]
+    return f"{plural(len(states), 'run')}: {enumeration(parts)}" if parts else "no runs"
+
+
+def reasons(states: Sequence[RunState]) -> list[str]:
+    """Return one line for each run that failed, with the reason."""
+    return [
+        f"{state.path}: {state.reason or 'no reason was recorded'}"
+        for state in states
+        if state.status == "failed"
+    ]
+
+
+def _common_folder(paths: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the folder that contains all runs, and the paths of the runs within it."""
+    above = os.path.commonpath([Path(one).parent for one in paths]) if paths else ""
+    return above, [os.path.relpath(one, above or ".") for one in paths]
+
+
+def _row(state: RunState, settings: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "run": str(state.path),
+        "model": state.setting("model.name"),
+        "corpus": state.setting("data.name"),
+        "seed": state.setting("seed"),
+        "status": state.status,
+        "reason": state.reason,
+        "epochs": state.epochs,
+        "valid_perplexity": state.valid_perplexity,
+        "test_perplexity": state.test_perplexity,
+        "seconds": None if state.seconds is None else round(state.seconds, 2),
+        "megabytes": round(state.bytes_on_disk / 1e6, 3),
+        **{name: state.setting(name) for name in settings},
+    }
+
+
+def _differs(name: str, flat: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether runs of one model on one corpus have different values."""
+    if any(name == one or name.startswith(f"{one}.") for one in _SHOWN_ELSEWHERE):
+        return False
+    first: dict[tuple[Any, Any], str] = {}
+    for one in flat:
+        group = (one.get("data.name"), one.get("model.name"))
+        if name in one and first.setdefault(group, str(one[name])) != str(one[name]):
+            return True
+    return False
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for key, value in config.items():
+        name = f"{prefix}{key}"
+        found += _flat(value, f"{name}.") if isinstance(value, Mapping) else [(name, value)]
+    return found
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    minutes, hours = int(seconds // 60), int(seconds // 3600)
+    if hours:
+        return f"{hours}h{minutes % 60:02d}"
+    return f"{minutes} min" if minutes else f"{seconds:.0f} s"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

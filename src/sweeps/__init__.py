@@ -1,0 +1,1 @@
+"""Sweeps: many jobs, in this process, in parallel or on a cluster."""

@@ -1,0 +1,1 @@
+"""A SLURM cluster of one node, and sweeps in its queue."""

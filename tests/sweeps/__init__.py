@@ -1,0 +1,1 @@
+"""Sweeps: folders of jobs, launchers, failures."""
