@@ -130,9 +130,12 @@ class TrainingStoppedError(BaseException):
     It is not a :class:`KeyboardInterrupt` either, because Lightning ends the process on one.
     """
 
-    def __init__(self, message: str, *, signal: int) -> None:
+    def __init__(self, message: str, signal: int) -> None:
         self.exit_code = 128 + signal
-        super().__init__(message)
+        super().__init__(message, signal)  # both, so that it can be sent to another process
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 _REMEDIES = {

@@ -68,7 +68,7 @@ class _Lanes:
             except BrokenProcessPool as error:
                 self.found[number] = JobOutcome.failed(_why(error))
                 executor = self._process()
-            except Exception as error:  # the thread must go on to the next job
+            except BaseException as error:  # the thread must go on to the next job
                 self.found[number] = JobOutcome.failed(f"{type(error).__name__}: {error}")
         executor.shutdown()
 

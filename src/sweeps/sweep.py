@@ -9,6 +9,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from gardenpath.console import console
+from gardenpath.errors import TrainingStoppedError
 from gardenpath.runs.overview.run_overview import states_of_jobs
 from gardenpath.settings.command.command_line import CommandLine
 from gardenpath.settings.command.sweep_jobs import SweepJob, hydra_overrides, sweep_jobs
@@ -30,7 +31,7 @@ def run_sweep(line: CommandLine, task: Callable[[DictConfig], Any]) -> bool:
     jobs = sweep_jobs(line)
     try:
         outcomes = launch(line.source, task, [job.overrides for job in jobs], special)
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, TrainingStoppedError):
         console.print("The sweep was interrupted; the same command continues it.")
         raise
     if line.source.script == "train":

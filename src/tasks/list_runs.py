@@ -12,7 +12,7 @@ from gardenpath.runs.overview.run_overview import (
     reasons,
     states_of,
 )
-from gardenpath.runs.overview.run_states import RunState
+from gardenpath.runs.overview.run_summaries import RunSummary
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import RunsTask
 from gardenpath.store.tables import RUNS, write_table
@@ -36,13 +36,13 @@ def run(settings: EvaluateSettings, task: RunsTask) -> None:
         return
 
 
-def _show(states: list[RunState], path: Path) -> None:
+def _show(states: list[RunSummary], path: Path) -> None:
     print_states(states)
     write_table(path, overview_frame(states))
 
 
-def print_states(states: list[RunState]) -> None:
-    """Print a table of runs, and why runs failed."""
+def print_states(states: list[RunSummary]) -> None:
+    """Print a table of runs, and why runs are not done."""
     console.print(overview_table(states))
     for line in reasons(states):
-        console.print(f"failed: {line}", markup=False, highlight=False, soft_wrap=True)
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

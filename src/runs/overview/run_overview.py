@@ -14,18 +14,24 @@ from rich.table import Table
 from rich.text import Text
 
 from gardenpath.errors import RunError
-from gardenpath.runs.overview.run_states import RunState, Status, run_state, run_states
+from gardenpath.runs.overview.run_summaries import RunSummary, summary_of
 from gardenpath.settings.command.job_names import short_names
+from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.status.run_status import RunState, run_status
+from gardenpath.store.status.run_tree import find_statuses
 from gardenpath.text import enumeration, plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_STYLES: dict[Status, str] = {
+_STYLES: dict[RunState, str] = {
     "done": "green",
     "running": "cyan",
-    "stopped": "yellow",
+    "unfinished": "yellow",
     "failed": "red",
+    "damaged": "red",
+    "copy": "dim",
+    "stray": "dim",
 }
 # Settings with columns of their own, and settings that say nothing about a model.
 _SHOWN_ELSEWHERE = ("format", "data.name", "model.name", "seed", "run_dir", "paths", "logger",
@@ -35,30 +41,28 @@ _SHOWN_ELSEWHERE = ("format", "data.name", "model.name", "seed", "run_dir", "pat
 _MOST_SETTINGS = 6
 
 
-def states_of(folders: Sequence[str | Path]) -> list[RunState]:
+def states_of(folders: Sequence[str | Path]) -> list[RunSummary]:
     """Return the states of all runs at or below some folders; each exists."""
-    found: dict[Path, RunState] = {}
     for folder in folders:
         if not Path(folder).is_dir():
             raise RunError(
                 f"{folder} is not a folder; name a run folder, or one that contains runs"
             )
-        found |= {one.path.resolve(): one for one in run_states(Path(folder))}
-    return list(found.values())
+    return [summary_of(one) for one in find_statuses(*map(Path, folders))]
 
 
-def states_of_jobs(targets: Sequence[str], failures: Mapping[str, str]) -> list[RunState]:
+def states_of_jobs(targets: Sequence[str], failures: Mapping[str, str]) -> list[RunSummary]:
     """Return the states of the runs of a sweep, with the reasons for which jobs failed."""
     found = []
     for target in targets:
-        state = run_state(Path(target))
+        state = summary_of(run_status(RunFolder(Path(target))))
         if target in failures:
             state = replace(state, status="failed", reason=failures[target])
         found.append(state)
     return found
 
 
-def different_settings(states: Sequence[RunState]) -> dict[str, str]:
+def different_settings(states: Sequence[RunSummary]) -> dict[str, str]:
     """Return the settings that differ between runs of the same model, with their short names.
 
     Settings that only some models have are compared among these.
@@ -69,7 +73,7 @@ def different_settings(states: Sequence[RunState]) -> dict[str, str]:
     return short_names(found)
 
 
-def overview_frame(states: Sequence[RunState]) -> pd.DataFrame:
+def overview_frame(states: Sequence[RunSummary]) -> pd.DataFrame:
     """Return the table of runs as a frame with the columns of ``runs.csv``."""
     import pandas as pd
 
@@ -77,7 +81,7 @@ def overview_frame(states: Sequence[RunState]) -> pd.DataFrame:
     return pd.DataFrame([_row(state, settings) for state in states])
 
 
-def overview_table(states: Sequence[RunState], *, title: str = "") -> Table:
+def overview_table(states: Sequence[RunSummary], *, title: str = "") -> Table:
     """Return the table of runs for the terminal."""
     settings = dict(list(different_settings(states).items())[:_MOST_SETTINGS])
     above, names = _common_folder([str(state.path) for state in states])
@@ -104,20 +108,25 @@ def overview_table(states: Sequence[RunState], *, title: str = "") -> Table:
     return table
 
 
-def summary(states: Sequence[RunState]) -> str:
+def summary(states: Sequence[RunSummary]) -> str:
     """Count the runs in each state: ``3 runs: 2 done, 1 failed``."""
     counts = Counter(state.status for state in states)
     parts = [f"{counts[status]} {status}" for status in _STYLES if counts[status]]
     return f"{plural(len(states), 'run')}: {enumeration(parts)}" if parts else "no runs"
 
 
-def reasons(states: Sequence[RunState]) -> list[str]:
-    """Return one line for each run that failed, with the reason."""
+def reasons(states: Sequence[RunSummary]) -> list[str]:
+    """Return one line for each run that is not done, with the reason."""
     return [
-        f"{state.path}: {state.reason or 'no reason was recorded'}"
+        f"{state.status}: {_with_path(state)}"
         for state in states
-        if state.status == "failed"
+        if state.status != "done" and state.reason
     ]
+
+
+def _with_path(state: RunSummary) -> str:
+    path = str(state.path)
+    return state.reason if path in state.reason else f"{path}: {state.reason}"
 
 
 def _common_folder(paths: Sequence[str]) -> tuple[str, list[str]]:
@@ -126,7 +135,7 @@ def _common_folder(paths: Sequence[str]) -> tuple[str, list[str]]:
     return above, [os.path.relpath(one, above or ".") for one in paths]
 
 
-def _row(state: RunState, settings: Mapping[str, str]) -> dict[str, Any]:
+def _row(state: RunSummary, settings: Mapping[str, str]) -> dict[str, Any]:
     return {
         "run": str(state.path),
         "model": state.setting("model.name"),

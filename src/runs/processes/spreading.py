@@ -29,7 +29,7 @@ LEAST_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Shard:
+class ScoringShard:
     """A chunk of the sentences of a job."""
 
     job: int
@@ -64,20 +64,22 @@ def spread_jobs(jobs: Sequence[ScoringJob], processes: int | None = None) -> Non
             _compute_spread(jobs, shards, count, on_words)
 
 
-def _missing(jobs: Sequence[ScoringJob]) -> Iterator[Shard]:
+def _missing(jobs: Sequence[ScoringJob]) -> Iterator[ScoringShard]:
     for number, job in enumerate(jobs):
         try:
-            yield from (Shard(number, chunk) for chunk in job.missing())
+            yield from (ScoringShard(number, chunk) for chunk in job.missing())
         except GardenpathError:
             continue  # the caller meets it again
 
 
-def _seconds(job: ScoringJob, shard: Shard) -> float:
+def _seconds(job: ScoringJob, shard: ScoringShard) -> float:
     is_searched = job.run.is_syntactic
     return shard.words / (_SEARCHED_WORDS_PER_SECOND if is_searched else _SCORED_WORDS_PER_SECOND)
 
 
-def _compute_here(jobs: Sequence[ScoringJob], shards: Sequence[Shard], on_words: OnWords) -> None:
+def _compute_here(
+    jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard], on_words: OnWords
+) -> None:
     failed: set[int] = set()
     current: tuple[int, Computation] | None = None
     with _one_thread():
@@ -107,7 +109,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _compute_spread(
-    jobs: Sequence[ScoringJob], shards: Sequence[Shard], count: int, on_words: OnWords
+    jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard], count: int, on_words: OnWords
 ) -> None:
     waiting = _Waiting(shards)
     with WorkerPool(count) as pool:
@@ -124,7 +126,7 @@ def _compute_spread(
 
 
 def _heed(
-    event: WorkerAnswer, waiting: _Waiting, shards: Sequence[Shard], on_words: OnWords
+    event: WorkerAnswer, waiting: _Waiting, shards: Sequence[ScoringShard], on_words: OnWords
 ) -> None:
     if event.words:
         on_words(event.words)
@@ -137,7 +139,7 @@ def _heed(
 
 
 def _give(
-    worker: Worker, waiting: _Waiting, jobs: Sequence[ScoringJob], shards: Sequence[Shard]
+    worker: Worker, waiting: _Waiting, jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard]
 ) -> None:
     """Give the next chunk to a worker that has none; its last model is loaded already."""
     number = waiting.next_for(worker)
@@ -151,7 +153,7 @@ def _give(
 class _Waiting:
     """The chunks that no worker has yet, by job."""
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
+    def __init__(self, shards: Sequence[ScoringShard]) -> None:
         self._by_job: dict[int, deque[int]] = {}
         for number, shard in enumerate(shards):
             self._by_job.setdefault(shard.job, deque()).append(number)
@@ -183,7 +185,7 @@ class _Waiting:
 
 
 def _lost(
-    gone: Gone, jobs: Sequence[ScoringJob], shards: Sequence[Shard], waiting: _Waiting
+    gone: Gone, jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard], waiting: _Waiting
 ) -> str:
     """Say which process was lost, and how to go on."""
     code, task = gone.exit_code, gone.worker.task

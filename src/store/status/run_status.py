@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gardenpath.errors import DamagedRunError, RunError
-from gardenpath.store.locks import owner_of
+from gardenpath.store.locks import owner_of, owner_path
 from gardenpath.store.run_folder import CONFIG_FILE, RESULT_FILE, WEIGHTS_FILE, RunFolder
 from gardenpath.store.status.run_failure import read_failure
 
@@ -54,7 +54,8 @@ class RunStatus:
 def is_run_like(folder: Path) -> bool:
     """Whether a folder contains, or seems to contain, a run in any state."""
     run = RunFolder(folder)
-    return run.is_marked or os.path.lexists(run.result_path)
+    is_claimed = owner_path(run.lock_path).is_file()  # by a training that has not begun
+    return run.is_marked or is_claimed or os.path.lexists(run.result_path)
 
 
 def run_status(folder: RunFolder) -> RunStatus:
@@ -87,7 +88,7 @@ def _without_run(folder: RunFolder) -> RunStatus:
     if owner := _trainer(folder):
         reason = f"{folder.path}: is being prepared ({owner})"
         return RunStatus(folder=folder, state="running", reason=reason)
-    if folder.is_marked:
+    if folder.is_marked or not folder.is_finished:
         reason = f"{folder.path}: no run was begun here, or {CONFIG_FILE} is lost"
         return RunStatus(folder=folder, state="unfinished", reason=reason)
     reason = f"{folder.path}: is not a run: it has a {RESULT_FILE} but no {CONFIG_FILE}"

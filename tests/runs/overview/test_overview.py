@@ -36,9 +36,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_states_of_runs(folder: Path) -> None:
     states = states_of([folder / "runs"])
-    assert [one.status for one in states] == ["done", "done", "failed", "stopped", "stopped"]
-    assert summary(states) == "5 runs: 2 done, 2 stopped, 1 failed"
-    assert reasons(states) == [f"{folder / 'runs' / '3'}: the loss is not finite"]
+    assert [one.status for one in states] == ["done", "done", "failed", "unfinished", "unfinished"]
+    assert summary(states) == "5 runs: 2 done, 2 unfinished, 1 failed"
+    failed, *unfinished = reasons(states)
+    path = folder / "runs" / "3"
+    assert failed == f"failed: {path}: the training failed: the loss is not finite"
+    assert all(one.startswith("unfinished: ") and "existing=resume" in one for one in unfinished)
     assert list(different_settings(states)) == ["data.min_count"]
     assert all(one.bytes_on_disk > 1000 and one.setting("seed") == 1 for one in states)
     done = states[0]
@@ -62,9 +65,7 @@ def test_a_run_that_is_training_is_running(folder: Path) -> None:
 def test_a_run_that_cannot_be_read_is_shown(folder: Path) -> None:
     (folder / "runs" / "1" / "config.yaml").write_text("[", encoding="utf-8")
     state = states_of([folder / "runs"])[0]
-    assert (
-        state.status == "failed" and "config.yaml" in state.reason
-    ) or "not a run" in state.reason
+    assert state.status == "damaged" and "config.yaml" in state.reason
     with pytest.raises(RunError, match="is not a folder"):
         states_of([folder / "absent"])
 
@@ -74,10 +75,10 @@ def test_the_task_prints_and_writes_the_table(
 ) -> None:
     assert call("evaluate.py", "task=runs", f"run={folder / 'runs'}", f"output={folder}") == 0
     output = capsys.readouterr().out
-    assert "5 runs: 2 done, 2 stopped, 1 failed" in output and "min_count" in output
+    assert "5 runs: 2 done, 2 unfinished, 1 failed" in output and "min_count" in output
     assert "the loss is not finite" in output
     table = read_table(folder / "runs.csv", RUNS)
-    assert list(table["status"]) == ["done", "done", "failed", "stopped", "stopped"]
+    assert list(table["status"]) == ["done", "done", "failed", "unfinished", "unfinished"]
     assert [int(one) for one in table["data.min_count"]] == [1, 2, 3, 4, 5]
     assert table["test_perplexity"].notna().sum() == 2 and (table["megabytes"] > 0).all()
     assert isinstance(table, pd.DataFrame)

@@ -1,35 +1,30 @@
-"""The state of a run folder, read from its files, while the run may be training elsewhere."""
+"""What is known of a run from its files, while it may be training elsewhere."""
 
 from __future__ import annotations
 
 import csv
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from gardenpath.errors import GardenpathError
-from gardenpath.store.files import is_leftover
-from gardenpath.store.locks import owner_of, owner_path
 from gardenpath.store.run_folder import RunFolder
-
-Status = Literal["done", "running", "stopped", "failed"]
-
-FAILURE_FILE = "failure.json"
+from gardenpath.store.status.run_status import RunState, RunStatus
 
 # The perplexities of a run, in order of preference: those of syntactic models are joint ones.
 _PERPLEXITIES = ("perplexity", "joint_perplexity")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunState:
+class RunSummary:
     """What is known of a run, finished or not; ``config`` is empty before the run has begun."""
 
     path: Path
-    status: Status
+    status: RunState
     reason: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
     epochs: int | None = None
@@ -46,69 +41,30 @@ class RunState:
         return value
 
 
-def run_states(root: Path) -> list[RunState]:
-    """Return the states of all runs at or below a folder, sorted by path."""
-    return [run_state(path) for path in sorted(_run_paths(root))]
-
-
-def run_state(path: Path) -> RunState:
-    """Return the state of one run folder."""
-    folder = RunFolder(path)
+def summary_of(found: RunStatus) -> RunSummary:
+    """Return what is known of a run."""
+    folder = found.folder
     epochs, perplexity, seconds = _metrics(folder)
-    status, reason = _status(folder)
-    result = _read_json(folder.result_path) if status == "done" else {}
-    config, problem = _config(folder)
-    if problem and status != "running":
-        status, reason = "failed", problem
-    return RunState(
-        path=path,
-        status=status,
-        reason=reason,
-        config=config,
+    result = _read_json(folder.result_path) if found.state in ("done", "copy") else {}
+    return RunSummary(
+        path=folder.path,
+        status=found.state,
+        reason=found.reason,
+        config=_config(folder),
         epochs=epochs,
         valid_perplexity=_perplexity(result, "valid") or perplexity,
         test_perplexity=_perplexity(result, "test"),
         seconds=seconds if seconds is not None else _wall_clock(folder),
-        bytes_on_disk=_size(path),
+        bytes_on_disk=_size(folder.path),
     )
 
 
-def _run_paths(root: Path) -> Iterator[Path]:
-    """Find run folders that are marked, or claimed by a training that has not begun yet."""
-    seen: set[Path] = set()
-    for name, below, _ in os.walk(root, followlinks=True):
-        path = Path(name)
-        if path.resolve() in seen:  # a link to a folder above
-            below.clear()
-            continue
-        seen.add(path.resolve())
-        below[:] = [one for one in below if not one.startswith(".") and not is_leftover(Path(one))]
-        folder = RunFolder(path)
-        if folder.is_marked or owner_path(folder.lock_path).is_file():
-            yield path
-
-
-def _status(folder: RunFolder) -> tuple[Status, str]:
-    owner = owner_of(folder.lock_path)
-    if owner is not None:
-        return "running", str(owner)
-    if folder.is_finished:
-        return "done", ""
-    failure = _read_json(folder.path / FAILURE_FILE)
-    if not failure:
-        return "stopped", ""
-    message = " ".join(str(failure.get("message", "")).split())
-    return ("stopped" if failure.get("kind") == "interrupted" else "failed"), message
-
-
-def _config(folder: RunFolder) -> tuple[dict[str, Any], str]:
-    """Return the configuration, and what is wrong with it."""
-    if not folder.is_begun:
-        return {}, ""
+def _config(folder: RunFolder) -> dict[str, Any]:
+    """Return the configuration; empty if there is none, or if it is damaged."""
     try:
-        return folder.config(), ""
-    except GardenpathError as error:
-        return {}, str(error)
+        return folder.config() if folder.is_begun else {}
+    except GardenpathError:
+        return {}
 
 
 def _metrics(folder: RunFolder) -> tuple[int | None, float | None, float | None]:
