@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gardenpath.data.readers.lines import TextFiles
+from gardenpath.data.readers.pieces import Piece
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.models.training.lightning_module import LanguageModelling
 from gardenpath.runs import training
@@ -27,13 +28,14 @@ def test_a_prepared_corpus_is_not_read_again(
     """Neither for training nor for the final numbers."""
     small_runs.run(tmp_path, "model=unigram")
     read: list[str] = []
-    original = TextFiles.read
+    original = TextFiles.read_piece
 
-    def noted(self: TextFiles, split: Any) -> Iterator[Any]:
-        read.append(split)
-        return original(self, split)
+    def noted(self: TextFiles, piece: Piece) -> Iterator[Any]:
+        read.append(piece.path.stem)
+        return original(self, piece)
 
-    monkeypatch.setattr(TextFiles, "read", noted)
+    # Sentences of a whole split are read through this, too.
+    monkeypatch.setattr(TextFiles, "read_piece", noted)
     run = small_runs.run(tmp_path, f"model={model}", *(NEURAL if model == "lstm" else ()))
     assert run.is_finished and read == []
     small_runs.run(tmp_path / "other", "model=unigram")
