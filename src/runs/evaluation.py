@@ -11,11 +11,13 @@ from gardenpath.console import track_runs, words_progress
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.report.study import Curve
 from gardenpath.eval.search.search_words import search_in_words
+from gardenpath.eval.statistics.choices import MIN_ITEMS
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.word_scorer import Scorer
 from gardenpath.runs.given_surprisals import measured_table
+from gardenpath.runs.known_words import require_known, unknown_words
 from gardenpath.runs.measured import (
     Measured,
     exact_grammars,
@@ -61,6 +63,8 @@ def evaluate(
     ties: TieRule = "expectation",
     tie_seed: int = 0,
     parsed_items: int = 0,
+    min_items: int = MIN_ITEMS,
+    allow_unknown: bool = False,
 ) -> Results:
     """Score models on test suites in their languages.
 
@@ -68,7 +72,9 @@ def evaluate(
     ``in_vocabulary``, only items whose words are in the vocabularies of all models are scored, and
     the exact grammars of toy corpora are scored too. ``items`` limits the number of items of each
     suite. ``parsed_items`` is the number of items of each suite for which the report shows partial
-    parses of syntactic models.
+    parses of syntactic models. Tests and intervals need ``min_items`` usable items: those whose
+    critical words are known and whose surprisals are present. A run that does not know most words
+    of the suites is refused, unless ``allow_unknown`` is set.
     """
     models = _as_list(subjects)
     asked = suitable(_as_suites(suites), models)
@@ -79,6 +85,14 @@ def evaluate(
     asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
     models = [one for one in models if any(_fits(one, suite.language) for suite in asked)]
     _require_different(models)
+    require_known(
+        [
+            unknown_words(one, sentences_in(asked, one.language))
+            for one in models
+            if isinstance(one, Run)
+        ],
+        allow_unknown=allow_unknown,
+    )
     measured = _measured(models, asked, parsed_items)
     names = tuple(one.name for one in measured)
     runs = [one for one in models if isinstance(one, Run)]
@@ -94,6 +108,7 @@ def evaluate(
         curves=tuple(curve for run in runs if (curve := _curve(run)) is not None),
         search=search_in_words(plain(searched.search)) if searched else None,
         about={"runs": {run.name.run: run.folder.fingerprint() for run in runs}},
+        min_items=min_items,
     )
 
 
@@ -104,13 +119,14 @@ def score(
     title: str = "suites",
     ties: TieRule = "expectation",
     tie_seed: int = 0,
+    min_items: int = MIN_ITEMS,
 ) -> Results:
     """Score surprisals that were computed elsewhere, without running a model.
 
     ``surprisals`` is a DataFrame with the columns ``sentence_id``, ``word`` and ``surprisal_bits``
     (and ``model``, ``run`` or ``seed`` for several models), or a mapping from models to mappings
     from sentences to surprisals in bits. It must contain every sentence of the suites, word by
-    word.
+    word. Tests and intervals need ``min_items`` usable items.
     """
     asked = _as_suites(suites)
     measured = measured_table(surprisals, sentences_in(asked, None))
@@ -119,6 +135,7 @@ def score(
         suites=tuple(asked),
         names=tuple(one.name for one in measured),
         tables=suite_tables(asked, measured, ties=ties, tie_seed=tie_seed),
+        min_items=min_items,
     )
 
 

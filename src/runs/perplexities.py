@@ -28,6 +28,7 @@ from gardenpath.eval.perplexity.comparison import (
 )
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
+from gardenpath.runs.known_words import require_known, unknown_words
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import joint_of, joint_with_gold_trees
 from gardenpath.store.surprisal_store import Stored
@@ -57,12 +58,20 @@ def perplexities_of_runs(
     split: Split = "test",
     marginal_sentences: int | None = None,
     corpora: Sequence[DataSettings] = (),
+    allow_unknown: bool = False,
 ) -> pd.DataFrame:
     """Return one row per run (two for syntactic models), and rows for exact grammars.
 
-    With ``corpora``, every run is scored on each of these instead of its own corpus.
+    With ``corpora``, every run is scored on each of these instead of its own corpus; one of which
+    a run does not know most words is refused, unless ``allow_unknown`` is set.
     """
-    found = perplexities(runs, split=split, marginal_sentences=marginal_sentences, corpora=corpora)
+    found = perplexities(
+        runs,
+        split=split,
+        marginal_sentences=marginal_sentences,
+        corpora=corpora,
+        allow_unknown=allow_unknown,
+    )
     return perplexity_frame([row for corpus in found for row in corpus.rows])
 
 
@@ -73,6 +82,7 @@ def perplexities(
     marginal_sentences: int | None,
     cache: Path | None = None,
     corpora: Sequence[DataSettings] = (),
+    allow_unknown: bool = False,
 ) -> Iterator[CorpusPerplexities]:
     """Yield the perplexities of runs, corpus by corpus.
 
@@ -82,7 +92,7 @@ def perplexities(
     """
     members = list(runs)
     for data in corpora:
-        yield _of_another_corpus(data, members, split, marginal_sentences)
+        yield _of_another_corpus(data, members, split, marginal_sentences, allow_unknown)
     if corpora:
         return
     by_corpus = itertools.groupby(
@@ -111,7 +121,7 @@ def _of_own_corpus(
 
 
 def _of_another_corpus(
-    data: DataSettings, runs: Sequence[Run], split: Split, limit: int | None
+    data: DataSettings, runs: Sequence[Run], split: Split, limit: int | None, allow_unknown: bool
 ) -> CorpusPerplexities:
     fitting = [run for run in runs if run.language == data.language]
     if not fitting:
@@ -130,6 +140,14 @@ def _of_another_corpus(
         if all(form != known for known, _ in read):
             read.append((form, list(form.preparation().sentences(split))))
     texts = [[one.words for one in sentences] for _, sentences in read]
+    unknown = [
+        unknown_words(run, text)
+        for run in fitting
+        for (form, _), text in zip(read, texts, strict=True)
+        if form == forms[run.path]
+    ]
+    require_known(unknown, allow_unknown=allow_unknown)
+    notes += [str(one) for one in unknown if one.unknown]
     shared = _known_to_all(fitting) if len(read) == 1 else None
     measured: list[ModelPerplexity] = []
     for run in track_runs(fitting, f"scoring {data.name}"):

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from gardenpath.data.corpus_files import CorpusForm
 from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
-from gardenpath.eval.statistics.choices import Correction
+from gardenpath.eval.statistics.choices import MIN_ITEMS, Correction
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.outcome import TieRule
@@ -29,6 +29,8 @@ class PerplexityTask:
     marginal_sentences: NonNegativeInt | None = None
     """Number of sentences, from the first, on which syntactic models are also scored by search;
     null uses all, 0 none."""
+    allow_unknown: bool = False
+    """Whether to score input of which a run does not know most words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,8 @@ class SurprisalTask:
     """Output file: .tsv, .jsonl or .parquet; null writes surprisal.tsv to the output folder."""
     chunk: PositiveInt = 256
     """Number of sentences scored together; an interrupted job loses at most one chunk."""
+    allow_unknown: bool = False
+    """Whether to score input of which a run does not know most words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +71,8 @@ class ParseTask:
     """Whether to ignore punctuation in F1 (EVALB's convention)."""
     convergence: bool = False
     """Whether to measure the change of surprisal with beams two and four times as wide."""
+    allow_unknown: bool = False
+    """Whether to score input of which a run does not know most words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +89,9 @@ class SuiteTask:
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
+    min_items: PositiveInt = MIN_ITEMS
+    """Least number of usable items (critical words known, surprisals present) for any test,
+    interval or verdict; below it, the reason is given instead."""
     perplexity: bool = False
     """Whether the report also shows perplexities on a split of each run's corpus."""
     split: Split = "test"
@@ -92,6 +101,8 @@ class SuiteTask:
     all."""
     parsed_items: NonNegativeInt = 8
     """Number of items of each suite for which the report shows partial parses."""
+    allow_unknown: bool = False
+    """Whether to score input of which a run does not know most words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +143,9 @@ class RescoreTask:
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
+    min_items: PositiveInt = MIN_ITEMS
+    """Least number of usable items (critical words known, surprisals present) for any test,
+    interval or verdict; below it, the reason is given instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,9 +195,14 @@ class StudyTask:
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
+    min_items: PositiveInt = MIN_ITEMS
+    """Least number of usable items (critical words known, surprisals present) for any test,
+    interval or verdict; below it, the reason is given instead."""
     marginal_sentences: NonNegativeInt | None = 100
     """Number of sentences, from the first, on which syntactic models are searched for perplexities
     on the first corpus in corpora=; null uses all, 0 none."""
+    allow_unknown: bool = False
+    """Whether to score input of which a run does not know most words."""
 
 
 Task = (

@@ -25,6 +25,7 @@ def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
         split=task.split,
         limit=task.marginal_sentences,
         corpora=settings.named_corpora,
+        allow_unknown=task.allow_unknown,
     )
     path = Path(settings.output) / PERPLEXITY.file
     write_table(path, perplexity_frame(rows))
@@ -38,6 +39,7 @@ def printed_perplexities(
     split: Split,
     limit: int | None,
     corpora: Sequence[DataSettings] = (),
+    allow_unknown: bool = False,
 ) -> list[PerplexityRow]:
     """Return the rows of all corpora; print the table of each as soon as it is complete."""
     rows: list[PerplexityRow] = []
@@ -47,6 +49,7 @@ def printed_perplexities(
         marginal_sentences=limit,
         cache=Path(settings.paths.cache),
         corpora=corpora,
+        allow_unknown=allow_unknown,
     ):
         title = f"{found.corpus}: perplexity per word ({split} split)"
         console.print(as_table(found.rows, title=title, caption=found.caption))

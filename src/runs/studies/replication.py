@@ -14,7 +14,7 @@ from gardenpath.errors import ConfigError
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.published.released.layouts import import_layout, published_suites
 from gardenpath.eval.published.table_import import import_tables
-from gardenpath.eval.statistics.choices import Correction
+from gardenpath.eval.statistics.choices import MIN_ITEMS, Correction
 from gardenpath.eval.studies.all_studies import study_spec
 from gardenpath.eval.studies.compared import compared_parts
 from gardenpath.eval.studies.study_parts import OWN, RELEASED, ItemChoice, StudyResult
@@ -24,7 +24,7 @@ from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.results import Results, how_made
 from gardenpath.runs.run import Run
-from gardenpath.runs.studies.study_sources import corpus_tables, study_evidence
+from gardenpath.runs.studies.study_sources import corpus_tables, left_out, study_evidence
 from gardenpath.settings.suite_sets import suites_of_set, suites_of_study
 from gardenpath.settings.surprisal_sources import (
     MaterialPaths,
@@ -87,6 +87,8 @@ def study(
     conditions: ConditionSource = "sentences",
     pairing: PairingRules | None = None,
     correction: Correction | None = None,
+    min_items: int = MIN_ITEMS,
+    allow_unknown: bool = False,
     marginal_sentences: int | None = 100,
     cache: str | Path = ".cache/corpora",
 ) -> Replication:
@@ -97,8 +99,9 @@ def study(
     corpus. ``runs`` are scored on the same materials or, without materials, on the suites of the
     study (``suites`` names others; ``in_vocabulary`` and ``items`` as in :func:`evaluate`).
     ``corpora`` are described and counted; in ``mandarin``, runs have their perplexity on the first
-    (``cache`` is the folder of prepared corpora). The other settings are those of ``task=study``;
-    ``released_items`` is ``task.items``.
+    (``cache`` is the folder of prepared corpora). What a model and a class have fewer than
+    ``min_items`` usable items for is left out of tables and claims. The other settings are those
+    of ``task=study``; ``released_items`` is ``task.items``.
     """
     spec = study_spec(name, items=released_items)
     if surprisals is None and not runs:
@@ -110,13 +113,22 @@ def study(
         sources[RELEASED] = _released(name, names, surprisals, materials, rules, conditions)
     if runs:
         scored = _suites(name, names, materials, conditions)
-        sources[OWN] = evaluate(runs, scored, title=name, in_vocabulary=in_vocabulary, items=items)
+        sources[OWN] = evaluate(
+            runs,
+            scored,
+            title=name,
+            in_vocabulary=in_vocabulary,
+            items=items,
+            allow_unknown=allow_unknown,
+        )
+    sources = {source: replace(one, min_items=min_items) for source, one in sources.items()}
     described = corpus_tables(
         runs,
         corpora,
         cache=Path(cache),
         perplexity=spec.perplexity,
         marginal=marginal_sentences,
+        allow_unknown=allow_unknown,
     )
     last = list(sources)[-1]
     evidence = [
@@ -130,7 +142,8 @@ def study(
         for source, results in sources.items()
     ]
     facts = _facts(sources, surprisals, materials)
-    notes = [f"{source}: {note}" for source, one in sources.items() for note in one.notes]
+    notes = [f"{source}: {note}" for source, one in sources.items() for note in left_out(one)]
+    notes += [f"{source}: {note}" for source, one in sources.items() for note in one.notes]
     result = replace(spec.result(evidence), facts=facts, notes=notes)
     return Replication(result=result, sources=sources)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.choices import MIN_ITEMS
 from gardenpath.eval.statistics.inference.effect_sizes import cohens_dz
 from gardenpath.eval.statistics.inference.intervals import (
     NORMAL,
@@ -29,22 +30,27 @@ from gardenpath.eval.statistics.questions.answers import (
     meaning,
     template_values,
 )
+from gardenpath.eval.statistics.questions.enough_items import require_items
 from gardenpath.eval.statistics.questions.mixed_answer import answer_mixed
 from gardenpath.eval.statistics.questions.tidy import mean_table, parts, tidy
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 
-def run_analysis(analysis: Analysis, table: pd.DataFrame | None) -> AnalysisResult:
+def run_analysis(
+    analysis: Analysis, table: pd.DataFrame | None, *, min_items: int = MIN_ITEMS
+) -> AnalysisResult:
     """Run an analysis on a table; parts that cannot be computed are skipped with a reason.
 
-    The result is empty, with the reason, if there is no table or no row for the analysis.
+    Every model in a part, and every level of a predictor, needs ``min_items`` usable items. The
+    result is empty, with the reason, if there is no table or no row for the analysis.
     """
     if table is None or table.empty:
         return _nothing(analysis, f"there is no table of {analysis.table}")
     try:
-        data, notes = tidy(analysis, table)
+        found = tidy(analysis, table)
     except StatisticsError as error:
         return _nothing(analysis, str(error))
+    data = found.rows
     answers = Answers(analysis.correction)
     answer = {
         "mixed": answer_mixed,
@@ -54,6 +60,7 @@ def run_analysis(analysis: Analysis, table: pd.DataFrame | None) -> AnalysisResu
     }[analysis.test]
     for part, rows in parts(analysis, data):
         try:
+            require_items(analysis, part, found.counted, min_items)
             answer(analysis, part, rows, answers)
         except StatisticsError as error:
             answers.skipped.append(f"{label(part)}: {error}" if part else str(error))
@@ -62,7 +69,7 @@ def run_analysis(analysis: Analysis, table: pd.DataFrame | None) -> AnalysisResu
     sentences = answers.finish()
     tables = answers.tables()
     if tables:
-        tables["means"] = mean_table(analysis, data)
+        tables["means"] = mean_table(analysis, data, answers.parts, min_items)
     return AnalysisResult(
         analysis=analysis,
         data=data,
@@ -71,7 +78,7 @@ def run_analysis(analysis: Analysis, table: pd.DataFrame | None) -> AnalysisResu
         skipped=tuple(answers.skipped),
         fits=tuple(answers.fits),
         parts=tuple(answers.parts),
-        notes=tuple(notes),
+        notes=tuple(found.notes),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from gardenpath.eval.statistics.choices import MIN_ITEMS
 from gardenpath.eval.suites.scoring.effects import (
     WH_GAP,
     WH_NO_GAP,
@@ -28,12 +29,17 @@ _OUTSIDE, _INSIDE = "no", "yes"
 
 
 def with_criteria(
-    summary: pd.DataFrame, effects: pd.DataFrame, keys: Sequence[str]
+    summary: pd.DataFrame,
+    effects: pd.DataFrame,
+    keys: Sequence[str],
+    *,
+    min_items: int = MIN_ITEMS,
 ) -> pd.DataFrame:
     """Return the summary, one row per combination of ``keys``, with the columns ``CRITERIA``.
 
     ``effects`` is a table of effects (see ``results``). A criterion is empty if it cannot be
-    decided. If no row has a criterion, the summary is returned unchanged.
+    decided, as with fewer usable items than ``min_items``. If no row has a criterion, the summary
+    is returned unchanged.
     """
     if "island" not in effects.columns:
         return summary
@@ -47,7 +53,10 @@ def with_criteria(
     if not rows:
         return summary
     found = summary.merge(pd.DataFrame(rows), on=keys, how="left", validate="one_to_one")
-    return found.astype({"flip": "boolean", "island_contrast": "boolean"})
+    found = found.astype({"flip": "boolean", "island_contrast": "boolean"})
+    if "usable" in found.columns:
+        found.loc[found["usable"] < min_items, ["flip", "island_contrast"]] = pd.NA
+    return found
 
 
 def _wh_items(effects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
