@@ -11,10 +11,10 @@ from gardenpath.console import track_runs, words_progress
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.report.study import Curve
 from gardenpath.eval.search.search_words import search_in_words
-from gardenpath.eval.statistics.choices import MIN_ITEMS
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
 from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.eval.word_scorer import Scorer
 from gardenpath.runs.given_surprisals import measured_table
 from gardenpath.runs.known_words import require_known, unknown_words

@@ -31,7 +31,7 @@ _FEW_PIECES = 2.0
 _SPELLED_OUT = 3
 _BOUNDARY = "▁"
 
-Knows = Callable[[str], bool]
+Known = Callable[[str], bool]
 
 _PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$|n't$|'\w+$")
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -95,7 +95,7 @@ def require_known(found: Iterable[UnknownWords], *, allow_unknown: bool) -> None
     )
 
 
-def _knower(run: Run) -> Knows:
+def _knower(run: Run) -> Known:
     """Return a test of whether a model knows a word."""
     subwords = run.subwords
     if subwords is None:
@@ -120,7 +120,7 @@ def _knower(run: Run) -> Knows:
     return knows
 
 
-def _hint(unknown: dict[str, int], knows: Knows) -> str:
+def _hint(unknown: dict[str, int], knows: Known) -> str:
     """Say what would make most of the unknown words known; empty if nothing does."""
     causes: dict[str, Callable[[str], bool]] = {
         "most of them are known in lower case": lambda word: knows(word.lower()),
@@ -138,6 +138,6 @@ def _hint(unknown: dict[str, int], knows: Knows) -> str:
     return ""
 
 
-def _is_known_inside(word: str, knows: Knows) -> bool:
+def _is_known_inside(word: str, knows: Known) -> bool:
     inside = _PUNCTUATION.sub("", word)
     return bool(inside) and inside != word and (knows(inside) or knows(inside.lower()))

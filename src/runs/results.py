@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gardenpath.eval.statistics.choices import MIN_ITEMS
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
-from gardenpath.eval.suites.scoring.usable import ItemCount, unusable_items
+from gardenpath.eval.usable import MIN_ITEMS, ItemCount, unusable_items
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import (
     EFFECTS,

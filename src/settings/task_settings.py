@@ -9,10 +9,11 @@ from typing import ClassVar, Literal
 from gardenpath.data.corpus_files import CorpusForm
 from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
-from gardenpath.eval.statistics.choices import MIN_ITEMS, Correction
+from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.settings.bounds import NonNegativeInt, PositiveInt, Seed
 from gardenpath.settings.surprisal_sources import MaterialPaths, SurprisalPaths
 

@@ -23,7 +23,6 @@ from gardenpath.eval.parsing.diagnostics import (
 )
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.surprisal.inputs import GivenText, read_given
-from gardenpath.runs.known_words import require_known, unknown_words
 from gardenpath.runs.parsing import Ranked, parsed
 from gardenpath.runs.results import how_made
 from gardenpath.runs.run import Run
@@ -34,7 +33,7 @@ from gardenpath.store.files import write_text
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import BRACKETING, write_table
 from gardenpath.tasks.asked import asked_runs
-from gardenpath.tasks.printing import print_unknown
+from gardenpath.tasks.printing import require_known_input
 from gardenpath.text import Words
 
 _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
@@ -53,9 +52,7 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
     given = read_given(Path(task.input)) if task.input is not None else None
     if given is not None:
-        unknown = [unknown_words(one, _words(_sentences(one, given, task))) for one in runs]
-        require_known(unknown, allow_unknown=task.allow_unknown)
-        print_unknown(unknown)
+        require_known_input(runs, [_sentences(one, given, task) for one in runs], task)
     folder = Path(settings.output) / "parses"
     with results_folder(folder, about=how_made(settings=plain(settings))) as temporary:
         rows = []
@@ -93,14 +90,13 @@ def _cell(value: object) -> str:
 def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> dict[str, object]:
     """Parse with one run; ``place`` is the beginning of its file names."""
     sentences = _sentences(run, given, task)
-    words = _words(sentences)
+    words = [one.words for one in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
         found = parsed(run, words, k=task.k_best, on_words=on_words)
     parses = [one.trees for one in found]
     write_text(place.with_name(f"{place.name}.trees"), _as_text(parses))
     mass = mass_rows(words, [one.best_shares for one in found])
-    path = place.with_name(f"{place.name}_best_parse.csv")
-    write_table(path, [asdict(row) for row in mass])
+    write_table(place.with_name(f"{place.name}_best_parse.csv"), [asdict(row) for row in mass])
     if task.convergence:
         _show_convergence(run, words)
     best = [one[0][1] if one else None for one in parses]
@@ -125,10 +121,6 @@ def _sentences(run: Run, given: GivenText | None, task: ParseTask) -> list[Sente
     else:
         found = list(data.preparation().sentences(task.split))
     return found[: task.sentences]
-
-
-def _words(sentences: Sequence[Sentence]) -> list[Words]:
-    return [one.words for one in sentences]
 
 
 def _as_text(parses: Sequence[Ranked]) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.markup import escape
 
 from gardenpath.console import console, say
+from gardenpath.data.sentence import Sentence
 from gardenpath.eval.report.study import Shown
-from gardenpath.runs.known_words import UnknownWords
+from gardenpath.runs.known_words import require_known, unknown_words
 from gardenpath.runs.results import Results
+from gardenpath.runs.run import Run
+from gardenpath.settings.task_settings import ParseTask, SurprisalTask
 
 _MOST_SENTENCES = 6
 
@@ -21,8 +24,15 @@ def print_unusable(results: Results) -> None:
         console.print(f"{style}{escape(str(one))}[/]", soft_wrap=True)
 
 
-def print_unknown(found: Iterable[UnknownWords]) -> None:
-    """Print the share of unknown words of each run that has any."""
+def require_known_input(
+    runs: Sequence[Run], inputs: Sequence[Sequence[Sentence]], task: SurprisalTask | ParseTask
+) -> None:
+    """Refuse input of mostly unknown words; print the share of each run that has any."""
+    found = [
+        unknown_words(run, [sentence.words for sentence in sentences])
+        for run, sentences in zip(runs, inputs, strict=True)
+    ]
+    require_known(found, allow_unknown=task.allow_unknown)
     for one in found:
         if one.unknown:
             style = "[bold red]" if one.is_large else "[dim]"

@@ -15,13 +15,12 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     TableHeader,
 )
 from gardenpath.eval.surprisal.surprisal_table import check_extension, write_surprisals
-from gardenpath.runs.known_words import require_known, unknown_words
 from gardenpath.runs.run import Run
 from gardenpath.runs.surprisals import rows_and_header
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import SurprisalTask
 from gardenpath.tasks.asked import asked_runs
-from gardenpath.tasks.printing import print_unknown
+from gardenpath.tasks.printing import require_known_input
 from gardenpath.text import plural
 
 
@@ -31,12 +30,7 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     check_extension(path)
     runs = asked_runs(settings)
     inputs = _inputs(task, runs)
-    unknown = [
-        unknown_words(one, [sentence.words for sentence in sentences])
-        for one, sentences in zip(runs, inputs, strict=True)
-    ]
-    require_known(unknown, allow_unknown=task.allow_unknown)
-    print_unknown(unknown)
+    require_known_input(runs, inputs, task)
     rows: list[SurprisalRow] = []
     headers = []
     for one, sentences in zip(runs, inputs, strict=True):

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from gardenpath.data.file_kinds import require_text
 from gardenpath.data.readers.base import hash_files
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_tree_file
+from gardenpath.data.trees.tree_lines import text_lines
 from gardenpath.errors import MissingCorpusError
 from gardenpath.store.files import open_text
 from gardenpath.store.keys import Json
@@ -80,6 +82,7 @@ class BracketFiles(_ThreeFiles):
 
     def read(self, split: str) -> Iterator[Sentence]:
         for path in self._paths(split):
+            require_text(path, encoding=self.encoding)
             for line, tree in read_tree_file(path, encoding=self.encoding):
                 yield Sentence(tree.words(), self._source(path, line), tree)
 
@@ -98,10 +101,14 @@ class TextFiles(_ThreeFiles):
     def _how_read(self) -> dict[str, Json]:
         return {**super()._how_read(), "end": self.end}
 
+    def _text(self, lines: Iterator[str], path: Path) -> Iterator[str]:
+        return text_lines(lines, path=path, remedy="use data=brackets to read trees")
+
     def read(self, split: str) -> Iterator[Sentence]:
         for path in self._paths(split):
+            require_text(path, encoding=self.encoding)
             with open_text(path, encoding=self.encoding) as lines:
-                for number, line in enumerate(lines, start=1):
+                for number, line in enumerate(self._text(lines, path), start=1):
                     words = tuple(line.split())
                     if self.end is not None and words[-1:] == (self.end,):
                         words = words[:-1]

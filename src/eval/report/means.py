@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gardenpath.eval.statistics.choices import MIN_ITEMS
 from gardenpath.eval.suites.scoring.aggregation import (
     LEVELS,
     Stratum,
     bootstrap_interval,
     item_outcomes,
 )
-from gardenpath.eval.suites.scoring.usable import USABLE, usable_counts
+from gardenpath.eval.usable import MIN_ITEMS, USABLE, usable_counts
 
 
 def accuracies(

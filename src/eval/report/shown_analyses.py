@@ -10,13 +10,13 @@ import pandas as pd
 
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.study import Shown
-from gardenpath.eval.statistics.choices import MIN_ITEMS, Correction
+from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult, load_analyses
 from gardenpath.eval.statistics.questions.answering import run_analysis
 from gardenpath.eval.statistics.questions.rscript import write_result
 from gardenpath.eval.statistics.questions.wording import is_significant
 from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
-from gardenpath.eval.suites.scoring.usable import with_usable
+from gardenpath.eval.usable import MIN_ITEMS, with_usable
 from gardenpath.places import CONFIG_DIR
 from gardenpath.store.files import write_text
 

@@ -17,11 +17,10 @@ from gardenpath.errors import GardenpathError, InputError
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.report.means import accuracies, bit_means
 from gardenpath.eval.report.order import arranged, models_in_order, ranked
-from gardenpath.eval.statistics.choices import MIN_ITEMS
 from gardenpath.eval.suites.design.chance import USUAL_CHANCE
 from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
 from gardenpath.eval.suites.scoring.scored_items import RunName
-from gardenpath.eval.suites.scoring.usable import ItemCount, unusable_items, with_usable
+from gardenpath.eval.usable import MIN_ITEMS, ItemCount, unusable_items, with_usable
 from gardenpath.store.tables import (
     EFFECTS,
     ITEMS,

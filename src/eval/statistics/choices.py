@@ -18,9 +18,3 @@ WithinMethod = Literal["masson_loftus", "cousineau_morey", "item_centred"]
 Reference = Literal["satterthwaite", "normal"]
 # Adjustment of p values for the number of tests of an analysis.
 Correction = Literal["none", "bonferroni", "holm", "benjamini_hochberg"]
-
-# Least number of usable items behind a statistic: a test, an interval, a correlation, a verdict.
-# Items are the independent units of a suite; seeds and conditions of an item do not add to them.
-# Below 6 items no sign test can reach p < .05, and a bootstrap interval repeats the values; the
-# published designs have more. Ten leaves room for suites that lose some.
-MIN_ITEMS = 10

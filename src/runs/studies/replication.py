@@ -14,13 +14,14 @@ from gardenpath.errors import ConfigError
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.published.released.layouts import import_layout, published_suites
 from gardenpath.eval.published.table_import import import_tables
-from gardenpath.eval.statistics.choices import MIN_ITEMS, Correction
+from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.studies.all_studies import study_spec
 from gardenpath.eval.studies.compared import compared_parts
 from gardenpath.eval.studies.study_parts import OWN, RELEASED, ItemChoice, StudyResult
 from gardenpath.eval.studies.study_report import write_study
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.results import Results, how_made
 from gardenpath.runs.run import Run

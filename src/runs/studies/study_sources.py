@@ -20,7 +20,7 @@ from gardenpath.eval.statistics.corpora.corpus_statistics import (
 from gardenpath.eval.statistics.corpora.patterns import construction_counts, counts_table
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.study_parts import StudyData
-from gardenpath.eval.suites.scoring.usable import counted_with, usable_counts
+from gardenpath.eval.usable import counted_with, usable_counts
 from gardenpath.runs.perplexities import perplexities_of_runs
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run

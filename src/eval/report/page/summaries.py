@@ -11,7 +11,7 @@ from gardenpath.eval.perplexity.comparison import EXACT, JOINT, PerplexityRow
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.study import Study, corpus_groups
-from gardenpath.eval.suites.scoring.usable import usable_counts
+from gardenpath.eval.usable import usable_counts
 from gardenpath.store.tables import RUN_COLUMNS, SENTENCE_COLUMNS
 from gardenpath.text import spaced
 

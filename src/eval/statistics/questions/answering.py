@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.statistics.choices import MIN_ITEMS
 from gardenpath.eval.statistics.inference.effect_sizes import cohens_dz
 from gardenpath.eval.statistics.inference.intervals import (
     NORMAL,
@@ -34,6 +33,7 @@ from gardenpath.eval.statistics.questions.enough_items import require_items
 from gardenpath.eval.statistics.questions.mixed_answer import answer_mixed
 from gardenpath.eval.statistics.questions.tidy import mean_table, parts, tidy
 from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.eval.usable import MIN_ITEMS
 
 
 def run_analysis(

@@ -13,7 +13,7 @@ import pandas as pd
 
 from gardenpath.eval.statistics.questions.analysis import Analysis
 from gardenpath.eval.statistics.statistics_error import StatisticsError
-from gardenpath.eval.suites.scoring.usable import USABLE, too_few
+from gardenpath.eval.usable import USABLE, too_few
 from gardenpath.text import spaced
 
 # Columns that name an item; those that a table lacks are not needed.

@@ -20,7 +20,7 @@ from gardenpath.eval.statistics.questions.reshaping import (
     with_run_ranks,
 )
 from gardenpath.eval.statistics.statistics_error import StatisticsError
-from gardenpath.eval.suites.scoring.usable import USABLE
+from gardenpath.eval.usable import USABLE
 from gardenpath.text import key
 
 # Means are not computed for predictors with more distinct values, which are continuous.

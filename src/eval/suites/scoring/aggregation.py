@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gardenpath.eval.statistics.choices import MIN_ITEMS
-from gardenpath.eval.suites.scoring.usable import usable_counts
+from gardenpath.eval.usable import MIN_ITEMS, usable_counts
 from gardenpath.store.tables import SUMMARY_KEYS
 
 # Factors to average over, in this order, if a table has the column and is not grouped by it.

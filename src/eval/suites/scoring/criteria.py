@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from gardenpath.eval.statistics.choices import MIN_ITEMS
 from gardenpath.eval.suites.scoring.effects import (
     WH_GAP,
     WH_NO_GAP,
@@ -22,6 +21,7 @@ from gardenpath.eval.suites.scoring.effects import (
     flip_rate,
     island_contrast,
 )
+from gardenpath.eval.usable import MIN_ITEMS
 
 CRITERIA = ("flip_rate", "flip", "island_contrast")
 

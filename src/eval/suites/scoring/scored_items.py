@@ -9,12 +9,12 @@ from pathlib import Path
 import pandas as pd
 from rich.table import Table
 
-from gardenpath.eval.statistics.choices import MIN_ITEMS
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.aggregation import summarise
 from gardenpath.eval.suites.scoring.criteria import with_criteria
 from gardenpath.eval.suites.scoring.effects import ItemEffect
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
+from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.store.tables import (
     EFFECTS,
     ITEMS,

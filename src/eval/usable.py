@@ -14,6 +14,11 @@ import pandas as pd
 
 from gardenpath.text import spaced
 
+# Least number of usable items behind a statistic: a test, an interval, a correlation, a verdict.
+# Items are the independent units of a suite; seeds and conditions of an item do not add to them.
+# Below 6 items no sign test can reach p < .05, and a bootstrap interval repeats the values; the
+# published designs have more. Ten leaves room for suites that lose some.
+MIN_ITEMS = 10
 # Column that marks the rows of usable items; analyses count them and drop it.
 USABLE = "_usable"
 # Above this share of unusable items an accuracy says little about a model.
