@@ -24,6 +24,9 @@ USABLE = "_usable"
 # Above this share of unusable items an accuracy says little about a model.
 LARGE_SHARE = 0.25
 
+# What a reason for a statistic that was not computed contains.
+TOO_FEW = "statistics need at least"
+
 _ITEM = ["run", "suite", "item"]
 # Number of suites that a warning names.
 _MOST_SUITES = 3
@@ -145,16 +148,23 @@ def _worst(suites: pd.DataFrame) -> tuple[str, ...]:
     return tuple(f"{spaced(row['suite'])}: {row['_unusable']} of {row['items']}" for row in rows)
 
 
+def is_enough(usable: int, items: int, least: int) -> bool:
+    """Whether a statistic may be computed: usable items are enough, and not the smaller part."""
+    return usable >= least and 2 * usable >= items
+
+
 def too_few(usable: int, items: int, least: int, *, whose: str = "") -> str:
     """Say that a statistic is not computed: ``7 of 40 items are usable; …``."""
     verb = "is" if usable == 1 else "are"
     said = f"{usable} of {items} items {verb} usable" + (f" ({whose})" if whose else "")
-    return f"{said}; statistics need at least {least} (task.min_items)"
+    if usable < least:
+        return f"{said}; {TOO_FEW} {least} (task.min_items)"
+    return f"{said}; {TOO_FEW} half of the items (suite.in_vocabulary=true uses only these)"
 
 
 def counted_with(items: pd.DataFrame, by: Sequence[str], least: int) -> Iterator[tuple[str, str]]:
     """Yield the groups with too few usable items, each with its name and the reason."""
     for row in usable_counts(items, by).to_dict("records"):
-        if row["usable"] < least:
+        if not is_enough(row["usable"], row["items"], least):
             name = ", ".join(spaced(row[key]) for key in by if row[key] not in ("", None))
             yield name, too_few(row["usable"], row["items"], least)

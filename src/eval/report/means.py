@@ -15,7 +15,7 @@ from gardenpath.eval.suites.scoring.aggregation import (
     bootstrap_interval,
     item_outcomes,
 )
-from gardenpath.eval.usable import MIN_ITEMS, USABLE, usable_counts
+from gardenpath.eval.usable import MIN_ITEMS, USABLE, is_enough, usable_counts
 
 
 def accuracies(
@@ -35,8 +35,11 @@ def accuracies(
     by_run = _nested(outcomes, keys, ["run", *levels])
     pooled = _nested(over_runs.reset_index(), keys, levels)
     counts = _counts(items, keys)
-    enough = counts.loc[counts["usable"] >= min_items, keys].itertuples(index=False, name=None)
-    with_interval = set(enough)
+    enough = [
+        is_enough(usable, of, min_items)
+        for usable, of in zip(counts["usable"], counts["items"], strict=True)
+    ]
+    with_interval = set(counts.loc[enough, keys].itertuples(index=False, name=None))
     rows = [
         (*group, _mean_of_means(by_run[group]), *_interval(tree, is_known=group in with_interval))
         for group, tree in pooled.items()
@@ -124,8 +127,9 @@ def bit_means(
     rows = []
     for group, suites in _nested(per_item, by, ["suite"], value=value).items():
         name = group if len(by) > 1 else group[0]
-        interval = _interval(suites, is_known=int(usable.loc[name]) >= min_items)
         items = sum(map(len, suites.values()))
+        is_known = is_enough(int(usable.loc[name]), items, min_items)
+        interval = _interval(suites, is_known=is_known)
         out = int(lost.loc[name])
         rows.append((*group, _mean_of_means(suites), *interval, items, out))
     return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "items", "infinite"])

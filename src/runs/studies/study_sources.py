@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gardenpath.console import show_progress
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.eval.perplexity.comparison import EXACT
@@ -20,7 +22,7 @@ from gardenpath.eval.statistics.corpora.corpus_statistics import (
 from gardenpath.eval.statistics.corpora.patterns import construction_counts, counts_table
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.study_parts import StudyData
-from gardenpath.eval.usable import counted_with, usable_counts
+from gardenpath.eval.usable import counted_with, is_enough, usable_counts
 from gardenpath.runs.perplexities import perplexities_of_runs
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
@@ -105,7 +107,11 @@ def _with_enough_items(
     if results.items.empty:
         return found
     counts = usable_counts(results.items, _GROUP)
-    few = counts[counts["usable"] < results.min_items]
+    enough = [
+        is_enough(usable, of, results.min_items)
+        for usable, of in zip(counts["usable"], counts["items"], strict=True)
+    ]
+    few = counts[~np.array(enough)]
     if few.empty:
         return found
     classes = results.items.drop_duplicates("suite").set_index("suite")["class"]

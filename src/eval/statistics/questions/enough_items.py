@@ -13,7 +13,7 @@ import pandas as pd
 
 from gardenpath.eval.statistics.questions.analysis import Analysis
 from gardenpath.eval.statistics.statistics_error import StatisticsError
-from gardenpath.eval.usable import USABLE, too_few
+from gardenpath.eval.usable import USABLE, is_enough, too_few
 from gardenpath.text import spaced
 
 # Columns that name an item; those that a table lacks are not needed.
@@ -39,7 +39,7 @@ def require_items(
     named = [name for name in _ITEM if name in chosen.columns]
     for by in _groupings(analysis, chosen):
         for whose, usable, items in _counted(chosen, by, named):
-            if usable < least:
+            if not is_enough(usable, items, least):
                 raise StatisticsError(
                     too_few(usable, items, least, whose=_told(by, whose, part, chosen))
                 )

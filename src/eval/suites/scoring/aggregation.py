@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gardenpath.eval.usable import MIN_ITEMS, usable_counts
+from gardenpath.eval.usable import MIN_ITEMS, is_enough, usable_counts
 from gardenpath.store.tables import SUMMARY_KEYS
 
 # Factors to average over, in this order, if a table has the column and is not grouped by it.
@@ -83,7 +83,8 @@ def summarise(
     ``accuracy``, ``low``, ``high`` (95 %), ``items`` (distinct items), ``seeds`` (runs), ``ties``
     and ``missing`` (predictions of all runs that were tied or lacked a surprisal), ``unknown``
     (items with out-of-vocabulary critical words), ``usable`` (items without these whose surprisals
-    are present for all runs). Groups with fewer usable items than ``min_items`` have no interval.
+    are present for all runs). Groups with fewer usable items than ``min_items``, or than half,
+    have no interval.
     """
     keys = list(by)
     levels = [level for level in LEVELS if level in items.columns and level not in by]
@@ -92,9 +93,9 @@ def summarise(
     counts = _counts(items, keys)
     groups = outcomes.groupby(keys, dropna=False, sort=False)
     rows = []
-    for (key, group), usable in zip(groups, counts["usable"], strict=True):
+    for (key, group), usable, of in zip(groups, counts["usable"], counts["items"], strict=True):
         low = high = float("nan")
-        if usable >= min_items:
+        if is_enough(usable, of, min_items):
             low, high = bootstrap_interval(_strata(group, levels), samples=samples, seed=seed)
         rows.append((*key, accuracy(group, levels), low, high))
     summary = pd.DataFrame(rows, columns=[*keys, "accuracy", "low", "high"])

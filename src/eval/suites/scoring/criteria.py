@@ -55,7 +55,8 @@ def with_criteria(
     found = summary.merge(pd.DataFrame(rows), on=keys, how="left", validate="one_to_one")
     found = found.astype({"flip": "boolean", "island_contrast": "boolean"})
     if "usable" in found.columns:
-        found.loc[found["usable"] < min_items, ["flip", "island_contrast"]] = pd.NA
+        few = (found["usable"] < min_items) | (2 * found["usable"] < found["items"])
+        found.loc[few, ["flip", "island_contrast"]] = pd.NA
     return found
 
 
