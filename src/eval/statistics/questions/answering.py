@@ -58,9 +58,11 @@ def run_analysis(
         "within_item": _within_item,
         "means": _means,
     }[analysis.test]
-    for part, rows in parts(analysis, data):
+    # Rows before averaging have the same parts, in the same order.
+    counted = parts(analysis, found.counted)
+    for (part, rows), (_, of_items) in zip(parts(analysis, data), counted, strict=True):
         try:
-            require_items(analysis, part, found.counted, min_items)
+            require_items(analysis, part, of_items, min_items)
             answer(analysis, part, rows, answers)
         except StatisticsError as error:
             answers.skipped.append(f"{label(part)}: {error}" if part else str(error))

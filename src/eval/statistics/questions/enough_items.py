@@ -28,21 +28,17 @@ def require_items(
 ) -> None:
     """Raise a StatisticsError unless every model, and every level of a predictor, has enough items.
 
-    ``rows`` are those of the analysis before averaging; ``part`` is the combination of the split
-    columns. Tables that are not about items are not counted.
+    ``rows`` are those of the part before averaging. Tables that are not about items are not
+    counted.
     """
     if "item" not in rows.columns:
         return
-    chosen = rows
-    for column, value in part.items():
-        chosen = chosen[chosen[column].astype(str) == value]
-    named = [name for name in _ITEM if name in chosen.columns]
-    for by in _groupings(analysis, chosen):
-        for whose, usable, items in _counted(chosen, by, named):
+    named = [name for name in _ITEM if name in rows.columns]
+    for by in _groupings(analysis, rows):
+        for whose, usable, items in _counted(rows, by, named):
             if not is_enough(usable, items, least):
-                raise StatisticsError(
-                    too_few(usable, items, least, whose=_told(by, whose, part, chosen))
-                )
+                told = _told(by, whose, part, rows)
+                raise StatisticsError(too_few(usable, items, least, whose=told))
 
 
 def _groupings(analysis: Analysis, rows: pd.DataFrame) -> Iterator[list[str]]:

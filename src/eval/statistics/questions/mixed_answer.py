@@ -38,7 +38,6 @@ from gardenpath.eval.statistics.questions.substitutes import Substitute, substit
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.text import key
 
-
 # With fewer degrees of freedom, a t value has no finite variance: it rests on two or three runs.
 _FEW_DEGREES = 2.0
 
