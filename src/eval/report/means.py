@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def accuracies(
     return found.merge(counts, on=keys, how="left")
 
 
-def in_numbers(row: Mapping[Hashable, Any]) -> str:
+def in_numbers(row: Mapping[Any, Any]) -> str:
     """Return a mean with its interval, ``0.823 [0.75, 0.88]``, or alone if it has none."""
     mean = f"{row['mean']:.3f}"
     is_known = math.isfinite(row["low"]) and math.isfinite(row["high"])
