@@ -11,7 +11,7 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.suite import Item
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.known_words import UnknownWords, require_known, unknown_words
-from gardenpath.runs.run import Runs
+from gardenpath.runs.run import Run, Runs
 from gardenpath.settings.compose import load_settings
 from tests import small_runs
 from tests.runs.own_suite import agreement
@@ -114,7 +114,7 @@ def of_pieces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_pieces_do_not_hide_another_language(of_pieces: Path) -> None:
-    run = small_runs.Run(of_pieces, device="cpu")
+    run = Run(of_pieces, device="cpu")
     own = unknown_words(run, [small_runs.WORDS])
     assert own.unknown == 0
     assert unknown_words(run, [MANDARIN.split()]).share == 1.0
