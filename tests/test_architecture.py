@@ -42,11 +42,12 @@ EVAL: dict[str, tuple[str, ...]] = {
     "search": ("word_scorer",),
     "parsing": ("search",),
     "perplexity": ("word_scorer",),
-    "suites": (),
-    "statistics": ("display",),
+    "usable": (),
+    "suites": ("usable",),
+    "statistics": ("display", "usable"),
     "published": ("suites",),
     "surprisal": ("published",),
-    "report": ("display", "perplexity", "suites", "statistics"),
+    "report": ("display", "perplexity", "suites", "statistics", "usable"),
     "studies": ("display", "perplexity", "published", "report", "statistics", "suites"),
 }
 

@@ -15,6 +15,7 @@ from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
 from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.eval.word_scorer import Scorer
 from gardenpath.runs.finding.whole_runs import (
     each_whole,
@@ -24,6 +25,7 @@ from gardenpath.runs.finding.whole_runs import (
     whole_runs,
 )
 from gardenpath.runs.given_surprisals import measured_table
+from gardenpath.runs.known_words import require_known, unknown_words
 from gardenpath.runs.measured import (
     Measured,
     exact_grammars,
@@ -74,6 +76,8 @@ def evaluate(
     tie_seed: int = 0,
     parsed_items: int = 0,
     processes: int | None = None,
+    min_items: int = MIN_ITEMS,
+    allow_unknown: bool = False,
 ) -> Results:
     """Score models on test suites in their languages.
 
@@ -83,7 +87,9 @@ def evaluate(
     suite. ``parsed_items`` is the number of items of each suite for which the report shows partial
     parses of syntactic models. ``processes`` is the number of processes, of one thread each, that
     score sentences with the runs; None uses those given with the runs. Damaged runs among several
-    are left out and listed in ``skipped`` of the results.
+    are left out and listed in ``skipped`` of the results. Tests and intervals need ``min_items``
+    usable items: those whose critical words are known and whose surprisals are present. A run that
+    does not know most words of the suites is refused, unless ``allow_unknown`` is set.
     """
     skipped = skipped_runs(subjects if isinstance(subjects, Iterable) else ())
     models = _whole(_as_list(subjects), skipped)
@@ -95,6 +101,14 @@ def evaluate(
     asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
     models = [one for one in models if any(_fits(one, suite.language) for suite in asked)]
     _require_different(models)
+    require_known(
+        [
+            unknown_words(one, sentences_in(asked, one.language))
+            for one in models
+            if isinstance(one, Run)
+        ],
+        allow_unknown=allow_unknown,
+    )
     _spread(models, asked, parsed_items, processes)
     measured = _measured(models, asked, parsed_items, skipped)
     names = tuple(one.name for one in measured)
@@ -117,6 +131,7 @@ def evaluate(
             "runs": {run.name.run: run.folder.known_fingerprint() for run in runs},
             **skip_facts(skipped),
         },
+        min_items=min_items,
     )
 
 
@@ -127,13 +142,14 @@ def score(
     title: str = "suites",
     ties: TieRule = "expectation",
     tie_seed: int = 0,
+    min_items: int = MIN_ITEMS,
 ) -> Results:
     """Score surprisals that were computed elsewhere, without running a model.
 
     ``surprisals`` is a DataFrame with the columns ``sentence_id``, ``word`` and ``surprisal_bits``
     (and ``model``, ``run`` or ``seed`` for several models), or a mapping from models to mappings
     from sentences to surprisals in bits. It must contain every sentence of the suites, word by
-    word.
+    word. Tests and intervals need ``min_items`` usable items.
     """
     asked = _as_suites(suites)
     measured = measured_table(surprisals, sentences_in(asked, None))
@@ -142,6 +158,7 @@ def score(
         suites=tuple(asked),
         names=tuple(one.name for one in measured),
         tables=suite_tables(asked, measured, ties=ties, tie_seed=tie_seed),
+        min_items=min_items,
     )
 
 

@@ -46,6 +46,11 @@ def _sentence(one: OneGiven, number: int) -> Sentence:
         one = parse_tree(one)
     if isinstance(one, Tree):
         return Sentence(one.words(), source, one)
+    if isinstance(one, str) and len(one.strip().splitlines()) > 1:
+        raise GardenpathError(
+            f"sentence {number} contains line breaks; give a list with one string per sentence, "
+            "such as text.splitlines()"
+        )
     words = tuple(one.split()) if isinstance(one, str) else tuple(_words(one))
     if not words:
         raise GardenpathError(f"sentence {number} has no words")

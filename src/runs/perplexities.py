@@ -30,6 +30,7 @@ from gardenpath.eval.perplexity.comparison import (
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
 from gardenpath.runs.finding.whole_runs import each_whole, whole_runs
+from gardenpath.runs.known_words import require_known, unknown_words
 from gardenpath.runs.processes.jobs import ScoringJob
 from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.run import Run
@@ -62,10 +63,12 @@ def perplexities_of_runs(
     split: Split = "test",
     marginal_sentences: int | None = None,
     corpora: Sequence[DataSettings] = (),
+    allow_unknown: bool = False,
 ) -> pd.DataFrame:
     """Return one row per run (two for syntactic models), and rows for exact grammars.
 
-    With ``corpora``, every run is scored on each of these instead of its own corpus.
+    With ``corpora``, every run is scored on each of these instead of its own corpus; one of which
+    a run does not know most words is refused, unless ``allow_unknown`` is set.
     """
     members = list(runs)
     found = perplexities(
@@ -74,6 +77,7 @@ def perplexities_of_runs(
         marginal_sentences=marginal_sentences,
         corpora=corpora,
         skipped=getattr(runs, "skipped", None),
+        allow_unknown=allow_unknown,
     )
     return perplexity_frame([row for corpus in found for row in corpus.rows])
 
@@ -87,6 +91,7 @@ def perplexities(
     corpora: Sequence[DataSettings] = (),
     skipped: list[RunStatus] | None = None,
     processes: int | None = None,
+    allow_unknown: bool = False,
 ) -> Iterator[CorpusPerplexities]:
     """Yield the perplexities of runs, corpus by corpus.
 
@@ -99,7 +104,7 @@ def perplexities(
     left_out = [] if skipped is None else skipped
     members = whole_runs(runs, left_out)
     for data in corpora:
-        yield _of_another_corpus(data, members, split, marginal_sentences, left_out)
+        yield _of_another_corpus(data, members, split, marginal_sentences, left_out, allow_unknown)
     if corpora:
         return
     by_corpus = itertools.groupby(
@@ -143,6 +148,7 @@ def _of_another_corpus(
     split: Split,
     limit: int | None,
     skipped: list[RunStatus],
+    allow_unknown: bool,
 ) -> CorpusPerplexities:
     fitting = [run for run in runs if run.language == data.language]
     if not fitting:
@@ -161,6 +167,14 @@ def _of_another_corpus(
         if all(form != known for known, _ in read):
             read.append((form, list(form.preparation().sentences(split))))
     texts = [[one.words for one in sentences] for _, sentences in read]
+    unknown = [
+        unknown_words(run, text)
+        for run in fitting
+        for (form, _), text in zip(read, texts, strict=True)
+        if form == forms[run.path]
+    ]
+    require_known(unknown, allow_unknown=allow_unknown)
+    notes += [str(one) for one in unknown if one.unknown]
     shared = _known_to_all(fitting) if len(read) == 1 else None
     by_form = [(form, [one.words for one in found]) for form, found in read]
     _spread(

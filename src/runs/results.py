@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
+from gardenpath.eval.usable import MIN_ITEMS, ItemCount, unusable_items
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import (
     EFFECTS,
@@ -46,8 +47,8 @@ class Results:
     ``items`` has one row per model, item and prediction, ``effects`` one per effect,
     ``surprisals`` one per word, and ``summary`` the accuracies with their intervals. Surprisals
     from files have an ``origin`` (``published``), ``sources`` and a ``receipt``. ``correction``
-    adjusts the p values of each analysis for the number of its tests. ``skipped`` are the run
-    folders that were left out, with the reason.
+    adjusts the p values of each analysis for the number of its tests. Tests and intervals need
+    ``min_items`` usable items. ``skipped`` are the run folders that were left out, with the reason.
     """
 
     title: str
@@ -64,6 +65,7 @@ class Results:
     receipt: Receipt | None = None
     correction: Correction | None = None
     skipped: Sequence[RunStatus] = ()
+    min_items: int = MIN_ITEMS
 
     @classmethod
     def of_imported(
@@ -118,7 +120,14 @@ class Results:
     @cached_property
     def scored(self) -> ScoredItems:
         """The outcomes, from which accuracies are computed."""
-        return ScoredItems(items=self.items, notes=self.notes, effects=self.effects)
+        return ScoredItems(
+            items=self.items, notes=self.notes, effects=self.effects, min_items=self.min_items
+        )
+
+    @property
+    def unusable(self) -> list[ItemCount]:
+        """Models with unusable items (unknown critical words, no surprisal), the worst first."""
+        return unusable_items(self.items)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -135,7 +144,7 @@ class Results:
         from gardenpath.eval.report.shown_analyses import run_analyses
 
         tables = (self.items, self.effects, self.sentences)
-        return run_analyses(*tables, correction=self.correction)
+        return run_analyses(*tables, correction=self.correction, min_items=self.min_items)
 
     def shown_analyses(self) -> list[Shown]:
         """The analyses in the order of the report."""

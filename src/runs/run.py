@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.sentence import Split
+from gardenpath.data.sentence import Sentence, Split
 from gardenpath.data.words.vocabulary import WORDS_VERSION
 from gardenpath.errors import ConfigError, DamagedRunError
 from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSettings, WordSync
@@ -309,26 +309,39 @@ class Run:
             progress=first_call_of(on_words) if self.is_syntactic else on_words,
         )  # fmt: skip
 
-    def surprisal(self, text: Given, *, end: bool = True) -> pd.DataFrame:
+    def surprisal(
+        self, text: Given, *, end: bool = True, allow_unknown: bool = False
+    ) -> pd.DataFrame:
         """Return surprisal in bits: one row per word, with sentences numbered from 1.
 
         ``text`` is a sentence (a string or a tree) or a list of sentences (strings, lists of words
         or trees); it is cleaned like the model's corpus. With ``end``, each sentence has a row
         ``</s>``. ``seen`` is False for out-of-vocabulary words. ``.attrs`` describes the model, the
-        search, the unit and the software versions.
+        search, the unit, the share of unknown words and the software versions. Text of which most
+        words are unknown is refused, unless ``allow_unknown`` is set.
         """
         from gardenpath.runs.surprisals import surprisal_frame
 
-        return surprisal_frame(self, sentences_of_given(text, self.settings.data.cleaning), end=end)
+        return surprisal_frame(self, self._known(text, allow_unknown), end=end)
 
-    def parse(self, text: Given, k: int = 1) -> list[Any]:
+    def _known(self, text: Given, allow_unknown: bool) -> list[Sentence]:
+        """Return the sentences of a text of which the model knows enough words."""
+        from gardenpath.runs.known_words import require_known, unknown_words
+
+        sentences = sentences_of_given(text, self.settings.data.cleaning)
+        unknown = unknown_words(self, [one.words for one in sentences])
+        require_known([unknown], allow_unknown=allow_unknown)
+        return sentences
+
+    def parse(self, text: Given, k: int = 1, *, allow_unknown: bool = False) -> list[Any]:
         """Return the ``k`` best trees of a sentence with their shares of the total probability.
 
-        For a list of sentences, return a list of such lists.
+        For a list of sentences, return a list of such lists. Text of which most words are unknown
+        is refused, unless ``allow_unknown`` is set.
         """
         from gardenpath.runs.parsing import parsed
 
-        sentences = sentences_of_given(text, self.settings.data.cleaning)
+        sentences = self._known(text, allow_unknown)
         found = [one.trees for one in parsed(self, [one.words for one in sentences], k=k)]
         return found[0] if is_single(text) else found
 
@@ -338,11 +351,13 @@ class Run:
         *,
         marginal_sentences: int | None = None,
         data: DataSettings | None = None,
+        allow_unknown: bool = False,
     ) -> pd.DataFrame:
         """Return the perplexity on a split of the model's own corpus, or of another (``data``).
 
         A syntactic model has two rows: joint with the gold trees, and marginal over the trees found
-        by search on the first ``marginal_sentences`` (None: all sentences; 0: no such row).
+        by search on the first ``marginal_sentences`` (None: all sentences; 0: no such row). Another
+        corpus of which most words are unknown is refused, unless ``allow_unknown`` is set.
         """
         from gardenpath.runs.perplexities import perplexities_of_runs
 
@@ -351,6 +366,7 @@ class Run:
             split=split,
             marginal_sentences=marginal_sentences,
             corpora=[] if data is None else [data],
+            allow_unknown=allow_unknown,
         )
 
 
@@ -364,11 +380,17 @@ class Runs(list[Run]):
         super().__init__(runs)
         self.skipped = list(skipped)
 
-    def surprisal(self, text: Given, *, end: bool = True) -> pd.DataFrame:
+    def surprisal(
+        self, text: Given, *, end: bool = True, allow_unknown: bool = False
+    ) -> pd.DataFrame:
         """Return the surprisals of all runs in one table; damaged ones are added to ``skipped``."""
         from gardenpath.runs.surprisals import stacked
 
-        found = each_whole(self, lambda run: run.surprisal(text, end=end), self.skipped)
+        found = each_whole(
+            self,
+            lambda run: run.surprisal(text, end=end, allow_unknown=allow_unknown),
+            self.skipped,
+        )
         return stacked([frame for _, frame in found])
 
     def perplexity(
@@ -377,6 +399,7 @@ class Runs(list[Run]):
         *,
         marginal_sentences: int | None = None,
         data: DataSettings | None = None,
+        allow_unknown: bool = False,
     ) -> pd.DataFrame:
         """Return the perplexities of all runs in one table, on their own corpora or on ``data``."""
         from gardenpath.runs.perplexities import perplexities_of_runs
@@ -386,6 +409,7 @@ class Runs(list[Run]):
             split=split,
             marginal_sentences=marginal_sentences,
             corpora=[] if data is None else [data],
+            allow_unknown=allow_unknown,
         )
 
 

@@ -17,6 +17,7 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     rows_of,
     seen_as,
 )
+from gardenpath.runs.known_words import unknown_words
 from gardenpath.settings.check import plain
 from gardenpath.store.surprisal_store import Stored
 from gardenpath.versions import versions
@@ -34,6 +35,7 @@ def surprisal_frame(run: Run, sentences: Sequence[Sentence], *, end: bool) -> pd
     rows, header = rows_and_header(run, sentences, scored, end=end)
     frame = pd.DataFrame([_as_dict(row) for row in rows])
     frame.attrs.update(_attrs(run, header))
+    frame.attrs["unknown"] = unknown_words(run, [one.words for one in sentences]).share
     return frame
 
 

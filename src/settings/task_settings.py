@@ -13,6 +13,7 @@ from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.settings.bounds import NonNegativeInt, PositiveFloat, PositiveInt, Seed
 from gardenpath.settings.surprisal_sources import MaterialPaths, SurprisalPaths
 
@@ -32,6 +33,8 @@ class PerplexityTask:
     processes: PositiveInt | None = None
     """Number of processes, of one thread each, that share the sentences; null scores in one process
     with all its threads."""
+    allow_unknown: bool = False
+    """Whether to score input of which a run does not know most words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,8 @@ class SurprisalTask:
     processes: PositiveInt | None = None
     """Number of processes, of one thread each, that share the sentences; null scores in one process
     with all its threads."""
+    allow_unknown: bool = False
+    """Whether to score input of which a run does not know most words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +82,8 @@ class ParseTask:
     processes: PositiveInt | None = None
     """Number of processes, of one thread each, that share the sentences; null scores in one process
     with all its threads."""
+    allow_unknown: bool = False
+    """Whether to score input of which a run does not know most words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +100,9 @@ class SuiteTask:
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
+    min_items: PositiveInt = MIN_ITEMS
+    """Least number of usable items (critical words known, surprisals present) for any test,
+    interval or verdict; below it, the reason is given instead."""
     perplexity: bool = False
     """Whether the report also shows perplexities on a split of each run's corpus."""
     split: Split = "test"
@@ -105,6 +115,8 @@ class SuiteTask:
     processes: PositiveInt | None = None
     """Number of processes, of one thread each, that share the sentences; null scores in one process
     with all its threads."""
+    allow_unknown: bool = False
+    """Whether to score input of which a run does not know most words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +157,9 @@ class RescoreTask:
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
+    min_items: PositiveInt = MIN_ITEMS
+    """Least number of usable items (critical words known, surprisals present) for any test,
+    interval or verdict; below it, the reason is given instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,12 +232,17 @@ class StudyTask:
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
+    min_items: PositiveInt = MIN_ITEMS
+    """Least number of usable items (critical words known, surprisals present) for any test,
+    interval or verdict; below it, the reason is given instead."""
     marginal_sentences: NonNegativeInt | None = 100
     """Number of sentences, from the first, on which syntactic models are searched for perplexities
     on the first corpus in corpora=; null uses all, 0 none."""
     processes: PositiveInt | None = None
     """Number of processes, of one thread each, that share the sentences; null scores in one process
     with all its threads."""
+    allow_unknown: bool = False
+    """Whether to score input of which a run does not know most words."""
 
 
 Task = (

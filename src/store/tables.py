@@ -168,6 +168,7 @@ SUMMARY = Schema(
         TableColumn("unknown", "integer", "items with out-of-vocabulary critical words"),
     ),
     optional=(
+        TableColumn("usable", "integer", "items whose critical words and surprisals are all known"),
         TableColumn("pronoun", "text", "label of the items, if any"),
         TableColumn("flip_rate", "number", "fraction of items with two positive wh-effects"),
         TableColumn("flip", "optional flag", "whether both mean wh-effects are positive"),

@@ -33,6 +33,7 @@ from gardenpath.store.files import write_text
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import BRACKETING, write_table
 from gardenpath.tasks.asked import asked_runs, conclude
+from gardenpath.tasks.printing import require_known_input
 from gardenpath.text import Words
 
 _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
@@ -51,6 +52,8 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
     for name in _COLUMNS:
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
     given = read_given(Path(task.input)) if task.input is not None else None
+    if given is not None:
+        require_known_input(runs, [_sentences(one, given, task) for one in runs], task)
     folder = Path(settings.output) / "parses"
     skipped = list(asked.skipped)
     about = how_made(settings=plain(settings))
@@ -100,8 +103,7 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
     parses = [one.trees for one in found]
     write_text(place.with_name(f"{place.name}.trees"), trees_text(parses))
     mass = mass_rows(words, [one.best_shares for one in found])
-    path = place.with_name(f"{place.name}_best_parse.csv")
-    write_table(path, [asdict(row) for row in mass])
+    write_table(place.with_name(f"{place.name}_best_parse.csv"), [asdict(row) for row in mass])
     if task.convergence:
         _show_convergence(run, words)
     best = [one[0][1] if one else None for one in parses]

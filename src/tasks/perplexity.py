@@ -29,6 +29,7 @@ def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
         limit=task.marginal_sentences,
         corpora=settings.named_corpora,
         skipped=skipped,
+        allow_unknown=task.allow_unknown,
     )
     path = perplexity_file(settings)
     write_table(path, perplexity_frame(rows))
@@ -49,6 +50,7 @@ def printed_perplexities(
     limit: int | None,
     corpora: Sequence[DataSettings] = (),
     skipped: list[RunStatus] | None = None,
+    allow_unknown: bool = False,
 ) -> list[PerplexityRow]:
     """Return the rows of all corpora; print the table of each as soon as it is complete.
 
@@ -63,6 +65,7 @@ def printed_perplexities(
         corpora=corpora,
         skipped=skipped,
         processes=settings.paths.preparation_processes,
+        allow_unknown=allow_unknown,
     ):
         title = f"{found.corpus}: perplexity per word ({split} split)"
         console.print(as_table(found.rows, title=title, caption=found.caption))

@@ -10,7 +10,7 @@ from gardenpath.models.training.training_settings import WandbSettings
 from gardenpath.runs.results import Results
 from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings
-from gardenpath.tasks.printing import print_analyses
+from gardenpath.tasks.printing import print_analyses, print_too_few
 
 
 def write_results(
@@ -19,6 +19,7 @@ def write_results(
     """Write results and print where they are."""
     if report:
         print_analyses(results.shown_analyses())
+        print_too_few(results)
         path = results.report(folder)
         console.print(f"Tables: {folder}")
         console.print(f"Report: {path}")

@@ -17,8 +17,11 @@ from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import StudyTask
 from gardenpath.tasks.asked import asked_runs, conclude
+from gardenpath.tasks.printing import print_unusable
 from gardenpath.tasks.publish import publish
 
+# Notes on the terminal; the report has all.
+_MOST_NOTES = 6
 _STYLES = {"reproduced": "green", "not reproduced": "red", "depends": "yellow", "not tested": "dim"}
 
 
@@ -40,9 +43,15 @@ def run(settings: EvaluateSettings, task: StudyTask) -> None:
         conditions=task.conditions,
         pairing=task.pairing,
         correction=task.correction,
+        min_items=task.min_items,
+        allow_unknown=task.allow_unknown,
         marginal_sentences=task.marginal_sentences,
         cache=settings.paths.cache,
     )
+    for results in replication.sources.values():
+        print_unusable(results)
+    for note in replication.result.notes[:_MOST_NOTES]:
+        say(note)
     _print(replication.result)
     folder = Path(settings.output) / f"{asked.name}_study"
     about = {"settings": plain(settings), **skip_facts(replication.skipped)}

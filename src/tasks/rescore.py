@@ -16,6 +16,7 @@ from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings, SuiteSettings
 from gardenpath.settings.surprisal_sources import material_paths, shown_paths, surprisal_sets
 from gardenpath.settings.task_settings import RescoreTask
+from gardenpath.tasks.printing import print_unusable
 from gardenpath.tasks.publish import write_results
 
 
@@ -35,7 +36,8 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
         tie_seed=task.tie_seed,
     )
     about = {"settings": plain(settings)}
-    results = replace(results, about=about, correction=task.correction)
+    results = replace(results, about=about, correction=task.correction, min_items=task.min_items)
+    print_unusable(results)
     for table in results.accuracy_tables():
         console.print(table)
     folder = Path(settings.output) / f"{suite.label}_rescored"

@@ -17,6 +17,7 @@ from gardenpath.settings.task_settings import SuiteTask
 from gardenpath.store.status.run_status import RunStatus
 from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.tasks.perplexity import printed_perplexities
+from gardenpath.tasks.printing import print_unusable
 from gardenpath.tasks.publish import write_results
 
 
@@ -33,9 +34,12 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         ties=task.ties,
         tie_seed=task.tie_seed,
         parsed_items=task.parsed_items,
+        min_items=task.min_items,
+        allow_unknown=task.allow_unknown,
     )
     about = {**results.about, "settings": plain(settings)}
     results = replace(results, about=about, correction=task.correction)
+    print_unusable(results)
     for table in results.accuracy_tables():
         console.print(table)
     _print_unknown(results)

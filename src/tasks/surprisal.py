@@ -24,6 +24,7 @@ from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import SurprisalTask
 from gardenpath.store.status.run_status import RunStatus
 from gardenpath.tasks.asked import asked_runs, conclude
+from gardenpath.tasks.printing import require_known_input
 from gardenpath.text import plural
 
 
@@ -33,6 +34,7 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     runs = asked_runs(settings)
     skipped = list(runs.skipped)
     read = _inputs(task, runs)
+    require_known_input(runs, read, task)
     words = [[sentence.words for sentence in sentences] for sentences in read]
     spread_jobs([ScoringJob(*one, chunk=task.chunk) for one in zip(runs, words, strict=True)])
     inputs = dict(zip(map(id, runs), read, strict=True))

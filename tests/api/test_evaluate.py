@@ -167,7 +167,8 @@ def test_statistics_and_a_report_with_a_manifest(
     folder: Path, tmp_path: Path, suites: list[gp.Suite]
 ) -> None:
     runs = [run_of(folder, "ngram"), run_of(folder, "lstm")]
-    results = gp.evaluate(runs, suites, title="mine")
+    assert gp.evaluate(runs, suites, title="mine", in_vocabulary=True).statistics().empty
+    results = gp.evaluate(runs, suites, title="mine", in_vocabulary=True, min_items=2)
     statistics = results.statistics()
     assert list(statistics.columns[:1]) == ["question"] and len(statistics) > 0
     assert {"estimate", "low", "high"} <= set(statistics.columns)

@@ -33,7 +33,7 @@ def _evaluate(folder: Path, output: Path, *overrides: str, model: str = "") -> N
 def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All runs on two items of each of the small English suites."""
     output = tmp_path_factory.mktemp("suites")
-    _evaluate(folder, output)
+    _evaluate(folder, output, "task.min_items=2")
     return output / "toy_english"
 
 

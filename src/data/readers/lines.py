@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from gardenpath.data.file_kinds import require_text
 from gardenpath.data.readers.base import hash_files
 from gardenpath.data.readers.pieces import Piece, cut_file
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
+from gardenpath.data.trees.tree_lines import text_lines
 from gardenpath.errors import MissingCorpusError
 from gardenpath.store.files import open_text
 from gardenpath.store.keys import Json
@@ -98,6 +100,7 @@ class BracketFiles(_ThreeFiles):
 
     def read_piece(self, piece: Piece) -> Iterator[Sentence]:
         path = piece.path
+        require_text(path, encoding=self.encoding)
         with open_text(path, encoding=self.encoding, part=piece.part) as lines:
             for line, tree in read_trees(lines, path=path, first_line=piece.first_line):
                 yield Sentence(tree.words(), self._source(path, line), tree)
@@ -118,10 +121,14 @@ class TextFiles(_ThreeFiles):
         return {**super()._how_read(), "end": self.end}
 
     def read_piece(self, piece: Piece) -> Iterator[Sentence]:
-        with open_text(piece.path, encoding=self.encoding, part=piece.part) as lines:
-            for number, line in enumerate(lines, start=piece.first_line):
+        path, first = piece.path, piece.first_line
+        require_text(path, encoding=self.encoding)
+        with open_text(path, encoding=self.encoding, part=piece.part) as lines:
+            remedy = "use data=brackets to read trees"
+            checked = text_lines(lines, path=path, first_line=first, remedy=remedy)
+            for number, line in enumerate(checked, start=first):
                 words = tuple(line.split())
                 if self.end is not None and words[-1:] == (self.end,):
                     words = words[:-1]
                 if words:
-                    yield Sentence(words, self._source(piece.path, number))
+                    yield Sentence(words, self._source(path, number))

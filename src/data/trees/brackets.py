@@ -101,7 +101,15 @@ class _Reader:
         if self._open and self._open[-1].label is None and not self._open[-1].children:
             # A label may be on the line after its bracket.
             self._open[-1].label = token
-        elif not self._open or self._open[-1].label is None:
+        elif not self._open:
+            raise TreeError(
+                f"the leaf {token!r} has no label",
+                path=self._path,
+                line=line,
+                remedy="put it into a labelled bracket, as in (NN word), or use data=text if this "
+                "is plain text",
+            )
+        elif self._open[-1].label is None:
             raise TreeError(
                 f"the leaf {token!r} has no label",
                 path=self._path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,16 @@ from gardenpath.eval.suites.scoring.aggregation import (
     bootstrap_interval,
     item_outcomes,
 )
+from gardenpath.eval.usable import MIN_ITEMS, USABLE, is_enough, usable_counts
 
 
-def accuracies(items: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
+def accuracies(
+    items: pd.DataFrame, *, by: Sequence[str], min_items: int = MIN_ITEMS
+) -> pd.DataFrame:
     """Return one row per group: its columns, then mean, low, high and counts.
 
-    The values equal those of ``summarise``. A report needs hundreds of groups, so all of them are
+    The values equal those of ``summarise``: groups with fewer usable items than ``min_items`` have
+    no interval. A report needs hundreds of groups, so all of them are
     averaged in one pass over the table.
     """
     keys = list(by)
@@ -30,12 +34,29 @@ def accuracies(items: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
     over_runs = outcomes.groupby(single, sort=False, dropna=False)["outcome"].mean()
     by_run = _nested(outcomes, keys, ["run", *levels])
     pooled = _nested(over_runs.reset_index(), keys, levels)
+    counts = _counts(items, keys)
+    enough = [
+        is_enough(usable, of, min_items)
+        for usable, of in zip(counts["usable"], counts["items"], strict=True)
+    ]
+    with_interval = set(counts.loc[enough, keys].itertuples(index=False, name=None))
     rows = [
-        (*group, _mean_of_means(by_run[group]), *bootstrap_interval(list(_strata(tree))))
+        (*group, _mean_of_means(by_run[group]), *_interval(tree, is_known=group in with_interval))
         for group, tree in pooled.items()
     ]
     found = pd.DataFrame(rows, columns=[*keys, "mean", "low", "high"])
-    return found.merge(_counts(items, keys), on=keys, how="left")
+    return found.merge(counts, on=keys, how="left")
+
+
+def in_numbers(row: Mapping[Any, Any]) -> str:
+    """Return a mean with its interval, ``0.823 [0.75, 0.88]``, or alone if it has none."""
+    mean = f"{row['mean']:.3f}"
+    is_known = math.isfinite(row["low"]) and math.isfinite(row["high"])
+    return f"{mean}  [{row['low']:.2f}, {row['high']:.2f}]" if is_known else mean
+
+
+def _interval(tree: Any, *, is_known: bool) -> tuple[float, float]:
+    return bootstrap_interval(list(_strata(tree))) if is_known else (math.nan, math.nan)
 
 
 def _nested(
@@ -72,37 +93,43 @@ def _strata(tree: Any, weight: float = 1.0) -> Iterator[Stratum]:
 
 def _counts(items: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Count distinct items, runs, ties, missing values and out-of-vocabulary items per group."""
-    known = [*by, "suite", "item"]
-    single = items[[*known, "unknown"]].assign(unknown=items["unknown"] > 0)
-    single = single.sort_values("unknown", ascending=False, kind="stable").drop_duplicates(known)
     groups = items.assign(missing=items["outcome"].isna()).groupby(by, sort=False, dropna=False)
-    of_items = single.groupby(by, sort=False, dropna=False)["unknown"]
     columns = {
-        "items": of_items.size(),
         "seeds": groups["run"].nunique(),
         "ties": groups["tie"].sum(),
         "missing": groups["missing"].sum(),
-        "unknown": of_items.sum(),
     }
-    return pd.DataFrame(columns).astype("int64").reset_index()
+    runs = pd.DataFrame(columns).astype("int64").reset_index()
+    # Both are in order of first appearance.
+    of_items = usable_counts(items, by)[["items", "unknown", "usable"]]
+    together = pd.concat([runs, of_items], axis=1)
+    return together[[*by, "items", "seeds", "ties", "missing", "unknown", "usable"]]
 
 
-def bit_means(table: pd.DataFrame, *, value: str, by: Sequence[str]) -> pd.DataFrame:
+def bit_means(
+    table: pd.DataFrame, *, value: str, by: Sequence[str], min_items: int = MIN_ITEMS
+) -> pd.DataFrame:
     """Return one row per group: its columns, mean, low, high, items and excluded values.
 
     Every item has the same weight, regardless of seeds and predictions, and every suite has the
     same weight, regardless of its items. Values that are not finite are excluded: the exact grammar
-    assigns zero probability to some words.
+    assigns zero probability to some words. Groups with fewer items than ``min_items``, counting
+    only usable ones if the table marks them (``with_usable``), have no interval.
     """
     by = list(by)
     finite = np.isfinite(table[value].astype("float64"))
     keys = list(dict.fromkeys([*by, "suite", "item"]))
-    per_item = table[finite].groupby(keys, sort=False, dropna=False)[value].mean().reset_index()
+    marked = table if USABLE in table.columns else table.assign(**{USABLE: True})
+    of_items = marked[finite].groupby(keys, sort=False, dropna=False)
+    per_item = of_items[value].mean().reset_index()
+    usable = of_items[USABLE].all().groupby(by, sort=False, dropna=False).sum()
     lost = (~finite).groupby([table[key] for key in by], sort=False, dropna=False).sum()
     rows = []
     for group, suites in _nested(per_item, by, ["suite"], value=value).items():
-        interval = bootstrap_interval(list(_strata(suites)))
+        name = group if len(by) > 1 else group[0]
         items = sum(map(len, suites.values()))
-        out = int(lost.loc[group if len(by) > 1 else group[0]])
+        is_known = is_enough(int(usable.loc[name]), items, min_items)
+        interval = _interval(suites, is_known=is_known)
+        out = int(lost.loc[name])
         rows.append((*group, _mean_of_means(suites), *interval, items, out))
     return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "items", "infinite"])

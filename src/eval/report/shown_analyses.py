@@ -16,6 +16,7 @@ from gardenpath.eval.statistics.questions.answering import run_analysis
 from gardenpath.eval.statistics.questions.rscript import write_result
 from gardenpath.eval.statistics.questions.wording import is_significant
 from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
+from gardenpath.eval.usable import MIN_ITEMS, with_usable
 from gardenpath.places import CONFIG_DIR
 from gardenpath.store.files import write_text
 
@@ -30,21 +31,26 @@ def run_analyses(
     *,
     study: str | None = None,
     correction: Correction | None = None,
+    min_items: int = MIN_ITEMS,
 ) -> list[AnalysisResult]:
     """Run the analyses of ``conf/analysis``: all of them, or those of one study.
 
     Without a study, those that compute means alone are left out: the summary has these already.
     ``correction`` replaces that of each analysis with p values. The result of an analysis that the
-    tables do not allow is empty and says why (``AnalysisResult.skipped``).
+    tables do not allow is empty and says why (``AnalysisResult.skipped``); every test and interval
+    needs ``min_items`` usable items.
     """
-    tables = {"items": items, "effects": effects, "sentences": sentences}
+    tables = {
+        name: None if table is None else with_usable(table, items)
+        for name, table in (("items", items), ("effects", effects), ("sentences", sentences))
+    }
     results = []
     for analysis in load_analyses(CONFIG_DIR / "analysis", study=study):
         if study is None and analysis.test == "means":
             continue
         if correction is not None and analysis.test in ("mixed", "t_test"):
             analysis = dataclasses.replace(analysis, correction=correction)
-        results.append(run_analysis(analysis, tables[analysis.table]))
+        results.append(run_analysis(analysis, tables[analysis.table], min_items=min_items))
     return results
 
 

@@ -15,11 +15,12 @@ import pandas as pd
 
 from gardenpath.errors import GardenpathError, InputError
 from gardenpath.eval.perplexity.comparison import PerplexityRow
-from gardenpath.eval.report.means import accuracies
+from gardenpath.eval.report.means import accuracies, bit_means
 from gardenpath.eval.report.order import arranged, models_in_order, ranked
 from gardenpath.eval.suites.design.chance import USUAL_CHANCE
 from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
 from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.eval.usable import MIN_ITEMS, ItemCount, unusable_items, with_usable
 from gardenpath.store.tables import (
     EFFECTS,
     ITEMS,
@@ -105,7 +106,8 @@ class Study:
     ``critical`` maps suites to their critical regions, ``chance`` maps classes to chance levels
     (default: 1/2). ``modifier_orders`` rank modifiers from simple to complex. ``lengths`` counts,
     for each corpus, the sentences of each length in words. ``glosses`` maps suite and item to the
-    gloss of its first variant and its translation. ``notes`` are shown in the overview.
+    gloss of its first variant and its translation. ``notes`` are shown in the overview. Intervals
+    need ``min_items`` usable items.
     """
 
     title: str
@@ -125,6 +127,7 @@ class Study:
     chance: Mapping[str, float] = field(default_factory=dict)
     glosses: Mapping[tuple[str, int | str], tuple[Words, str]] = field(default_factory=dict)
     modifier_orders: Sequence[Chain] = field(default_factory=modifier_orders)
+    min_items: int = MIN_ITEMS
 
     def __post_init__(self) -> None:
         """Raise an error if a table lacks a column."""
@@ -149,17 +152,30 @@ class Study:
     @cached_property
     def by_model(self) -> pd.DataFrame:
         """Mean accuracy over classes: model, corpus, mean, low, high, and counts."""
-        return accuracies(self.items, by=["model", "corpus"])
+        return self._accuracies("model", "corpus")
 
     @cached_property
     def by_class(self) -> pd.DataFrame:
         """Accuracy of each class, averaged over modifiers."""
-        return accuracies(self.items, by=["model", "corpus", "class"])
+        return self._accuracies("model", "corpus", "class")
 
     @cached_property
     def by_modifier(self) -> pd.DataFrame:
         """Accuracy of each class with each modifier."""
-        return accuracies(self.items, by=["model", "corpus", "class", "modifier"])
+        return self._accuracies("model", "corpus", "class", "modifier")
+
+    def _accuracies(self, *by: str) -> pd.DataFrame:
+        return accuracies(self.items, by=by, min_items=self.min_items)
+
+    def bit_means(self, table: pd.DataFrame, *, value: str, by: Sequence[str]) -> pd.DataFrame:
+        """Return means in bits of rows of items or effects, with intervals if items suffice."""
+        marked = with_usable(table, self.items)
+        return bit_means(marked, value=value, by=by, min_items=self.min_items)
+
+    @cached_property
+    def unusable(self) -> list[ItemCount]:
+        """The models with unusable items, the worst first."""
+        return unusable_items(self.items)
 
     def suites(self) -> list[str]:
         """Return every suite with surprisals, by class and by modifier from simple to complex."""

@@ -59,6 +59,7 @@ def build_study(
         critical={suite.name: suite.critical for suite in suites},
         chance=chance_by_class(suites),
         glosses=_glosses(suites),
+        min_items=results.min_items,
     )
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from gardenpath.data.file_kinds import binary_kind, require_text
 from gardenpath.data.sentence import Sentence, Source
+from gardenpath.data.text_kinds import require_sentences
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.tree_lines import text_lines
 from gardenpath.errors import InputError
 from gardenpath.store.files import open_text
 
@@ -24,6 +28,9 @@ Form = Literal["auto", "plain", "bracketed"]
 USUAL_CLEANING = Cleaning()
 
 _BYTE_ORDER_MARK = "\ufeff"
+_ONE_FORM = "write all sentences of a file as trees, or all as plain text"
+# Text in parentheses and more text.
+_PARENTHESES = re.compile(r"\([^()]*\)\s*[^\s()]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +55,17 @@ class GivenText:
 def read_given(path: Path | None, *, form: Form = "auto") -> GivenText:
     """Read a file, or standard input if ``path`` is None or ``-``.
 
-    With ``form=auto``, a file is read as trees if its first non-blank line starts with ``(``.
+    With ``form=auto``, a file is read as trees if its first non-blank line begins one. Tables, JSON
+    and other content that is not sentences is refused.
     """
     name, lines = _read_lines(path)
     is_bracketed = _looks_bracketed(lines) if form == "auto" else form == "bracketed"
-    return GivenText(name, tuple(_bracketed(lines, name) if is_bracketed else _plain(lines, name)))
+    if is_bracketed:
+        return GivenText(name, tuple(_bracketed(lines, name)))
+    if form == "auto":
+        require_sentences(lines, path=name)
+        lines = list(text_lines(lines, path=name, remedy=_ONE_FORM))
+    return GivenText(name, tuple(_plain(lines, name)))
 
 
 def read_sentences(
@@ -104,6 +117,7 @@ def _read_lines(path: Path | None) -> tuple[str, list[str]]:
     if path is None or str(path) == "-":
         name, lines = STANDARD_INPUT, _standard_input()
     else:
+        require_text(path)
         with open_text(path) as opened:
             name, lines = str(path), list(opened)
     if lines:
@@ -116,6 +130,10 @@ def _standard_input() -> list[str]:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
+        if (kind := binary_kind(content)) is not None:
+            raise InputError(
+                f"is {kind[0]}, not utf-8 text", path=STANDARD_INPUT, remedy=kind[1]
+            ) from error
         raise InputError(
             f"is not utf-8 text: {error.reason}",
             path=STANDARD_INPUT,
@@ -125,8 +143,12 @@ def _standard_input() -> list[str]:
 
 
 def _looks_bracketed(lines: Sequence[str]) -> bool:
-    first = next((line for line in lines if line.strip()), "")
-    return first.lstrip().startswith("(")
+    """Whether the first line begins a tree, possibly a malformed one.
+
+    It does not if it begins with words in parentheses, followed by others: ``( laughs ) he said``.
+    """
+    first = next((line.strip() for line in lines if line.strip()), "")
+    return first.startswith("(") and not _PARENTHESES.match(first)
 
 
 def _plain(lines: Sequence[str], name: str) -> Iterator[Sentence]:

@@ -21,6 +21,7 @@ from gardenpath.eval.studies.study_parts import OWN, RELEASED, ItemChoice, Study
 from gardenpath.eval.studies.study_report import write_study
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.results import Results, how_made
 from gardenpath.runs.run import Run
@@ -93,6 +94,8 @@ def study(
     conditions: ConditionSource = "sentences",
     pairing: PairingRules | None = None,
     correction: Correction | None = None,
+    min_items: int = MIN_ITEMS,
+    allow_unknown: bool = False,
     marginal_sentences: int | None = 100,
     cache: str | Path = ".cache/corpora",
 ) -> Replication:
@@ -103,8 +106,9 @@ def study(
     corpus. ``runs`` are scored on the same materials or, without materials, on the suites of the
     study (``suites`` names others; ``in_vocabulary`` and ``items`` as in :func:`evaluate`).
     ``corpora`` are described and counted; in ``mandarin``, runs have their perplexity on the first
-    (``cache`` is the folder of prepared corpora). The other settings are those of ``task=study``;
-    ``released_items`` is ``task.items``.
+    (``cache`` is the folder of prepared corpora). What a model and a class have fewer than
+    ``min_items`` usable items for is left out of tables and claims. The other settings are those
+    of ``task=study``; ``released_items`` is ``task.items``.
     """
     spec = study_spec(name, items=released_items)
     if surprisals is None and not runs:
@@ -116,14 +120,23 @@ def study(
         sources[RELEASED] = _released(name, names, surprisals, materials, rules, conditions)
     if runs:
         scored = _suites(name, names, materials, conditions)
-        sources[OWN] = evaluate(runs, scored, title=name, in_vocabulary=in_vocabulary, items=items)
-    left_out = {one.folder.path for results in sources.values() for one in results.skipped}
+        sources[OWN] = evaluate(
+            runs,
+            scored,
+            title=name,
+            in_vocabulary=in_vocabulary,
+            items=items,
+            allow_unknown=allow_unknown,
+        )
+    sources = {source: replace(one, min_items=min_items) for source, one in sources.items()}
+    skipped = {one.folder.path for results in sources.values() for one in results.skipped}
     described = corpus_tables(
-        [run for run in runs if run.path not in left_out],
+        [run for run in runs if run.path not in skipped],
         corpora,
         cache=Path(cache),
         perplexity=spec.perplexity,
         marginal=marginal_sentences,
+        allow_unknown=allow_unknown,
     )
     last = list(sources)[-1]
     evidence = [
@@ -137,7 +150,8 @@ def study(
         for source, results in sources.items()
     ]
     facts = _facts(sources, surprisals, materials)
-    notes = [f"{source}: {note}" for source, one in sources.items() for note in one.notes]
+    notes = [f"{source}: {note}" for source, one in sources.items() for note in left_out(one)]
+    notes += [f"{source}: {note}" for source, one in sources.items() for note in one.notes]
     result = replace(spec.result(evidence), facts=facts, notes=notes)
     return Replication(result=result, sources=sources)
 

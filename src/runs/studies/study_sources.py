@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from gardenpath.console import show_counting, show_progress
 from gardenpath.data.data_settings import DataSettings
@@ -20,6 +22,7 @@ from gardenpath.eval.statistics.corpora.corpus_statistics import (
 from gardenpath.eval.statistics.corpora.patterns import construction_counts, counts_table
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.study_parts import StudyData
+from gardenpath.eval.usable import counted_with, is_enough, usable_counts
 from gardenpath.runs.perplexities import perplexities_of_runs
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
@@ -27,6 +30,8 @@ from gardenpath.runs.run import Run
 if TYPE_CHECKING:
     import pandas as pd
 
+# A study judges a model by its results in classes of suites.
+_GROUP = ["model", "corpus", "class"]
 # Words whose frequency in training corpora a study reports.
 _COUNTED_WORDS = ("themselves", "himself", "herself")
 
@@ -57,24 +62,66 @@ def study_evidence(
 ) -> Evidence:
     """Return the data of one source of a study, with the results of the study's analyses.
 
-    ``correction`` adjusts p values for the number of tests of each analysis.
+    ``correction`` adjusts p values for the number of tests of each analysis. Models are left out in
+    classes for which they have too few usable items, so that no claim is judged by these.
     """
     known = corpora or CorpusTables()
-    items, effects, sentences = map(_of_models, (results.items, results.effects, results.sentences))
+    tables = (results.items, results.effects, results.sentences, results.surprisals)
+    items, effects, sentences, surprisals = _with_enough_items(results, map(_of_models, tables))
     data = StudyData(
         source=source,
         items=items,
         effects=effects,
         sentences=sentences,
-        surprisals=_of_models(results.surprisals),
+        surprisals=surprisals,
         perplexity=known.perplexity,
         corpora=known.statistics,
         lengths=known.lengths,
         constructions=known.constructions,
         networks=known.networks,
     )
-    found = run_analyses(items, effects, sentences, study=study, correction=correction)
+    found = run_analyses(
+        items,
+        effects,
+        sentences,
+        study=study,
+        correction=correction,
+        min_items=results.min_items,
+    )
     return Evidence(data, {one.analysis.name: one for one in found})
+
+
+def left_out(results: Results) -> list[str]:
+    """Return the models and classes that a study leaves out, with the numbers of usable items."""
+    if results.items.empty:
+        return []
+    few = counted_with(_of_models(results.items), _GROUP, results.min_items)
+    return [f"{name} is left out: {reason}" for name, reason in few]
+
+
+def _with_enough_items(
+    results: Results, tables: Iterable[pd.DataFrame]
+) -> tuple[pd.DataFrame, ...]:
+    """Return tables without the models and classes that have too few usable items."""
+    found = tuple(tables)
+    if results.items.empty:
+        return found
+    counts = usable_counts(results.items, _GROUP)
+    enough = [
+        is_enough(usable, of, results.min_items)
+        for usable, of in zip(counts["usable"], counts["items"], strict=True)
+    ]
+    few = counts[~np.array(enough)]
+    if few.empty:
+        return found
+    classes = results.items.drop_duplicates("suite").set_index("suite")["class"]
+    out = set(few[_GROUP].itertuples(index=False, name=None))
+    kept = []
+    for table in found:
+        kinds = table["class"] if "class" in table.columns else table["suite"].map(classes)
+        groups = zip(table["model"], table["corpus"], kinds, strict=True)
+        kept.append(table[[group not in out for group in groups]])
+    return tuple(kept)
 
 
 def _of_models(table: pd.DataFrame) -> pd.DataFrame:
@@ -89,6 +136,7 @@ def corpus_tables(
     cache: Path,
     perplexity: bool,
     marginal: int | None,
+    allow_unknown: bool = False,
 ) -> CorpusTables:
     """Describe the named corpora.
 
@@ -109,7 +157,12 @@ def corpus_tables(
     ]  # fmt: skip
     measured = None
     if runs and perplexity:
-        measured = perplexities_of_runs(runs, corpora=corpora[:1], marginal_sentences=marginal)
+        measured = perplexities_of_runs(
+            runs,
+            corpora=corpora[:1],
+            marginal_sentences=marginal,
+            allow_unknown=allow_unknown,
+        )
     return CorpusTables(
         perplexity=measured,
         statistics=statistics_frame(statistics),

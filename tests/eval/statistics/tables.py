@@ -81,6 +81,8 @@ def effect_table(*, seeds: tuple[int, ...] = (1, 2), items: int = 12) -> pd.Data
                     rows.append({**run, **place, **what, **labels})
         if kind == "islands":
             rows += _ordering_rows(dice, seeds, number)
+    more = np.random.default_rng(8)
+    rows += [row for item in range(100, 106) for row in _ordering_rows(more, seeds, item)]
     return pd.DataFrame(rows)
 
 

@@ -100,7 +100,7 @@ def _sentences(model: str) -> pd.DataFrame:
 
 def _evidence(sentences: pd.DataFrame, constructions: pd.DataFrame | None = None) -> Evidence:
     data = study_data(pd.DataFrame(), pd.DataFrame(), sentences, OWN)
-    results = run_analyses(data.items, data.effects, sentences, study="filler_gap")
+    results = run_analyses(data.items, data.effects, sentences, study="filler_gap", min_items=ITEMS)
     found = {one.analysis.name: one for one in results}
     return Evidence(replace(data, constructions=constructions), found)
 

@@ -20,7 +20,7 @@ from gardenpath.eval.report.figures.panels import (
     placed_rows,
     widest_label,
 )
-from gardenpath.eval.report.means import bit_means
+from gardenpath.eval.report.means import in_numbers
 from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
 
@@ -54,7 +54,7 @@ def mean_accuracy(study: Study, corpora: Sequence[str]) -> Figure:
     models_as_rows(axis, table, models=models, corpora=corpora, scale=scale)
     for place, row in placed_rows(table, models=models, corpora=corpora):
         axis.annotate(
-            f"{row['mean']:.3f}  [{row['low']:.2f}, {row['high']:.2f}]",
+            in_numbers(row),
             (1.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=8.5,
             annotation_clip=False,
         )  # fmt: skip
@@ -73,13 +73,15 @@ def differences_by_condition(study: Study, corpus: str) -> Figure:
     scale = replace(BITS, label="difference, bits")
     items = study.items[study.items["corpus"] == corpus]
     if (items.groupby("class")["modifier"].nunique() == 1).all():
-        return _by_class(items, corpus, value="difference_bits", scale=scale)
+        return _by_class(study, items, corpus, value="difference_bits", scale=scale)
     return _by_modifier(study, corpus, value="difference_bits", scale=scale, connected=False)
 
 
-def _by_class(items: pd.DataFrame, corpus: str, *, value: str, scale: Scale) -> Figure:
+def _by_class(
+    study: Study, items: pd.DataFrame, corpus: str, *, value: str, scale: Scale
+) -> Figure:
     """Draw one panel per class, with one row per model, for classes with a single modifier."""
-    table = bit_means(items, value=value, by=["model", "corpus", "class"])
+    table = study.bit_means(items, value=value, by=["model", "corpus", "class"])
     models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
     classes = list(dict.fromkeys(items["class"]))
     height = 0.75 + 0.22 * sum(model != EXACT for model in models)
@@ -99,7 +101,7 @@ def _by_modifier(study: Study, corpus: str, *, value: str, scale: Scale, connect
     table = (
         study.by_modifier[study.by_modifier["corpus"] == corpus]
         if is_accuracy
-        else bit_means(items, value=value, by=["model", "class", "modifier"])
+        else study.bit_means(items, value=value, by=["model", "class", "modifier"])
     )
     models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
     along = {

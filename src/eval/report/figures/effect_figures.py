@@ -15,7 +15,6 @@ from gardenpath.eval.report.figures.panels import (
     models_side_by_side,
     widest_label,
 )
-from gardenpath.eval.report.means import bit_means
 from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
 
@@ -33,7 +32,7 @@ def effects_by_condition(study: Study, corpus: str, effects: Sequence[str]) -> F
     table = study.effects
     table = table[(table["corpus"] == corpus) & table["effect"].isin(effects)]
     column = condition_column(table)
-    means = bit_means(table, value="value_bits", by=["model", "effect", column])
+    means = study.bit_means(table, value="value_bits", by=["model", "effect", column])
     models = [model for model in models_in_order(table["model"]) if model in set(means["model"])]
     # Not every effect is defined in every condition: a panel shows only those where it is.
     along = {

@@ -11,6 +11,7 @@ from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import fonts
 from gardenpath.eval.report.figures.all_figures import Picture, pictures
 from gardenpath.eval.report.figures.inline_figures import InlineFigures
+from gardenpath.eval.report.means import in_numbers
 from gardenpath.eval.report.page.explorer import ExplorerLimits, explorer_data
 from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.page.markup import data_block, render
@@ -23,6 +24,7 @@ from gardenpath.eval.report.page.summaries import (
     summary_table,
     unknown_items_table,
     unknown_words_table,
+    unusable_table,
 )
 from gardenpath.eval.report.study import Shown, Study
 
@@ -110,6 +112,8 @@ def _content(
         "study": study,
         "limits": limits,
         "figures": figures,
+        "warnings": [str(one) for one in study.unusable],
+        "unusable_tables": _filled([unusable_table(study)] if has_items else ()),
         "findings": [*_findings(study), *study.notes],
         "facts": {name: value for name, value in study.facts.items() if value},
         "scored_items": int(per_suite.max()) if len(per_suite) else 0,
@@ -148,7 +152,7 @@ def _findings(study: Study) -> Iterator[str]:
         name = corpus or "the given surprisals"
         sentence = (
             f"On {name}, {best['model']} has the highest mean accuracy of {len(models)} models: "
-            f"{best['mean']:.3f} [{best['low']:.2f}, {best['high']:.2f}]"
+            f"{' '.join(in_numbers(best.to_dict()).split())}"
         )
         for ceiling in rows[rows["model"] == EXACT]["mean"]:
             sentence += f"; the exact grammar reaches {ceiling:.3f}"

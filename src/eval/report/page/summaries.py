@@ -11,6 +11,7 @@ from gardenpath.eval.perplexity.comparison import EXACT, JOINT, PerplexityRow
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.study import Study, corpus_groups
+from gardenpath.eval.usable import usable_counts
 from gardenpath.store.tables import RUN_COLUMNS, SENTENCE_COLUMNS
 from gardenpath.text import spaced
 
@@ -167,6 +168,23 @@ def unknown_items_table(study: Study) -> ReportTable:
         title="Items with out-of-vocabulary words, and ties",
         frame=in_model_order(frame),
         note="Each item is counted once; ties and missing count predictions over all random seeds.",
+    )
+
+
+def unusable_table(study: Study) -> ReportTable | None:
+    """Return the unusable items of each model and suite, the largest shares first."""
+    frame = usable_counts(study.items, ["model", "corpus", "suite"])
+    frame["% unusable"] = 100.0 * (1.0 - frame["usable"] / frame["items"])
+    frame = frame[frame["usable"] < frame["items"]]
+    if not len(frame):
+        return None
+    frame = frame.sort_values("% unusable", ascending=False, kind="stable")
+    return ReportTable(
+        name="unusable",
+        title="Items that are not usable",
+        frame=frame.reset_index(drop=True),
+        note="An item is usable if all its critical words are in the vocabulary and all its "
+        f"surprisals are present. Tests and intervals need {study.min_items} usable items.",
     )
 
 

@@ -29,22 +29,28 @@ from gardenpath.eval.statistics.questions.answers import (
     meaning,
     template_values,
 )
+from gardenpath.eval.statistics.questions.enough_items import require_items
 from gardenpath.eval.statistics.questions.mixed_answer import answer_mixed
 from gardenpath.eval.statistics.questions.tidy import mean_table, parts, tidy
 from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.eval.usable import MIN_ITEMS
 
 
-def run_analysis(analysis: Analysis, table: pd.DataFrame | None) -> AnalysisResult:
+def run_analysis(
+    analysis: Analysis, table: pd.DataFrame | None, *, min_items: int = MIN_ITEMS
+) -> AnalysisResult:
     """Run an analysis on a table; parts that cannot be computed are skipped with a reason.
 
-    The result is empty, with the reason, if there is no table or no row for the analysis.
+    Every model in a part, and every level of a predictor, needs ``min_items`` usable items. The
+    result is empty, with the reason, if there is no table or no row for the analysis.
     """
     if table is None or table.empty:
         return _nothing(analysis, f"there is no table of {analysis.table}")
     try:
-        data, notes = tidy(analysis, table)
+        found = tidy(analysis, table)
     except StatisticsError as error:
         return _nothing(analysis, str(error))
+    data = found.rows
     answers = Answers(analysis.correction)
     answer = {
         "mixed": answer_mixed,
@@ -52,8 +58,11 @@ def run_analysis(analysis: Analysis, table: pd.DataFrame | None) -> AnalysisResu
         "within_item": _within_item,
         "means": _means,
     }[analysis.test]
-    for part, rows in parts(analysis, data):
+    # Rows before averaging have the same parts, in the same order.
+    counted = parts(analysis, found.counted)
+    for (part, rows), (_, of_items) in zip(parts(analysis, data), counted, strict=True):
         try:
+            require_items(analysis, part, of_items, min_items)
             answer(analysis, part, rows, answers)
         except StatisticsError as error:
             answers.skipped.append(f"{label(part)}: {error}" if part else str(error))
@@ -62,7 +71,7 @@ def run_analysis(analysis: Analysis, table: pd.DataFrame | None) -> AnalysisResu
     sentences = answers.finish()
     tables = answers.tables()
     if tables:
-        tables["means"] = mean_table(analysis, data)
+        tables["means"] = mean_table(analysis, data, answers.parts, min_items)
     return AnalysisResult(
         analysis=analysis,
         data=data,
@@ -71,7 +80,7 @@ def run_analysis(analysis: Analysis, table: pd.DataFrame | None) -> AnalysisResu
         skipped=tuple(answers.skipped),
         fits=tuple(answers.fits),
         parts=tuple(answers.parts),
-        notes=tuple(notes),
+        notes=tuple(found.notes),
     )
 
 

@@ -38,6 +38,9 @@ from gardenpath.eval.statistics.questions.substitutes import Substitute, substit
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.text import key
 
+# With fewer degrees of freedom, a t value has no finite variance: it rests on two or three runs.
+_FEW_DEGREES = 2.0
+
 
 def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers) -> None:
     """Fit the model of an analysis to a part of its rows."""
@@ -201,6 +204,8 @@ def _remarks(row: Row, found: FixedEffect, analysis: Analysis) -> list[str]:
     is_found = wording.is_significant(row["p"])
     if row["singular"]:
         remarks.append("singular fit")
+    if found.df is not None and found.df < _FEW_DEGREES:
+        remarks.append("so few degrees of freedom that more runs are needed")
     if found.df is not None and wording.is_significant(found.p) != wording.is_significant(
         found.p_normal
     ):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -19,6 +20,7 @@ from gardenpath.eval.statistics.questions.reshaping import (
     with_run_ranks,
 )
 from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.eval.usable import USABLE
 from gardenpath.text import key
 
 # Means are not computed for predictors with more distinct values, which are continuous.
@@ -30,13 +32,25 @@ _BETWEEN = "/"
 _MADE = (METRIC, VALUE, CONTRAST)
 
 
-def tidy(analysis: Analysis, table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of an analysis, and notes on rows that were left out.
+@dataclass(frozen=True)
+class TidyRows:
+    """The rows of an analysis, and notes on rows that were left out.
+
+    ``counted`` are the same rows before averaging, with the flag ``USABLE`` of their items.
+    """
+
+    rows: pd.DataFrame
+    notes: list[str]
+    counted: pd.DataFrame
+
+
+def tidy(analysis: Analysis, table: pd.DataFrame) -> TidyRows:
+    """Return the rows of an analysis.
 
     Seeds become ranks, rows are selected, columns derived, responses averaged if configured, and
     contrasts formed. A StatisticsError says which condition no row meets.
     """
-    rows = with_comparisons(with_run_ranks(table))
+    rows = with_comparisons(with_run_ranks(_marked(table)))
     if missing := [name for name in _needed(analysis) if name not in rows.columns]:
         raise StatisticsError(f"the table has no column {', '.join(missing)}")
     notes: list[str] = []
@@ -52,8 +66,18 @@ def tidy(analysis: Analysis, table: pd.DataFrame) -> tuple[pd.DataFrame, list[st
     if lost := int((~finite).sum()):
         notes.append(f"{lost} rows without a finite {analysis.measured} were left out")
     rows = _with_texts(analysis, rows[finite])
+    counted = contrasted(analysis, rows.reset_index(drop=True))
+    rows = rows.drop(columns=USABLE)
     rows = _averaged(rows, analysis) if analysis.average else rows.reset_index(drop=True)
-    return contrasted(analysis, rows), notes
+    return TidyRows(contrasted(analysis, rows), notes, counted)
+
+
+def _marked(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with a flag of the rows of usable items; without counts, all are usable."""
+    if USABLE in table.columns:
+        return table
+    is_known = table["unknown"] == 0 if "unknown" in table.columns else True
+    return table.assign(**{USABLE: is_known})
 
 
 def _needed(analysis: Analysis) -> list[str]:
@@ -177,8 +201,17 @@ def parts(analysis: Analysis, rows: pd.DataFrame) -> Iterator[tuple[dict[str, st
         yield names, part.reset_index(drop=True)
 
 
-def mean_table(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return mean responses by part and predictor, with bootstrap intervals over items."""
+def mean_table(
+    analysis: Analysis,
+    rows: pd.DataFrame,
+    answered: Sequence[Mapping[str, str]],
+    min_items: int,
+) -> pd.DataFrame:
+    """Return mean responses by part and predictor, with bootstrap intervals over items.
+
+    Means of fewer items than ``min_items``, and those of parts that were not ``answered``, have no
+    interval.
+    """
     predictors = [name for name in analysis.predictors if rows[name].nunique() <= _FEW_VALUES]
     by = list(dict.fromkeys([*analysis.parts_by, *predictors]))
     groups = rows.groupby(by, sort=True, observed=True).indices if by else {(): slice(None)}
@@ -187,12 +220,15 @@ def mean_table(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
     for values, places in groups.items():
         chosen = responses[places]
         interval = bootstrap_mean(chosen, items=None if items is None else items[places])
+        named = dict(zip(by, values if len(by) != 1 else (values,), strict=True))
+        part = {name: str(named[name]) for name in analysis.parts_by}
+        is_known = part in answered and (items is None or interval.n >= min_items)
         found.append(
             {
-                **dict(zip(by, values if len(by) != 1 else (values,), strict=True)),
+                **named,
                 "mean": interval.mean,
-                "low": interval.low,
-                "high": interval.high,
+                "low": interval.low if is_known else np.nan,
+                "high": interval.high if is_known else np.nan,
                 "items": interval.n,
                 "rows": len(chosen),
             }

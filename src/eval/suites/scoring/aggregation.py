@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gardenpath.eval.usable import MIN_ITEMS, is_enough, usable_counts
 from gardenpath.store.tables import SUMMARY_KEYS
 
 # Factors to average over, in this order, if a table has the column and is not grouped by it.
@@ -74,24 +75,31 @@ def summarise(
     by: Sequence[str] = SUMMARY_KEYS,
     samples: int = BOOTSTRAP_SAMPLES,
     seed: int = 0,
+    min_items: int = MIN_ITEMS,
 ) -> pd.DataFrame:
     """Return one row per group: accuracy with its interval, and counts.
 
     ``items`` is a table of items (see ``results``). Columns after those of the groups:
     ``accuracy``, ``low``, ``high`` (95 %), ``items`` (distinct items), ``seeds`` (runs), ``ties``
     and ``missing`` (predictions of all runs that were tied or lacked a surprisal), ``unknown``
-    (items with out-of-vocabulary critical words).
+    (items with out-of-vocabulary critical words), ``usable`` (items without these whose surprisals
+    are present for all runs). Groups with fewer usable items than ``min_items``, or than half,
+    have no interval.
     """
     keys = list(by)
     levels = [level for level in LEVELS if level in items.columns and level not in by]
     outcomes = item_outcomes(items, [*keys, *levels])
+    # Both are in order of first appearance, so no join is needed, which missing keys would break.
+    counts = _counts(items, keys)
+    groups = outcomes.groupby(keys, dropna=False, sort=False)
     rows = []
-    for key, group in outcomes.groupby(keys, dropna=False, sort=False):
-        low, high = bootstrap_interval(_strata(group, levels), samples=samples, seed=seed)
+    for (key, group), usable, of in zip(groups, counts["usable"], counts["items"], strict=True):
+        low = high = float("nan")
+        if is_enough(usable, of, min_items):
+            low, high = bootstrap_interval(_strata(group, levels), samples=samples, seed=seed)
         rows.append((*key, accuracy(group, levels), low, high))
     summary = pd.DataFrame(rows, columns=[*keys, "accuracy", "low", "high"])
-    # Both are in order of first appearance, so no join is needed, which missing keys would break.
-    return pd.concat([summary, _counts(items, keys)], axis=1)
+    return pd.concat([summary, counts], axis=1)
 
 
 def _strata(outcomes: pd.DataFrame, levels: Sequence[str]) -> list[Stratum]:
@@ -115,17 +123,16 @@ def _over_runs(outcomes: pd.DataFrame) -> NDArray[np.float64]:
 
 def _counts(items: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return the counts of each group, in order of first appearance."""
-    marked = items.assign(missing=items["outcome"].isna(), is_unknown=items["unknown"] > 0)
+    marked = items.assign(missing=items["outcome"].isna())
     groups = marked.groupby(keys, dropna=False, sort=False)
-    per_item = list(dict.fromkeys([*keys, "suite", "item"]))
-    single = marked.groupby(per_item, dropna=False, sort=False)["is_unknown"].any().reset_index()
-    of_items = single.groupby(keys, dropna=False, sort=False)["is_unknown"]
+    of_items = usable_counts(items, keys)
     columns = {
-        "items": of_items.size(),
+        "items": of_items["items"],
         "seeds": groups["run"].nunique(dropna=False),
         "ties": groups["tie"].sum(),
         "missing": groups["missing"].sum(),
-        "unknown": of_items.sum(),
+        "unknown": of_items["unknown"],
+        "usable": of_items["usable"],
     }
     return pd.DataFrame(
         {name: column.to_numpy().astype("int64") for name, column in columns.items()}

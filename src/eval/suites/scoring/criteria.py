@@ -21,6 +21,7 @@ from gardenpath.eval.suites.scoring.effects import (
     flip_rate,
     island_contrast,
 )
+from gardenpath.eval.usable import MIN_ITEMS
 
 CRITERIA = ("flip_rate", "flip", "island_contrast")
 
@@ -28,12 +29,17 @@ _OUTSIDE, _INSIDE = "no", "yes"
 
 
 def with_criteria(
-    summary: pd.DataFrame, effects: pd.DataFrame, keys: Sequence[str]
+    summary: pd.DataFrame,
+    effects: pd.DataFrame,
+    keys: Sequence[str],
+    *,
+    min_items: int = MIN_ITEMS,
 ) -> pd.DataFrame:
     """Return the summary, one row per combination of ``keys``, with the columns ``CRITERIA``.
 
     ``effects`` is a table of effects (see ``results``). A criterion is empty if it cannot be
-    decided. If no row has a criterion, the summary is returned unchanged.
+    decided, as with fewer usable items than ``min_items``. If no row has a criterion, the summary
+    is returned unchanged.
     """
     if "island" not in effects.columns:
         return summary
@@ -47,7 +53,11 @@ def with_criteria(
     if not rows:
         return summary
     found = summary.merge(pd.DataFrame(rows), on=keys, how="left", validate="one_to_one")
-    return found.astype({"flip": "boolean", "island_contrast": "boolean"})
+    found = found.astype({"flip": "boolean", "island_contrast": "boolean"})
+    if "usable" in found.columns:
+        few = (found["usable"] < min_items) | (2 * found["usable"] < found["items"])
+        found.loc[few, ["flip", "island_contrast"]] = pd.NA
+    return found
 
 
 def _wh_items(effects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

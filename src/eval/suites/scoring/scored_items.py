@@ -14,6 +14,7 @@ from gardenpath.eval.suites.scoring.aggregation import summarise
 from gardenpath.eval.suites.scoring.criteria import with_criteria
 from gardenpath.eval.suites.scoring.effects import ItemEffect
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
+from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.store.tables import (
     EFFECTS,
     ITEMS,
@@ -41,27 +42,31 @@ class ScoredItems:
     """Outcomes of any number of runs on any number of suites, and notes for the reader.
 
     With ``effects``, a table of effects, the summary file also contains flip and island contrast.
+    Intervals and criteria need ``min_items`` usable items.
     """
 
     items: pd.DataFrame
     notes: tuple[str, ...] = ()
     effects: pd.DataFrame | None = None
+    min_items: int = MIN_ITEMS
 
     @property
     def summary(self) -> pd.DataFrame:
         """Accuracies with 95 % intervals; also by pronoun if items have this label."""
-        return summarise(self.items, by=_summary_keys(self.items))
+        return summarise(self.items, by=_summary_keys(self.items), min_items=self.min_items)
 
     @property
     def by_class(self) -> pd.DataFrame:
         """Accuracies of classes: means over pronouns, modifiers and seeds."""
-        return summarise(self.items, by=("model", "corpus", "class"))
+        return summarise(self.items, by=("model", "corpus", "class"), min_items=self.min_items)
 
     def write(self, folder: Path) -> None:
         """Write ``items.csv`` and ``summary.csv``."""
         summary = self.summary
         if self.effects is not None:
-            summary = with_criteria(summary, self.effects, _summary_keys(self.items))
+            summary = with_criteria(
+                summary, self.effects, _summary_keys(self.items), min_items=self.min_items
+            )
         write_table(folder / ITEMS.file, self.items)
         write_table(folder / SUMMARY.file, summary)
 

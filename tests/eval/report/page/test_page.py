@@ -133,7 +133,7 @@ def test_json_in_pages_reads_back_and_cannot_end_its_element(word: str) -> None:
 def _table(frame: pd.DataFrame, **settings: Any) -> str:
     """A table of the overview, which shows whatever tables it is given."""
     table = ReportTable(name="t", title="T", frame=frame, **settings)
-    return render("overview.html", findings=[], facts={}, run_tables=[table])
+    return render("overview.html", warnings=[], findings=[], facts={}, run_tables=[table])
 
 
 @given(st.text(max_size=40))

@@ -67,7 +67,8 @@ TABLE = pd.DataFrame(
 
 def _tidy(**settings: object) -> tuple[pd.DataFrame, list[str]]:
     common = {"title": "t", "test": "means", "response": "y"}
-    return tidy(make_analysis({**common, **settings}, name="a"), TABLE)
+    found = tidy(make_analysis({**common, **settings}, name="a"), TABLE)
+    return found.rows, found.notes
 
 
 def test_values_of_several_columns_are_looked_up_together_and_the_first_match_counts() -> None:
@@ -106,7 +107,7 @@ def test_contrasts_repeat_the_rows_of_each_pair() -> None:
 def test_each_response_has_its_own_rows() -> None:
     table = TABLE.assign(z=[4.0, 5.0, 6.0, 7.0])
     analysis = make_analysis({"title": "t", "test": "means", "responses": ["y", "z"]}, name="a")
-    rows, _ = tidy(analysis, table)
+    rows = tidy(analysis, table).rows
     assert rows.groupby("metric")["value"].apply(list).to_dict() == {
         "y": [1.0, 2.0, 3.0],
         "z": [4.0, 5.0, 6.0, 7.0],

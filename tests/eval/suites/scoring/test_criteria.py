@@ -127,7 +127,8 @@ def test_the_file_has_them_and_rows_without_stay(tmp_path: Path) -> None:
         ItemOutcome("s", "reflexives", "rc", 1, {"pronoun": "herself"}, "p", 0.0, False, 1.0),
     ]
     effects = effects_frame([(ONE, _effects(_outside(*[(1.0, 2.0)] * 4)))])
-    results = ScoredItems(items=items_frame([(ONE, outcomes)]), effects=effects)
+    items = items_frame([(ONE, outcomes)])
+    results = ScoredItems(items=items, effects=effects, min_items=1)
     results.write(tmp_path)
     written = pd.read_csv(tmp_path / "summary.csv", keep_default_na=False, dtype=str)
     assert list(written.columns)[-3:] == list(CRITERIA)

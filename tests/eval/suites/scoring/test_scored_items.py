@@ -56,7 +56,7 @@ def test_files_are_read_back_as_they_were(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read, results.items)
     summary = read_table(tmp_path / "new" / "folder" / "summary.csv", SUMMARY)
     pd.testing.assert_frame_equal(summary, results.summary)
-    assert tuple(summary.columns) == SUMMARY.names
+    assert tuple(summary.columns) == (*SUMMARY.names, "usable")
     assert summary["accuracy"].tolist() == pytest.approx([2.5 / 3, 0.5])
     assert summary["ties"].tolist() == [1, 0]
     assert summary["missing"].tolist() == [0, 1]
