@@ -208,6 +208,7 @@ def knock(
     second = _undisturbed(stage, common, folder, outcome)
     expected = {name: value for name, value in first.items() if second.get(name) == value}
     outcome.compared = len(expected)
+    usual = set(leftovers(folder))  # what an undisturbed job leaves is no sign of a kill
     outcome.left_out = sorted((set(first) | set(second)) - set(expected))
     # On a machine that is busy now and idle then, jobs may end before they are killed.
     while outcome.kills < kills and outcome.rounds < kills + _SPARE_ROUNDS:
@@ -219,7 +220,7 @@ def knock(
         outcome.rounds += 1
         outcome.equal += not wrong
         outcome.different += wrong
-        outcome.leftovers += leftovers(folder)
+        outcome.leftovers += [name for name in leftovers(folder) if name not in usual]
         say(f"{stage.name}: {outcome.kills} of {kills} kills, {len(wrong)} files differ")
     return outcome
 
