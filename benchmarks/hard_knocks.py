@@ -79,6 +79,8 @@ class Outcome:
     left_out: list[str] = field(default_factory=list)
     different: list[str] = field(default_factory=list)
     leftovers: list[str] = field(default_factory=list)
+    seconds: float = _LONGEST
+    """Shortest time that a job took."""
 
     @property
     def is_good(self) -> bool:
@@ -202,31 +204,32 @@ def knock(
     outcome = Outcome(stage.name)
     # All jobs have the same folder, one after another: paths are part of some results.
     folder = work / stage.name / "job"
-    begin = time.monotonic()
-    first = _undisturbed(stage, common, folder)
-    duration = time.monotonic() - begin
-    second = _undisturbed(stage, common, folder)
+    first = _undisturbed(stage, common, folder, outcome)
+    second = _undisturbed(stage, common, folder, outcome)
     expected = {name: value for name, value in first.items() if second.get(name) == value}
     outcome.compared = len(expected)
+    usual = set(leftovers(folder))  # what an undisturbed job leaves is no sign of a kill
     outcome.left_out = sorted((set(first) | set(second)) - set(expected))
     # On a machine that is busy now and idle then, jobs may end before they are killed.
     while outcome.kills < kills and outcome.rounds < kills + _SPARE_ROUNDS:
         _empty(folder)
-        _one_round(stage, common, folder, duration, min(_KILLS_IN_A_ROW, kills - outcome.kills),
-                   generator, outcome)  # fmt: skip
+        most = min(_KILLS_IN_A_ROW, kills - outcome.kills)
+        _one_round(stage, common, folder, most, generator, outcome)
         found = contents(folder, stage.results)
         wrong = [name for name, value in expected.items() if found.get(name) != value]
         outcome.rounds += 1
         outcome.equal += not wrong
         outcome.different += wrong
-        outcome.leftovers += leftovers(folder)
+        outcome.leftovers += [name for name in leftovers(folder) if name not in usual]
         say(f"{stage.name}: {outcome.kills} of {kills} kills, {len(wrong)} files differ")
     return outcome
 
 
-def _undisturbed(stage: Stage, common: Path, folder: Path) -> dict[str, str]:
+def _undisturbed(stage: Stage, common: Path, folder: Path, outcome: Outcome) -> dict[str, str]:
     _empty(folder)
+    begin = time.monotonic()
     run_to_end(stage.command(common, folder), folder)
+    outcome.seconds = min(outcome.seconds, time.monotonic() - begin)
     return contents(folder, stage.results)
 
 
@@ -239,7 +242,6 @@ def _one_round(
     stage: Stage,
     common: Path,
     folder: Path,
-    duration: float,
     kills: int,
     generator: random.Random,
     outcome: Outcome,
@@ -249,7 +251,9 @@ def _one_round(
     for attempt in range(kills):
         given = [*command, *(stage.again if attempt else ())]
         # Nothing is written while Python imports its libraries.
-        if not killed_after(generator.uniform(0.25, 1.0) * duration, given, folder):
+        begin = time.monotonic()
+        if not killed_after(generator.uniform(0.25, 1.0) * outcome.seconds, given, folder):
+            outcome.seconds = min(outcome.seconds, time.monotonic() - begin)
             return
         outcome.kills += 1
         outcome.restarts += 1

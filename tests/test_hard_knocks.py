@@ -46,7 +46,7 @@ def test_differences_and_leftovers_are_found(tmp_path: Path) -> None:
         "seen = (place / '.seen').exists(); (place / '.seen').touch()\n"
         "time.sleep(0.5)\n"
         "(place / 'out.txt').write_text('again' if seen else 'first')\n"
-        "(place / '.out.txt.part').touch()\n"
+        "if seen: (place / '.out.txt.part').touch()\n"
     )
 
     def command(_common: Path, folder: Path) -> list[str]:
