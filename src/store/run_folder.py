@@ -22,15 +22,13 @@ from __future__ import annotations
 
 import copy
 import functools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gardenpath.errors import RunError
+from gardenpath.safe_text import parse_json, parse_yaml
 from gardenpath.store.files import sha256_of
 from gardenpath.store.keys import fingerprint
 from gardenpath.store.manifest import MANIFEST_FILE, Manifest, read_manifest, verify_files
@@ -128,7 +126,7 @@ class RunFolder:
         """Return the configuration of the run, in the current format."""
         try:
             content = _parsed_yaml(self.config_path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        except (OSError, ValueError) as error:
             raise RunError(f"{self.path}: not a run folder: {error}") from error
         if not isinstance(content, dict):
             raise RunError(f"{self.config_path}: not a configuration; train again")
@@ -140,7 +138,7 @@ class RunFolder:
     def result(self) -> dict[str, Any]:
         """Return the final results of a finished run."""
         try:
-            content: dict[str, Any] = json.loads(self.result_path.read_text(encoding="utf-8"))
+            content: dict[str, Any] = parse_json(self.result_path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{self.path}: the run is not finished ({error}); continue it with "
@@ -186,13 +184,13 @@ class RunFolder:
 @functools.lru_cache(maxsize=256)
 def _parsed_yaml(text: str) -> Any:
     """Parse YAML; cached, because an evaluation reads the same configurations many times."""
-    return yaml.safe_load(text)
+    return parse_yaml(text)
 
 
 def has_marker(folder: Path) -> bool:
     """Whether a folder contains the marker of a run."""
     try:
-        content = json.loads((folder / MARKER_FILE).read_text(encoding="utf-8"))
+        content = parse_json((folder / MARKER_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(content, dict) and content.get("kind") == RUN_KIND

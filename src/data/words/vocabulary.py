@@ -7,7 +7,6 @@ Words seen fewer than ``min_count`` times in the training split are replaced by 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 
 from gardenpath.data.words.unknown_words import UNKNOWN, Language, coarser, unknown_class
 from gardenpath.errors import InputError
+from gardenpath.safe_text import parse_json
 from gardenpath.store.files import write_json
 from gardenpath.store.keys import fingerprint
 
@@ -80,7 +80,7 @@ class Vocabulary:
     def load(path: Path) -> Vocabulary:
         """Read a vocabulary written by :meth:`save`."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = parse_json(path.read_text(encoding="utf-8"))
             return Vocabulary(
                 tokens=tuple(content["tokens"]),
                 counts=tuple(content["counts"]),

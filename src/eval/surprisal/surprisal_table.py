@@ -25,6 +25,7 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     SurprisalRow,
     TableHeader,
 )
+from gardenpath.safe_text import parse_json
 from gardenpath.store.files import whole_file, write_json
 from gardenpath.store.tables import WORD_SURPRISALS
 
@@ -143,7 +144,7 @@ def _read_jsonl(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
         if not text.strip():
             continue
         try:
-            record = json.loads(text)
+            record = parse_json(text)
             surprisal = record["surprisal_bits"]
             record["surprisal_bits"] = math.nan if surprisal is None else surprisal
         except (ValueError, KeyError, TypeError) as error:
@@ -192,7 +193,7 @@ _READERS: dict[str, Callable[[Path], tuple[list[SurprisalRow], TableHeader]]] = 
 def _header_beside(path: Path) -> TableHeader:
     beside = side_car(path)
     try:
-        return _header(json.loads(beside.read_text(encoding="utf-8")), beside)
+        return _header(parse_json(beside.read_text(encoding="utf-8")), beside)
     except (OSError, ValueError) as error:
         raise InputError(
             f"the header of {path.name} cannot be read: {error}",
@@ -249,7 +250,7 @@ def _scalar_text(value: Any) -> str:
     """Return plain text if it cannot be mistaken for JSON, otherwise JSON."""
     if isinstance(value, str) and value.isprintable() and value.strip() == value != "":
         try:
-            json.loads(value)
+            parse_json(value)
         except ValueError:
             return value
     return json.dumps(value, ensure_ascii=False)
@@ -257,6 +258,6 @@ def _scalar_text(value: Any) -> str:
 
 def _scalar(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return text

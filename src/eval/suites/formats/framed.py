@@ -35,6 +35,7 @@ import yaml
 from gardenpath.eval.suites.design.suite import Suite, SuiteError, split_words
 from gardenpath.eval.suites.formats.compact import suite_of_nodes
 from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes
+from gardenpath.safe_text import parse_yaml
 from gardenpath.settings.check import nearest
 
 _MODIFIERS, _MODIFIER, _CLAUSE = "modifiers", "modifier", "clause"
@@ -72,7 +73,7 @@ def names_in_head(path: Path) -> dict[str, str]:
     """
     with path.open(encoding="utf-8") as lines:
         head = "".join(takewhile(lambda line: not line.startswith("items:"), lines))
-    entries: dict[str, Any] = yaml.safe_load(head) or {}
+    entries: dict[str, Any] = parse_yaml(head) or {}
     if "name" not in entries:
         raise SuiteError(f"{path}: the suite has no name; add a line such as 'name: my_suite'")
     name = str(entries["name"])

@@ -37,6 +37,7 @@ from gardenpath.eval.suites.design.suite import (
     named,
     split_words,
 )
+from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.store.files import read_text
 
 # SyntaxGym computes all metrics under this name and compares sums.
@@ -65,9 +66,9 @@ def load_syntaxgym(path: str | Path) -> Suite:
 
 def _read(path: str | Path) -> Any:
     try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"is not JSON: {error.msg}", path=path, line=error.lineno) from error
+        return parse_json(read_text(path))
+    except MalformedTextError as error:
+        raise InputError(error.problem, path=path, line=error.line) from error
 
 
 def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:

@@ -18,13 +18,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import cast, get_args
 
-import yaml
-
 from gardenpath.eval.suites.design.formula import Formula, FormulaError
 from gardenpath.eval.suites.design.suite import CountedTies, Prediction, Suite, chance_of
 from gardenpath.eval.suites.library.lexicon import Lexicon, TemplateError
 from gardenpath.eval.suites.library.templates import Cell, Template, TemplateLine
 from gardenpath.eval.suites.library.word_choice import Choice, choose_words
+from gardenpath.safe_text import parse_yaml
 
 TEMPLATES = Path(__file__).parents[1] / "materials" / "templates"
 
@@ -246,8 +245,8 @@ def _read_designs(path: Path) -> Iterator[_Design]:
 
 def _read_yaml(path: Path) -> _Settings:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        content = parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise TemplateError(f"cannot be read: {error}", path=path) from error
     if not isinstance(content, dict):
         raise TemplateError("is not a mapping", path=path)
