@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -86,7 +87,8 @@ class EncodedSplit:
                     for name in _ARRAYS
                 }
             )
-        except (OSError, EOFError, ValueError) as error:
+        # NumPy reads headers with Python's tokenizer, which has errors of its own.
+        except (OSError, EOFError, ValueError, SyntaxError, TokenError, MemoryError) as error:
             raise InputError(
                 f"is not a prepared split: {error}", path=folder, remedy="delete the cached corpus"
             ) from error

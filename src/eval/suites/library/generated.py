@@ -239,7 +239,10 @@ def _read_designs(path: Path) -> Iterator[_Design]:
     for design in designs:
         settings = {**common, **design}
         _refuse_unknown(settings, _SETTINGS, path)
-        for variables in settings.get("for", [{}]):
+        chosen = settings.get("for", [{}])
+        if not isinstance(chosen, list) or not all(isinstance(one, dict) for one in chosen):
+            raise TemplateError("'for' is not a list of mappings", path=path)
+        for variables in chosen:
             yield _Design(path, settings, {key: str(value) for key, value in variables.items()})
 
 
