@@ -8,6 +8,8 @@ from collections.abc import Sequence
 # The words of a sentence.
 Words = tuple[str, ...]
 
+_MOST_DIGITS = 18
+
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _KEPT_TOGETHER = re.compile(
     r"(?<=\S) (?=[=<>] )|(?<=[=<>]) (?=\S)|(?<=\bS[ED]) (?=[\d−])|(?<=\bmean) (?=[\d−])"
@@ -40,6 +42,14 @@ def enumeration(values: Sequence[object], *, last: str = ", ") -> str:
     """List distinct values once each; ``last`` separates the last two."""
     texts = list(dict.fromkeys(str(value) for value in values))
     return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
+def is_count(text: str) -> bool:
+    """Whether a text is a whole number that any count or identifier could have.
+
+    Python refuses to convert numbers of thousands of digits.
+    """
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
 def plural(count: int, noun: str) -> str:

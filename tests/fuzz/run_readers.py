@@ -22,7 +22,7 @@ from gardenpath.safe_text import MalformedTextError, parse_json, parse_yaml
 from gardenpath.settings.check import plain
 from gardenpath.settings.command.command_line import CommandLine
 from gardenpath.settings.command.grid import narrowed, read_grid
-from gardenpath.settings.compose import ConfigSource, load_settings
+from gardenpath.settings.compose import ConfigSource, Script, load_settings
 from gardenpath.store.locks import owner_of, owner_path
 from gardenpath.store.manifest import kind_of_folder, verify_files
 from gardenpath.store.run_claim import claim
@@ -33,7 +33,7 @@ from gardenpath.store.run_folder import (
     RunFolder,
     has_marker,
 )
-from gardenpath.store.surprisal_store import Stored, SurprisalStore
+from gardenpath.store.surprisal_store import Stored, SurprisalStore, _checksum
 from tests.fuzz.reader import Reader, on_disk, scratch
 
 _MODEL_FORMULAS = (
@@ -53,31 +53,38 @@ _PATTERNS = """\
 constructions:
   clefts:
     annotated: /^S-CLF/
-    plain: /^S$/ < (/^NP$/ <<: /^[Ii]t$/)
+    plain: "/^S$/ < (/^NP$/ <<: /^[Ii]t$/)"
     description: It is a cat that sleeps.
     modifiers: [none]
 """
 _MANIFEST = """\
 {"kind": "run", "format": 2, "fingerprint": "ab", "created": "2024", "versions": "1", "about": {},
- "files": {"config.yaml": {"size": 3, "sha256": "00"}, "weights.safetensors": {"size": 1, "sha256": "a"}}}
+ "files": {"config.yaml": {"size": 0, "sha256":
+ "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}}
 """
 _RESULT = '{"test": {"loss": 5.25, "perplexity": 190.5}, "valid": {"loss": NaN}, "seconds": 3}\n'
 _MARKER = '{"kind": "run", "format": 2, "created": "2024-01-01T00:00:00+00:00"}\n'
 _OWNER = '{"pid": 1, "host": "here", "since": 1.5, "command": "python train.py"}\n'
-_GRID = "- {data: [ctb, xinhua], model: ngram, seed: 1}\n- {data: ctb, model: [lstm, plm], seed: [1, 2]}\n"
+_GRID = """\
+- {data: [ctb, xinhua], model: ngram, seed: 1}
+- {data: ctb, model: [lstm, plm], seed: [1, 2]}
+"""
 _ARGUMENTS = (
     "model=lstm\ndata=toy_english\nseed=3\ntrainer.max_epochs=2",
     "-m\nmodel=lstm,rnng\nseed=range(1,4)\nmodel.optimiser.learning_rate=1e-3,1e-4\nrun_dir='a b'",
-    "+model.x={a:[1,2],b:{c:null}}\n~model\ndata@data=toy_mandarin\ndata.cleaning.max_tokens=40",
+    "model=plm\ndata=toy_mandarin\ndata.cleaning.max_tokens=40\n++model.name='a b'",
 )
-_EVALUATE = ("task=suites\nrun=[a,b]\nsuite=mandarin,demo\nsearch.word_beam=10", "study=mandarin")
+_EVALUATE = ("run=[a,b]\nsuite=demo\nsearch.word_beam=10", "-m\nsuite=mandarin,demo\nrun=a,b")
 
 
 def _model_formula(content: bytes) -> None:
     text = content.decode("utf-8", "ignore")
-    formula = parse_model_formula.__wrapped__(text)
-    assert parse_model_formula.__wrapped__(str(formula)) == formula
-    _ = formula.variables
+    parse = parse_model_formula.__wrapped__  # without its cache
+    formula = parse(text)
+    again = parse(str(formula))
+    # The order of the variables of an interaction is that of their first occurrence.
+    assert {frozenset(term) for term in again.fixed} == {frozenset(term) for term in formula.fixed}
+    assert again.variables == formula.variables
 
 
 def _analysis(content: bytes) -> None:
@@ -98,6 +105,7 @@ def _config() -> str:
 def _run_config(content: bytes) -> None:
     folder = scratch() / "run-config"
     folder.mkdir(exist_ok=True)
+    (folder / "vocabulary.json").touch()
     (folder / CONFIG_FILE).write_bytes(content)
     run = Run(folder)
     _ = run.settings, run.name
@@ -115,6 +123,7 @@ def _result(content: bytes) -> None:
 def _manifest(content: bytes) -> None:
     folder = scratch() / "run-manifest"
     folder.mkdir(exist_ok=True)
+    (folder / CONFIG_FILE).touch()
     (folder / "manifest.json").write_bytes(content)
     kind_of_folder(folder)
     manifest = RunFolder(folder).manifest()
@@ -188,16 +197,18 @@ def _store(content: bytes) -> None:
 
 
 def _rows(content: bytes) -> None:
-    """Replace the columns of a stored row, with the right types for SQLite."""
+    """Replace the columns of a stored row; its checksum is right, so that the columns are read."""
     fields = content.split(b"\n")
+    blob, remedy, parses = (*fields, b"", b"", b"")[:3]
+    texts = [text.decode("utf-8", "replace") for text in (remedy, parses)]
     path = on_disk(_store_seed(), "rows.sqlite")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for name, value in zip(("log_probs", "remedy", "parses", "checksum"), fields, strict=False):
-            is_blob = name == "log_probs" or not value.isascii()
-            given = value if is_blob else value.decode()
-            connection.execute(f"UPDATE surprisals SET {name} = ?", (given,))
+        ((sentence,),) = connection.execute("SELECT sentence FROM surprisals")
+        row = (blob, *texts, _checksum("key", sentence, blob, texts[0], texts[1]))
+        columns = "log_probs = ?, remedy = ?, parses = ?, checksum = ?"
+        connection.execute(f"UPDATE surprisals SET {columns}", row)
     found = SurprisalStore(path).get("key", [_SENTENCE])
-    assert not found or found[_SENTENCE].log_probs == (-1.0, -2.0, -0.5)
+    assert len(found[_SENTENCE].log_probs) == len(_SENTENCE) + 1
 
 
 def _grid(content: bytes) -> None:
@@ -209,12 +220,19 @@ def _grid(content: bytes) -> None:
     narrowed(blocks, {"model": ["lstm"], "seed": ["7"]})
 
 
-def _command_line(script: str, content: bytes) -> None:
+def _command_line(script: Script, content: bytes) -> None:
     arguments = content.decode("utf-8", "replace").split("\n")
     overrides = [one for one in arguments if one and one != "-m"]
-    source = ConfigSource("train" if script == "train" else "evaluate")
-    line = CommandLine(source, overrides, is_sweep="-m" in arguments)
+    line = CommandLine(ConfigSource(script), overrides, is_sweep="-m" in arguments)
     line.check()
+
+
+def _of_train(content: bytes) -> None:
+    _command_line("train", content)
+
+
+def _of_evaluate(content: bytes) -> None:
+    _command_line("evaluate", content)
 
 
 def _experiment(content: bytes) -> None:
@@ -255,9 +273,10 @@ def _json(content: bytes) -> None:
         pass
 
 
+_ROW = f'{"12345678" * 3}\nremedy\n[[[0.5, "(S"]]]'
 _YAML = (
-    "a: &x [1, {b: 2021-01-01, c: *y}]\nd: {<<: *x, e: !!binary aGk=}\n? [k]\n: 'v'\nf: |\n  text\n",
-    "base: &b {p: 1, q: [a, b]}\nmade: {<<: *b, q: 2}\nlist: [*b, *b]\nf: 1.5e3\ng: 0x1F\nh: 12:30\n",
+    "a: &x [1, {b: 2021-01-01, c: &y z}]\nd: [*x, *y, !!binary aGk=]\n? k\n: 'v'\nf: |\n  text\n",
+    "base: &b {p: 1, q: [a, b]}\nmade: {<<: *b, q: 2}\nf: 1.5e3\ng: 0x1F\nh: 12:30\n",
     "- a\n-\n  - b: \"q\\u0041\"\n    c: 'x''y'\n- !!set {a, b}\n- !!omap [a: 1]\n- ~\n",
 )
 _JSON = ('{"a": [1, 2.5e3, {"b": null, "c": "\\u00e9\\ud83d\\ude00"}], "d": true, "e": -0.0}',)
@@ -280,10 +299,10 @@ RUN_READERS = (
     Reader("weights", (_weights_seed(),), _weights, is_binary=True),
     Reader("ngram_weights", (_ngram_seed(),), _ngram, is_binary=True),
     Reader("store_file", (_store_seed(),), _store, is_binary=True, share=0.5),
-    Reader("store_rows", _seeds("12345678\nremedy\n[[[0.5, \"(S\"]]]\nabc"), _rows, share=0.3),
+    Reader("store_rows", _seeds(_ROW), _rows, share=0.3),
     Reader("run_config", _seeds(_config()), _run_config, share=0.2),
     Reader("patterns", _seeds(_PATTERNS), _patterns, share=0.1),
-    Reader("train_overrides", _seeds(*_ARGUMENTS), functools.partial(_command_line, "train"), share=0.1),
-    Reader("evaluate_overrides", _seeds(*_EVALUATE), functools.partial(_command_line, "evaluate"), share=0.1),
+    Reader("train_overrides", _seeds(*_ARGUMENTS), _of_train, share=0.1),
+    Reader("evaluate_overrides", _seeds(*_EVALUATE), _of_evaluate, share=0.1),
     Reader("experiment", _seeds(_EXPERIMENT), _experiment, share=0.05),
 )  # fmt: skip

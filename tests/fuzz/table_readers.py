@@ -21,8 +21,7 @@ from gardenpath.eval.surprisal.surprisal_table import read_surprisals, side_car,
 from gardenpath.store.tables import METRICS, read_table
 from tests.fuzz.reader import Reader, on_disk, scratch
 
-_LOOSE = PairingRules(prefixes=False, words=False, reworded=0.5, misplaced=1)
-_STRICT = PairingRules()
+_LOOSE = PairingRules(prefixes=False, words=False, reworded=0.5, misplaced=1, unit="bits")
 _SPLIT = b"\n=====\n"
 
 _SUITE = """\
@@ -66,35 +65,61 @@ sentence_id\ttoken_id\ttoken\tsurprisal
 """
 _TWO = "The 3.5\ncat\t8.25\nsleeps 7.5\n<eos> -0.0\nThe 3.5\ncat 8.25\nsleep nan\n<eos> 0\n"
 _NO_NAMES = "3.5\n8.25\n7.5\n3.5\n8.25\n9.75\n4.5\n7.25\n9.5\n4.5\n7.25\n9.75\n"
-_STIMULI = """\
-item,locality,grammatical,mismatch_position,verb,pronoun,sentence,sentence_no_eos
-1,local,1,none,hurt,herself,The aunt near the niece hurt herself . <eos>,The aunt near the niece hurt herself .
-1,local,0,head,hurt,herself,The aunts near the niece hurt herself . <eos>,The aunts near the niece hurt herself .
-1,local,1,distractor,hurt,herself,The aunt near the nieces hurt herself . <eos>,The aunt near the nieces hurt herself .
-"""
-_REFLEXIVES = "".join(
-    "".join(f"{word}\t{place + 1}.25\n" for place, word in enumerate(text.split())) + "<eos>\t1\n"
-    for text in (
-        "The aunt near the niece hurt herself .",
-        "The aunts near the niece hurt herself .",
-        "The aunt near the nieces hurt herself .",
+_STIMULI = (
+    "item,locality,grammatical,mismatch_position,verb,pronoun,sentence,sentence_no_eos\n"
+    + "".join(
+        f"1,local,{number},{position},hurt,herself,{text} <eos>,{text}\n"
+        for number, position, text in (
+            (1, "none", "The aunt near the niece hurt herself ."),
+            (0, "head", "The aunts near the niece hurt herself ."),
+            (1, "distractor", "The aunt near the nieces hurt herself ."),
+        )
     )
 )
+_REFLEXIVES = """\
+The aunt near the niece hurt herself .
+The aunts near the niece hurt herself .
+The aunt near the nieces hurt herself .
+"""
 _BERT = """\
 item,mismatch_position,pronoun,sentence_no_eos,bert_sentence,surprisal
 1,none,herself,The aunt near the niece hurt herself .,The aunt near the niece hurt ***mask*** .,2.5
 """
-_MANDARIN = "我 买 了 一 本 词典 。\n我 买 了 一 只 词典 。\n我 买 了 一 只 鸭子 。\n我 买 了 一 本 鸭子 。\n"
+_MANDARIN = """\
+我 买 了 一 本 词典 。
+我 买 了 一 只 词典 。
+我 买 了 一 只 鸭子 。
+我 买 了 一 本 鸭子 。
+"""
 _MANDARIN_NUMBERS = "sentence_id\ttoken_id\ttoken\tsurprisal\n" + "".join(
     f"{number}\t{place}\t{word}\t{3.25 + place + number / 8}\n"
     for number, line in enumerate(_MANDARIN.splitlines(), start=1)
     for place, word in enumerate(line.split(), start=1)
 )
-_SUPPRESSION = (
-    "I know that the painting that the artist painted deteriorated .\n"
-    "I know that the painting that the artist deteriorated painted .\n"
-)
-_METRICS = "epoch,step,learning_rate,train/loss,valid/loss,seconds\n0,10,0.001,5.25,5.5,1.25\n1,20,0.001,5.0,,\n"
+_SUPPRESSION = """\
+The snow melted .
+The skier admired .
+The snow admired .
+The skier melted .
+The snow that the skier admired melted .
+The snow that the skier melted admired .
+The snow that the skier on the slope admired melted .
+The snow that the skier on the slope melted admired .
+"""
+_METRICS = """\
+epoch,step,learning_rate,train/loss,valid/loss,seconds
+0,10,0.001,5.25,5.5,1.25
+1,20,0.001,5.0,,
+"""
+
+
+def _two_columns(text: str) -> str:
+    """Return a number for each word of each line, different for the words of a sentence."""
+    return "".join(
+        "".join(f"{word}\t{place + len(word) / 8}\n" for place, word in enumerate(line.split(), 2))
+        + "<eos>\t1\n"
+        for line in text.splitlines()
+    )
 
 
 def _surprisals(name: str) -> Callable[[bytes], None]:
@@ -110,15 +135,15 @@ def _surprisals(name: str) -> Callable[[bytes], None]:
 
 
 def _surprisal_seed(name: str) -> bytes:
+    words = [("The", "the", 3.25), ("xyz", "<unk-lc>", float("nan")), ("</s>", "</s>", 1.5)]
     rows = [
-        SurprisalRow(run="runs/a", sentence_id=1, word_id=n, word=word, seen_as=seen, surprisal_bits=b)
-        for n, (word, seen, b) in enumerate(
-            [("The", "the", 3.25), ("xyz", "<unk-lc>", float("nan")), ("</s>", "</s>", 1.5)], start=1
+        SurprisalRow(
+            run="runs/a", sentence_id=1, word_id=n, word=word, seen_as=seen, surprisal_bits=bits
         )
-    ]  # fmt: skip
-    run = RunHeader(
-        run="runs/a", model="rnng", vocabulary="abc", search="word_sync", settings={"word_beam": 5}
-    )
+        for n, (word, seen, bits) in enumerate(words, start=1)
+    ]
+    settings = {"word_beam": 5}
+    run = RunHeader(run="runs/a", model="x", vocabulary="abc", search="y", settings=settings)
     path = scratch() / name
     write_surprisals(path, rows, TableHeader(runs=(run,)))
     if side_car(path).exists():  # stays there for all inputs
@@ -129,8 +154,7 @@ def _surprisal_seed(name: str) -> bytes:
 def _words(content: bytes) -> None:
     path = on_disk(content, "words.csv")
     is_token_table(path)
-    for rules in (_LOOSE, _STRICT):
-        read_words(path, rules, {})
+    read_words(path, _LOOSE, {})
 
 
 def _import(content: bytes) -> None:
@@ -150,10 +174,11 @@ def _bert(content: bytes) -> None:
     read_bert(on_disk(content, "bert.csv"))
 
 
-def _layout(
-    name: str, materials: str, numbers: str
-) -> Callable[[bytes], tuple[list[Path], list[SurprisalSet]]]:
-    def parts(content: bytes) -> tuple[list[Path], list[SurprisalSet]]:
+_Parts = tuple[list[Path], list[SurprisalSet]]
+
+
+def _layout(name: str, materials: str, numbers: str) -> Callable[[bytes], _Parts]:
+    def parts(content: bytes) -> _Parts:
         first, _, second = content.partition(_SPLIT)
         given, found = scratch() / f"{name}-materials", scratch() / f"{name}-numbers"
         for path, part in ((given / materials, first), (found / numbers, second)):
@@ -164,13 +189,9 @@ def _layout(
     return parts
 
 
-_OF_MANDARIN = _layout(
-    "mandarin", "cls/cls_none_txt.txt", "lstm_outputs/trial0/surprisals_cls_none.tsv"
-)
+_OF_MANDARIN = _layout("mandarin", "cls_none.txt", "lstm_outputs/surprisals_cls_none.tsv")
 _OF_REFLEXIVES = _layout("reflexives", "exp4-pp/herself.csv", "mine/exp4-pp/herself_mine.txt")
-_OF_SUPPRESSION = _layout(
-    "suppression", "center-embeddings/input.txt", "center-embeddings/x_output.tsv"
-)
+_OF_SUPPRESSION = _layout("suppression", "center/input.txt", "center/x_output.tsv")
 
 
 def _metrics(content: bytes) -> None:
@@ -198,11 +219,11 @@ TABLE_READERS = (
         lambda content: void(import_mandarin(*_OF_MANDARIN(content), _LOOSE)),
     ),
     Reader(
-        "published_reflexives", (_joined(_STIMULI, _REFLEXIVES),),
+        "published_reflexives", (_joined(_STIMULI, _two_columns(_REFLEXIVES)),),
         lambda content: void(import_reflexives(*_OF_REFLEXIVES(content), _LOOSE)),
     ),
     Reader(
-        "published_suppression", (_joined(_SUPPRESSION, _TWO),),
+        "published_suppression", (_joined(_SUPPRESSION, _two_columns(_SUPPRESSION)),),
         lambda content: void(import_suppression(*_OF_SUPPRESSION(content), _LOOSE)),
     ),
     Reader("metrics", (_METRICS.encode(),), _metrics),

@@ -88,7 +88,7 @@ def _row(record: Mapping[str, Any]) -> SurprisalRow:
 def _located_row(record: Mapping[str, Any], path: Path, line: int) -> SurprisalRow:
     try:
         return _row(record)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"is not a row of surprisals: {error}", path=path, line=line) from error
 
 
@@ -171,10 +171,10 @@ def _write_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
 def _read_parquet(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     try:
         with pq.ParquetFile(str(path)) as file:
-            table = file.read().select(list(_COLUMNS)).cast(_SCHEMA)
-    except (OSError, KeyError, pa.ArrowException) as error:
+            records = file.read().select(list(_COLUMNS)).cast(_SCHEMA).to_pylist()
+    except (OSError, KeyError, ValueError, MemoryError, pa.ArrowException) as error:
         raise InputError(f"is not a Parquet table of surprisals: {error}", path=path) from error
-    rows = [_located_row(record, path, n) for n, record in enumerate(table.to_pylist(), start=1)]
+    rows = [_located_row(record, path, n) for n, record in enumerate(records, start=1)]
     return rows, _header_beside(path)
 
 

@@ -30,7 +30,7 @@ from gardenpath.eval.published.surprisal_files import check_folders, read_lines
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
 from gardenpath.eval.suites.scoring.alignment import is_edge
-from gardenpath.text import Words
+from gardenpath.text import Words, is_count
 
 _REFERENCE = "Hu, Chen and Levy 2020: A closer look at the performance of neural language models"
 
@@ -202,7 +202,7 @@ def _row(line: int, cells: Mapping[str, str], experiment: Experiment, path: Path
     spoken = tuple(word for word in cells["sentence"].split() if not is_edge(word))
     if pronoun != path.stem or pronoun not in words:
         raise InputError(f"the sentence does not contain {path.stem!r}", path=path, line=line)
-    if not cells["item"].isdecimal():
+    if not is_count(cells["item"]):
         raise InputError(f"item {cells['item']!r} is not a number", path=path, line=line)
     if position not in _CONDITION_OF_POSITION:
         known = ", ".join(_CONDITION_OF_POSITION)

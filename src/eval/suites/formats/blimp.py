@@ -55,7 +55,7 @@ def _pair(line: str, number: int, path: str | Path) -> Pair:
         raise InputError("every line must be a JSON object", path=path, line=number)
     good, bad = _sentence(entry, _GOOD, number, path), _sentence(entry, _BAD, number, path)
     labels = {
-        label: str(entry[key])
+        label: " ".join(str(entry[key]).split())
         for label, spellings in _LABELS.items()
         if (key := next((each for each in spellings if each in entry), None)) is not None
     }

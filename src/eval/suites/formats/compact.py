@@ -47,6 +47,7 @@ from gardenpath.eval.suites.design.suite import (
 from gardenpath.eval.suites.formats.syntaxgym import OWN_META
 from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes, flow, scalar
 from gardenpath.settings.check import nearest
+from gardenpath.text import is_count
 
 _REQUIRED = ("name", "language", "regions", "predictions", "items")
 _TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
@@ -164,8 +165,8 @@ class _Reader:
     ) -> tuple[Item, ...]:
         found: dict[int, Item] = {}
         for key, entry in self.nodes.mapping(node, "items").items():
-            if not key.isdecimal():
-                raise self.nodes.error(f"item {key!r}: the key must be a number", entry.key)
+            if not is_count(key):
+                raise self.nodes.error(f"item {key[:50]!r}: the key must be a number", entry.key)
             if int(key) in found:
                 raise self.nodes.error(f"item {int(key)} occurs twice", entry.key)
             found[int(key)] = self.item(int(key), entry.value, regions, conditions)

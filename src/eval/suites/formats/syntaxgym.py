@@ -56,7 +56,7 @@ def load_syntaxgym(path: str | Path) -> Suite:
     content = _read(path)
     try:
         return _suite(content, path)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         problem = f"is not a suite: {type(error).__name__} {error}"
         remedy = "SyntaxGym's JSON has meta, region_meta, predictions and items"
         raise InputError(problem, path=path, remedy=remedy) from error
@@ -86,7 +86,7 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
     )
     found = dict.fromkeys(v.condition for item in items for v in item.variants)
     return Suite(
-        name=str(meta["name"]),
+        name=str(meta["name"]).strip(),
         language=_text(meta, "language", "en"),
         regions=regions,
         conditions=tuple(meta.get("conditions", found)),
@@ -110,7 +110,7 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
 
 def _text(meta: Mapping[str, Any], key: str, otherwise: str = "") -> str:
     value = meta.get(key)
-    return otherwise if value is None else str(value)
+    return otherwise if value is None else str(value).strip()
 
 
 def _is_further(key: str, value: object) -> bool:

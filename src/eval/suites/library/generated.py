@@ -257,7 +257,7 @@ def _read_yaml(path: Path) -> _Settings:
 
 
 def _refuse_unknown(settings: _Settings, known: frozenset[str], path: Path) -> None:
-    if unknown := sorted(set(settings) - known):
+    if unknown := sorted(str(name) for name in settings if name not in known):
         raise TemplateError(
             f"unknown settings: {', '.join(unknown)}",
             path=path,
