@@ -53,7 +53,7 @@ def run_campaign(
     with _limited():
         for count in range(1, inputs + 1):
             try_input(reader, mutator.input(), findings)
-            if count % 256 == 0 and time.monotonic() - began > seconds:
+            if count % 16 == 0 and time.monotonic() - began > seconds:
                 break
     findings.seconds = time.monotonic() - began
     return findings

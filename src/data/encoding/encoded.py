@@ -16,6 +16,10 @@ from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import InputError
 
+# NumPy reads the headers of arrays with Python's tokenizer, which has errors of its own.
+_DAMAGE = (
+    OSError, EOFError, ValueError, SyntaxError, TokenError, MemoryError, OverflowError,
+)  # fmt: skip
 _ARRAYS = ("tokens", "starts_word", "offsets", "actions", "action_offsets")
 
 
@@ -88,7 +92,15 @@ class EncodedSplit:
                 }
             )
         # NumPy reads headers with Python's tokenizer, which has errors of its own.
-        except (OSError, EOFError, ValueError, SyntaxError, TokenError, MemoryError) as error:
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            SyntaxError,
+            TokenError,
+            MemoryError,
+            OverflowError,
+        ) as error:
             raise InputError(
                 f"is not a prepared split: {error}", path=folder, remedy="delete the cached corpus"
             ) from error

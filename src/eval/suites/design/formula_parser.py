@@ -43,7 +43,7 @@ _DEEPEST = 50
 # Maximum number of terms and numbers: a sum is a tree as deep as it is long.
 _MOST_OPERANDS = 200
 # Characters of a formula that messages show on each side of a mistake.
-_SHOWN = 200
+_SHOWN = 60
 
 
 class FormulaError(GardenpathError):

@@ -129,12 +129,12 @@ class _Reader:
         return {name: self.nodes.plain(one.value, f"meta: {name}") for name, one in found.items()}
 
     def names(self, entry: YamlEntry, what: str) -> tuple[str, ...]:
-        found: list[str] = []
+        found: dict[str, None] = {}
         for node in self.nodes.items(entry.value):
             name = self.nodes.text(node, what)
             if name in found:
                 raise self.nodes.error(f"{what}: {name!r} occurs twice", node)
-            found.append(name)
+            found[name] = None
         return tuple(found)
 
     def known(self, name: str, valid: Iterable[str], what: str, node: yaml.Node) -> None:

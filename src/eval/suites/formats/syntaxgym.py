@@ -155,12 +155,12 @@ def _prediction(entry: Mapping[str, Any], number: int, regions: tuple[str, ...])
 
 def unique_regions(names: Iterable[str]) -> tuple[str, ...]:
     """Return names that formulas can use: unique, not numeric and without brackets."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for number, name in enumerate(names, start=1):
         plain = " ".join(_NOT_IN_TERMS.sub(" ", name).split())
         if not plain or plain.isdecimal() or plain == WHOLE_SENTENCE:
             plain = f"region_{number}"
-        found.append(f"{plain}.{number}" if plain in found else plain)
+        found[f"{plain}.{number}" if plain in found else plain] = None
     return tuple(found)
 
 
