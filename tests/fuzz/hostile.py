@@ -84,10 +84,8 @@ def _words() -> object:
 
 _B = " " * N
 CASES: dict[str, Callable[[], object]] = {
-    "formula_blanks": lambda: Formula.parse(
-        f"({_BLANKS}a{_BLANKS};{_BLANKS}%{_BLANKS}b{_BLANKS}%)"
-    ),
-    "formula_open_blanks": lambda: Formula.parse(f"({_BLANKS}a{_BLANKS};{_BLANKS}%{_BLANKS}b"),
+    "formula_blanks": lambda: Formula.parse(f"({_B}a{_B};{_B}%{_B}b{_B}%)"),
+    "formula_open_blanks": lambda: Formula.parse(f"({_B}a{_B};{_B}%{_B}b"),
     "formula_sum": lambda: Formula.parse(" + ".join(["(a;%b%)"] * N)),
     "formula_brackets": lambda: Formula.parse("[" * N),
     "formula_alternating": lambda: Formula.parse("(a;%b%) > 1" + " & 1 > 2 | 2 > 1" * N),

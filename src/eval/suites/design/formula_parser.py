@@ -176,7 +176,7 @@ class _Parser:
     def number(self, found: re.Match[str]) -> Number:
         value = float(found.group())
         if not math.isfinite(value):
-            self.fail(f"the number {found.group()} is too large")
+            self.fail(f"the number {found.group()[:30]} is too large")
         self.advance(found.end())
         return Number(value)
 
