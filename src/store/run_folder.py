@@ -138,7 +138,9 @@ class RunFolder:
     def result(self) -> dict[str, Any]:
         """Return the final results of a finished run."""
         try:
-            content: dict[str, Any] = parse_json(self.result_path.read_text(encoding="utf-8"))
+            content: Any = parse_json(self.result_path.read_text(encoding="utf-8"))
+            if not isinstance(content, dict):
+                raise ValueError("it is not an object of JSON")
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{self.path}: the run is not finished ({error}); continue it with "

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
+from typing import Any
 
 import numpy as np
 
@@ -85,12 +86,7 @@ class EncodedSplit:
     def load(folder: Path) -> EncodedSplit:
         """Memory-map the arrays of a folder."""
         try:
-            return EncodedSplit(
-                **{
-                    name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-                    for name in _ARRAYS
-                }
-            )
+            return EncodedSplit(**{name: _mapped(folder / f"{name}.npy") for name in _ARRAYS})
         # NumPy reads headers with Python's tokenizer, which has errors of its own.
         except (
             OSError,
@@ -104,6 +100,15 @@ class EncodedSplit:
             raise InputError(
                 f"is not a prepared split: {error}", path=folder, remedy="delete the cached corpus"
             ) from error
+
+
+def _mapped(path: Path) -> Any:
+    """Memory-map an array of numbers; NumPy would also open archives, text and other shapes."""
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    is_array = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iub"
+    if not is_array:
+        raise ValueError(f"{path.name} is not a list of numbers")
+    return array
 
 
 def last_pieces(begins_word: Bools) -> Ints:
