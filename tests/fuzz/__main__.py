@@ -14,7 +14,13 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from tests.fuzz.all_readers import READERS
+if "--atheris" in sys.argv:  # instruments code while it is imported
+    import atheris
+
+    with atheris.instrument_imports(include=["gardenpath"]):
+        from tests.fuzz.all_readers import READERS
+else:
+    from tests.fuzz.all_readers import READERS
 from tests.fuzz.campaign import Findings, run_campaign
 from tests.fuzz.reader import Reader, is_refused
 
@@ -50,12 +56,9 @@ def show(found: Findings) -> None:
 
 def guided(reader: Reader, inputs: int) -> int:
     """Fuzz one reader with atheris, which keeps inputs that reach new code."""
-    import atheris
-
     corpus = Path(tempfile.mkdtemp(prefix="gardenpath-corpus-"))
     for number, seed in enumerate(reader.seeds):
         (corpus / str(number)).write_bytes(seed)
-    atheris.instrument_all()
     limits = ["-timeout=20", "-rss_limit_mb=6000", f"-runs={inputs}", "-max_len=4096"]
     atheris.Setup([sys.argv[0], *limits, str(corpus)], lambda content: is_refused(reader, content))
     atheris.Fuzz()
