@@ -116,7 +116,7 @@ def _require_bounded(events: Iterator[yaml.Event]) -> None:
     sizes, anchors, names = [0], dict[str, int](), list[str | None]()
     nodes = 0
     for event in events:
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else None
         if isinstance(event, yaml.CollectionStartEvent):
             if len(names) == MOST_NESTED:
                 raise _too_deep(line)
@@ -137,7 +137,7 @@ def _require_bounded(events: Iterator[yaml.Event]) -> None:
             if event.anchor in names:
                 problem = f"the alias *{event.anchor} contains itself"
                 raise MalformedTextError(problem, line=line, remedy=_NO_ALIAS)
-            sizes[-1] += anchors.get(event.anchor, 1)
+            sizes[-1] += anchors.get(event.anchor or "", 1)
             if sum(sizes) > max(MOST_EXPANDED, 10 * nodes):
                 problem = "aliases expand to more than a file of this length can mean"
                 raise MalformedTextError(problem, line=line, remedy=_NO_ALIAS)

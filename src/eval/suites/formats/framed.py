@@ -83,8 +83,9 @@ def names_in_head(path: Path) -> dict[str, str]:
         raise SuiteError(f"{path}: the suite has no name; add a line such as 'name: my_suite'")
     name = str(entries["name"])
     modifiers = entries.get(_MODIFIERS)
-    is_framed = isinstance(modifiers, dict) and modifiers
-    return {f"{name}/{each}": str(each) for each in modifiers} if is_framed else {name: ""}
+    if isinstance(modifiers, dict) and modifiers:
+        return {f"{name}/{each}": str(each) for each in modifiers}
+    return {name: ""}
 
 
 @dataclass(frozen=True, slots=True)
