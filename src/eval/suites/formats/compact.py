@@ -248,7 +248,8 @@ def dump_compact(suite: Suite) -> str:
 
 def _head(suite: Suite) -> Iterator[str]:
     for name in _TEXTS:
-        if text := getattr(suite, name):
+        text = getattr(suite, name)
+        if text or name in ("name", "language", "version"):
             yield f"{name}: {scalar(text)}"
     yield f"spaced: {str(suite.spaced).lower()}"
     if suite.metric != "sum":
