@@ -15,7 +15,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 # name of the package.
 LINK := build/types/gardenpath
 
-.PHONY: help demo test lint types docs format benchmark clean
+.PHONY: help demo test lint types docs format benchmark fuzz audit clean
 
 help:
 	@echo "make demo       train small models on the toy corpora, evaluate them, write a report"
@@ -24,6 +24,8 @@ help:
 	@echo "make format     format the code"
 	@echo "make docs       build the documentation in site/"
 	@echo "make benchmark  measure speed"
+	@echo "make fuzz       damaged and odd input for all readers (INPUTS=10000 each)"
+	@echo "make audit      look for known vulnerabilities in the pinned dependencies"
 	@echo "make clean      remove the virtual environment, caches and the demo's runs"
 	@echo "PYTHON=/path/to/python selects the interpreter (Python $(VERSIONS))"
 
@@ -94,6 +96,17 @@ benchmark: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.search
 	$(BIN)/python -m benchmarks.scale --sizes 10000 100000
+
+INPUTS ?= 10000
+fuzz: $(VENV)/.installed-test $(LINK)
+	OMP_NUM_THREADS=1 PYTHONPATH=build/types $(BIN)/python -m tests.fuzz --inputs $(INPUTS)
+
+# The tool has an environment of its own, because it needs other versions of packages. A package
+# that cannot be looked up is an error (--strict).
+audit:
+	@test -x build/audit/bin/pip-audit || { $(PYTHON) -m venv build/audit && \
+		build/audit/bin/pip install --quiet --disable-pip-version-check 'pip-audit>=2.7,<3'; }
+	build/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --strict
 
 clean:
 	rm -rf $(VENV) build dist site .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis runs/demo results/demo

@@ -15,7 +15,7 @@ SOURCE = ROOT / "src"
 FILES = sorted([*SOURCE.rglob("*.py"), ROOT / "train.py", ROOT / "evaluate.py"])
 OURS = [path for path in FILES if path.is_relative_to(SOURCE)]
 
-_BASICS = ("errors", "units", "text", "places", "versions")
+_BASICS = ("errors", "units", "text", "places", "versions", "safe_text")
 _CHECKS = ("settings.bounds", "settings.check")
 
 # What each part of the package may import, beside itself. A module belongs to the part with the
@@ -65,7 +65,8 @@ HOMES: dict[str, set[str]] = {
 
 FORBIDDEN_CALLS = {
     "eval", "exec", "compile", "__import__", "yaml.load", "yaml.unsafe_load", "yaml.full_load",
-    "os.system", "importlib.import_module", "hydra.utils.instantiate", "instantiate",
+    "os.system", "os.popen", "joblib.load", "pd.read_pickle", "importlib.import_module",
+    "hydra.utils.instantiate", "instantiate",
 }  # fmt: skip
 # The front door imports what it lists, and nothing else.
 LAZY_IMPORTS = {("", "importlib.import_module")}
@@ -177,6 +178,10 @@ def test_nothing_is_run_that_comes_from_a_file(path: Path) -> None:
             assert given.get("weights_only") == "True", place
         if name == "np.load":
             assert given.get("allow_pickle") == "False", place
+        # User's text is parsed in one place, which bounds its nesting and its aliases.
+        is_parser = name.startswith(("yaml.safe_load", "yaml.compose", "yaml.parse", "json.load"))
+        assert not is_parser or _module(path) == "safe_text", place
+        assert given.get("shell") != "True", place
         if name == "print":
             assert _module(path) == "console", place
 

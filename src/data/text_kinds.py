@@ -8,13 +8,13 @@ square brackets are not JSON.
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 
 from gardenpath.errors import InputError
+from gardenpath.safe_text import parse_json
 
 # Lines of a file that are looked at.
 _LOOKED_AT = 50
@@ -95,7 +95,7 @@ def _is_json(lines: Sequence[str]) -> bool:
     if _JSON_OBJECT.match(first):
         return len(lines) > 1 or len(first) > 1
     try:
-        content = json.loads(first)
+        content = parse_json(first)
     except (ValueError, RecursionError):
         return False
     return bool(content) and isinstance(content, dict | list)

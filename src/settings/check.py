@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -22,6 +23,10 @@ Record = TypeVar("Record")
 
 # OmegaConf's notation for a required value.
 MISSING = "???"
+
+# Suggestions compare names of at most this length with at most so many valid ones.
+_LONGEST_COMPARED = 200
+_MOST_COMPARED = 2000
 
 # Placeholder for a setting with an invalid value; the mistake has been recorded.
 _WRONG = object()
@@ -40,8 +45,11 @@ class Tagged:
 
 def nearest(name: str, valid: Iterable[str], otherwise: Iterable[str] | None = None) -> str:
     """Suggest the closest valid name or, if none is close, list all of them (or ``otherwise``)."""
-    names = [str(candidate) for candidate in valid]
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    names = [str(candidate) for candidate in itertools.islice(valid, _MOST_COMPARED)]
+    # Comparing takes time that is quadratic in the lengths of names, which a file may choose.
+    short = [one for one in names if len(one) <= _LONGEST_COMPARED]
+    is_short = len(name) <= _LONGEST_COMPARED
+    close = difflib.get_close_matches(name, short, n=1, cutoff=0.6) if is_short else []
     listed = names if otherwise is None else otherwise
     return f"did you mean {close[0]!r}?" if close else f"valid: {', '.join(listed)}"
 

@@ -20,12 +20,17 @@ from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.readers.combined import READERS
+from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
+from gardenpath.safe_text import yaml_tree
 from gardenpath.settings.check import defaults, read
 from gardenpath.settings.evaluate_settings import EvaluateSettings, StudySettings, SuiteSettings
 from gardenpath.settings.existing import with_existing
@@ -108,6 +113,7 @@ def started(source: ConfigSource) -> Iterator[Hydra]:
     hydra.version.setbase("1.3")
     search_path = create_config_search_path(str(CONFIG_DIR))
     if source.folder is not None:
+        _require_readable(source.folder)
         search_path.prepend(
             provider="command-line",
             path=f"file://{Path(source.folder).resolve()}",
@@ -123,7 +129,33 @@ def started(source: ConfigSource) -> Iterator[Hydra]:
 def composed(source: ConfigSource, overrides: Sequence[str]) -> DictConfig:
     """Compose a configuration without starting Hydra's application."""
     with started(source):
-        return hydra.compose(source.config_name, list(overrides))
+        try:
+            return hydra.compose(source.config_name, list(overrides))
+        except (HydraException, OmegaConfBaseException):
+            raise
+        # Hydra checks the content of a user's files by assertions and plain exceptions.
+        except (ValueError, TypeError, AttributeError, KeyError, AssertionError) as error:
+            raise _unreadable(error) from error
+        except (YAMLError, RecursionError) as error:
+            raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> ConfigError:
+    problem = (str(error).splitlines() or [type(error).__name__])[0]
+    return ConfigError([f"the configuration files cannot be composed: {problem[:300]}"])
+
+
+@functools.cache
+def _require_readable(folder: str) -> None:
+    """Check the syntax of a user's configuration files before Hydra loads them."""
+    mistakes = []
+    for path in sorted(Path(folder).rglob("*.yaml")):
+        try:
+            yaml_tree(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            mistakes.append(f"{path}: {str(error)[:300]}")
+    if mistakes:
+        raise ConfigError(mistakes)
 
 
 @functools.cache

@@ -24,6 +24,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from gardenpath.errors import RunError
+from gardenpath.safe_text import parse_json
 
 _log = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ def owner_path(path: Path) -> Path:
 def owner_of(path: Path) -> Owner | None:
     """Return the owner of a lock file, if known, for messages and tables."""
     try:
-        content = json.loads(owner_path(path).read_text(encoding="utf-8"))
+        content = parse_json(owner_path(path).read_text(encoding="utf-8"))
         owner = Owner(
             pid=int(content["pid"]),
             host=str(content["host"]),

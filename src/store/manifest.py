@@ -7,7 +7,6 @@ otherwise go unnoticed: a flipped bit in weights or arrays only changes results.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gardenpath.errors import RunError
+from gardenpath.safe_text import parse_json
 from gardenpath.store.files import is_leftover, sha256_of, write_json
 from gardenpath.versions import versions
 
@@ -86,7 +86,7 @@ def read_manifest(folder: Path, *, kind: str, format: int, remedy: str) -> Manif
     """
     path = folder / MANIFEST_FILE
     try:
-        manifest = _from_json(json.loads(path.read_text(encoding="utf-8")))
+        manifest = _from_json(parse_json(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunError(f"{path}: the manifest cannot be read ({error}); {remedy}") from error
     if manifest.kind != kind:
@@ -102,7 +102,7 @@ def read_manifest(folder: Path, *, kind: str, format: int, remedy: str) -> Manif
 def kind_of_folder(folder: Path) -> str | None:
     """Return the kind named in a folder's manifest; None if there is no readable manifest."""
     try:
-        return _from_json(json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))).kind
+        return _from_json(parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))).kind
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -27,6 +27,7 @@ from typing import Any, Literal
 import yaml
 
 from gardenpath.errors import RunError
+from gardenpath.safe_text import parse_json
 from gardenpath.store.files import (
     flush_folder,
     flush_tree,
@@ -278,13 +279,13 @@ def _write_start(folder: Path, config: Mapping[str, Any]) -> None:
 
 def _require_same_vocabulary(folder: RunFolder, new: Path) -> None:
     try:
-        before = json.loads(folder.vocabulary_path.read_text(encoding="utf-8"))
+        before = parse_json(folder.vocabulary_path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(
             f"{folder.vocabulary_path}: cannot be read ({error}); copy the run folder again, or "
             "start over with existing=overwrite"
         ) from error
-    if before != json.loads(new.read_text(encoding="utf-8")):
+    if before != parse_json(new.read_text(encoding="utf-8")):
         raise RunError(
             f"{folder.path}: the vocabulary of the corpus has changed since the run began; "
             "restore the corpus, or start over with existing=overwrite"

@@ -24,15 +24,13 @@ from __future__ import annotations
 
 import copy
 import functools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gardenpath.errors import DamagedRunError, RunError
+from gardenpath.safe_text import parse_json, parse_yaml
 from gardenpath.store.files import sha256_of
 from gardenpath.store.keys import digest, fingerprint
 from gardenpath.store.manifest import MANIFEST_FILE, Manifest, read_manifest, verify_files
@@ -143,7 +141,7 @@ class RunFolder:
         """Return the configuration of the run, in the current format; verified if finished."""
         try:
             content = _parsed_yaml(self._text(CONFIG_FILE, f"{_RETRAIN}; {_BY_HAND}"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise DamagedRunError(
                 f"{self.path}: not a run folder, or {CONFIG_FILE} is damaged: {_why(error)}; "
                 f"{_RETRAIN}"
@@ -168,8 +166,10 @@ class RunFolder:
         except UnicodeDecodeError as error:
             raise DamagedRunError(f"{self.result_path}: is damaged: {error}; {_RETRAIN}") from error
         try:
-            content: dict[str, Any] = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            content: Any = parse_json(text)
+            if not isinstance(content, dict):
+                raise ValueError("it is not an object of JSON")
+        except ValueError as error:
             raise DamagedRunError(f"{self.result_path}: is damaged: {error}; {_RETRAIN}") from error
         return content
 
@@ -210,7 +210,7 @@ class RunFolder:
         This is for unfinished runs, which have no manifest yet.
         """
         try:
-            content = json.loads(self.marker_path.read_text(encoding="utf-8"))
+            content = parse_json(self.marker_path.read_text(encoding="utf-8"))
             recorded = dict(content.get("files", {}))
         except FileNotFoundError:
             return
@@ -276,13 +276,13 @@ def _why(error: Exception) -> str:
 @functools.lru_cache(maxsize=256)
 def _parsed_yaml(text: str) -> Any:
     """Parse YAML; cached, because an evaluation reads the same configurations many times."""
-    return yaml.safe_load(text)
+    return parse_yaml(text)
 
 
 def has_marker(folder: Path) -> bool:
     """Whether a folder contains the marker of a run."""
     try:
-        content = json.loads((folder / MARKER_FILE).read_text(encoding="utf-8"))
+        content = parse_json((folder / MARKER_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(content, dict) and content.get("kind") == RUN_KIND

@@ -24,6 +24,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gardenpath.errors import InputError
+from gardenpath.safe_text import parse_json
 from gardenpath.store.disks import is_network
 from gardenpath.store.files import whole_file
 from gardenpath.store.keys import canonical, digest
@@ -236,11 +237,11 @@ class SurprisalStore:
         """Decode a row after verifying its checksum."""
         try:
             model_key, sentence, blob, remedy, parses, checksum = row
-            words = tuple(json.loads(sentence))
+            words = tuple(parse_json(sentence))
             if checksum != _checksum(model_key, sentence, blob, remedy, parses):
                 raise ValueError("wrong checksum")
             log_probs = struct.unpack(f"<{len(words) + 1}d", blob)
-            return words, Stored(log_probs, remedy, None if parses is None else json.loads(parses))
+            return words, Stored(log_probs, remedy, None if parses is None else parse_json(parses))
         except (ValueError, TypeError, AttributeError, struct.error) as error:
             raise self._damaged(str(error)) from error
 

@@ -34,7 +34,7 @@ from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import BRACKETING, write_table
 from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.tasks.printing import require_known_input
-from gardenpath.text import Words
+from gardenpath.text import Words, file_stem
 
 _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
 
@@ -78,7 +78,8 @@ def _places(runs: Sequence[Run]) -> list[Path]:
     Runs that agree in all three are distinguished by the parts of their paths that differ.
     """
     names = [run.name for run in runs]
-    stems = [f"{name.corpus}_{name.model}_seed{name.seed}" for name in names]
+    # The names come from run folders, which may be those of others.
+    stems = [file_stem(f"{name.corpus}_{name.model}_seed{name.seed}") for name in names]
     places = []
     for run, stem in zip(runs, stems, strict=True):
         namesakes = [one.path for one, other in zip(runs, stems, strict=True) if other == stem]

@@ -12,6 +12,7 @@ import os
 import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -24,6 +25,10 @@ from gardenpath.errors import InputError
 SOURCES_FILE = "sources.txt"
 
 _REMEDY = "delete the cached corpus"
+# NumPy reads the headers of arrays with Python's tokenizer, which has errors of its own.
+_DAMAGE = (
+    OSError, EOFError, ValueError, SyntaxError, TokenError, MemoryError, OverflowError,
+)  # fmt: skip
 # Arrays with one value per sentence, which are held in memory.
 _OFFSETS = ("offsets", "action_offsets")
 
@@ -40,14 +45,10 @@ class StoredSplit(EncodedSplit):
         """Open a folder written by :meth:`EncodedSplit.save`."""
         try:
             arrays: dict[str, Any] = {
-                name: np.load(
-                    folder / f"{name}.npy",
-                    mmap_mode=None if name in _OFFSETS else "r",
-                    allow_pickle=False,
-                )
+                name: _array(folder / f"{name}.npy", is_mapped=name not in _OFFSETS)
                 for name in ARRAYS
             }
-        except (OSError, EOFError, ValueError) as error:
+        except _DAMAGE as error:
             raise InputError(
                 f"is not a prepared split: {error}", path=folder, remedy=_REMEDY
             ) from error
@@ -65,6 +66,16 @@ class StoredSplit(EncodedSplit):
         if file is None:
             file = self._files[name] = ArrayFile(getattr(self, name), self.folder / f"{name}.npy")
         return file.rows(begins, ends)
+
+
+def _array(path: Path, *, is_mapped: bool) -> npt.NDArray[Any]:
+    """Read or map a list of numbers; NumPy would also open archives, text and other shapes."""
+    array: Any = np.load(path, mmap_mode="r" if is_mapped else None, allow_pickle=False)
+    is_list = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iub"
+    if not is_list:
+        raise ValueError(f"{path.name} is not a list of numbers")
+    found: npt.NDArray[Any] = array
+    return found
 
 
 class ArrayFile:

@@ -8,7 +8,7 @@ A grammar file is expanded (:mod:`grammar_file`) into plain rules over categorie
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +17,9 @@ import numpy as np
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import GrammarError
+
+# The check of consistency takes time that is cubic in the number of categories.
+_MOST_CATEGORIES = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,15 @@ class Grammar:
         for rule in rules:
             by_left[rule.left].append(rule)
         self._require_defined(by_left)
+        reachable = self._reachable(by_left)
+        if len(reachable) > _MOST_CATEGORIES:
+            raise GrammarError(
+                f"has {len(reachable):,} categories; at most {_MOST_CATEGORIES:,} are possible",
+                path=path,
+                remedy="use fewer features, or features with fewer values",
+            )
         self.rules: Mapping[str, tuple[Rule, ...]] = {
-            left: tuple(by_left[left]) for left in self._reachable(by_left)
+            left: tuple(by_left[left]) for left in reachable
         }
         self._require_consistent()
 
@@ -127,9 +137,9 @@ class Grammar:
 
     def _reachable(self, by_left: Mapping[str, list[Rule]]) -> list[str]:
         seen = {self.start: None}  # a dict keeps the order of discovery
-        pending = [self.start]
+        pending = deque([self.start])
         while pending:
-            for rule in by_left[pending.pop(0)]:
+            for rule in by_left[pending.popleft()]:
                 for child in () if rule.is_lexical else rule.right:
                     if child not in seen:
                         seen[child] = None

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,12 @@ from gardenpath.store.files import open_text
 _CATEGORY = re.compile(r"(?P<name>[^\W\d][\w'$]*)(?:\[(?P<features>[^\]]*)\])?")
 _WEIGHT = re.compile(r"\{\s*(?P<weight>[0-9.]+)\s*\}\s*$")
 _WORD = re.compile(r"(?P<word>\S+?)(?:\*(?P<weight>[0-9.]+))?")
+
+# Weights outside of this range would make probabilities 0 or infinite.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-9, 1e9
+# A rule with many variables stands for the product of their values; this is the limit of all rules
+# of a grammar together.
+_MOST_RULES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +142,9 @@ class _Parser:
             weight = 1.0 if text is None else float(text)
         except ValueError:
             weight = 0.0
-        if weight <= 0.0:
-            raise self._error(f"{text!r} is not a weight", number, "use a number above zero")
+        if not _LEAST_WEIGHT <= weight <= _MOST_WEIGHT:
+            remedy = f"use a number from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}"
+            raise self._error(f"{_short(text)!r} is not a weight", number, remedy)
         return weight
 
     def _category(self, text: str, number: int) -> _Category:
@@ -160,13 +168,14 @@ class _Parser:
 
     def _nearest(self, name: str) -> str:
         known = [*self._features, *itertools.chain.from_iterable(self._features.values())]
-        close = difflib.get_close_matches(name, known, n=1)
+        close = difflib.get_close_matches(name[:100], known[:1000], n=1)
         return f"did you mean {close[0]!r}?" if close else "declare it with %feature above"
 
     def _expand(self) -> Iterator[Rule]:
         """Replace variables by values and normalise the weights of each category."""
         weights: dict[tuple[str, tuple[str, ...], bool], float] = defaultdict(float)
         lines: dict[tuple[str, tuple[str, ...], bool], int] = {}
+        self._require_bounded()
         for schema in self._schemas:
             for left, right, weight in self._instances(schema):
                 key = (left, right, isinstance(schema.right, str))
@@ -178,6 +187,22 @@ class _Parser:
         for key, weight in weights.items():
             left, right, is_lexical = key
             yield Rule(left, right, weight / totals[left], is_lexical, lines[key])
+
+    def _require_bounded(self) -> None:
+        """Count the rules before any is made."""
+        total = 0
+        for schema in self._schemas:
+            right = () if isinstance(schema.right, str) else schema.right
+            free = self._free([schema.left, *right], {})
+            made = math.prod(len(self._values(name) or ()) for name in free)
+            total += made
+            if total > _MOST_RULES:
+                raise self._error(
+                    f"the values of {len(free)} variables make {_short(made)} rules; a grammar "
+                    f"may have {_MOST_RULES:,}",
+                    schema.line,
+                    "use fewer features in one rule, or give some of them values",
+                )
 
     def _instances(self, schema: _Schema) -> Iterator[tuple[str, tuple[str, ...], float]]:
         for outer in self._bindings([schema.left]):
@@ -191,17 +216,29 @@ class _Parser:
                 yield left, right, schema.weight / len(inner_bindings)
 
     def _bindings(
-        self, categories: list[_Category] | tuple[_Category, ...], bound: Mapping[str, str] = {}
+        self, categories: Sequence[_Category], bound: Mapping[str, str] = {}
     ) -> Iterator[dict[str, str]]:
         """Yield all assignments of values to the variables that are not bound yet."""
-        names = dict.fromkeys(f for category in categories for f in category.features)
-        free = [name for name in names if name not in bound and not self._is_value(name)]
+        free = self._free(categories, bound)
         choices = [self._values(name) or () for name in free]
         for values in itertools.product(*choices):
             yield dict(zip(free, values, strict=True))
 
+    def _free(self, categories: Sequence[_Category], bound: Mapping[str, str]) -> list[str]:
+        """Return the variables of categories that are not bound yet."""
+        names = dict.fromkeys(f for category in categories for f in category.features)
+        return [name for name in names if name not in bound and not self._is_value(name)]
+
     def _error(self, problem: str, line: int, remedy: str) -> GrammarError:
         return GrammarError(problem, path=self._path, line=line, remedy=remedy)
+
+
+def _short(value: object) -> str:
+    """Return a value for a message, which may be a number of thousands of digits."""
+    if isinstance(value, int) and value >= 10**9:
+        return "more than a billion"
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"
 
 
 def _logical_lines(lines: list[str]) -> Iterator[tuple[int, str]]:

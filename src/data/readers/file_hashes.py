@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from gardenpath.safe_text import parse_json
 from gardenpath.store.files import sha256_of, write_text
 
 HASHES_FILE = ".hashes.json"
@@ -80,7 +81,7 @@ class _HashMemory:
 
     def _load(self) -> dict[str, Any]:
         try:
-            content = json.loads(self._path.read_text(encoding="utf-8"))
+            content = parse_json(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from gardenpath.data.encoding.raw_split import Inventory, RawSplit, collect
 from gardenpath.data.sentence import Sentence
+from gardenpath.safe_text import parse_json
 
 # Number of sentences, as they are in the corpus, of a block.
 BLOCK_SENTENCES = 10_000
@@ -94,5 +95,5 @@ def _as_bytes(items: list[str]) -> npt.NDArray[np.uint8]:
 
 
 def _as_list(content: npt.NDArray[Any]) -> list[str]:
-    found: list[str] = json.loads(content.tobytes())
+    found: list[str] = parse_json(content.tobytes().decode("utf-8"))
     return found

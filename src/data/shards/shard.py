@@ -16,6 +16,7 @@ from gardenpath.data.readers.pieces import PIECE_BYTES, Piece
 from gardenpath.data.sentence import SPLITS, Sentence, Split
 from gardenpath.data.shards.block import BLOCK_SENTENCES, SentenceBlock
 from gardenpath.errors import GardenpathError, MissingCorpusError
+from gardenpath.safe_text import parse_json
 
 # Increment whenever the same corpus is divided into other shards or blocks.
 SHARDS_FORMAT = 1
@@ -104,7 +105,7 @@ def read_shard(shard: Shard, folder: Path, advance: Advance) -> None:
 def sentences_read(shard: Shard, folder: Path) -> int | None:
     """Return the number of sentences of a shard that was read already, otherwise None."""
     try:
-        content = json.loads(_marker(shard, folder).read_text(encoding="utf-8"))
+        content = parse_json(_marker(shard, folder).read_text(encoding="utf-8"))
         blocks, sentences = int(content["blocks"]), int(content["sentences"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -117,7 +118,7 @@ def sentences_read(shard: Shard, folder: Path) -> int | None:
 
 def blocks_of(shard: Shard, folder: Path) -> Iterator[SentenceBlock]:
     """Yield the blocks of a shard that was read, one at a time."""
-    count = int(json.loads(_marker(shard, folder).read_text(encoding="utf-8"))["blocks"])
+    count = int(parse_json(_marker(shard, folder).read_text(encoding="utf-8"))["blocks"])
     for number in range(count):
         path = _block_path(shard, folder, number)
         block = SentenceBlock.load(path)

@@ -68,9 +68,14 @@ class Subwords:
     def load(path: Path) -> Subwords:
         """Read a SentencePiece model."""
         try:
-            return Subwords(path.read_bytes())
-        except (OSError, RuntimeError) as error:
+            loaded = Subwords(path.read_bytes())
+            # An empty file gives a segmentation without a model, which only fails when it is used;
+            # pieces that are not text fail when they are listed.
+            loaded.split("a")
+            _ = loaded.pieces
+        except (OSError, RuntimeError, ValueError) as error:
             raise InputError(f"is not a SentencePiece model: {error}", path=path) from error
+        return loaded
 
 
 def train_subwords(sentences: Iterable[str], settings: SubwordSettings) -> Subwords:

@@ -7,21 +7,23 @@ Words seen fewer than ``min_count`` times in the training split are replaced by 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 from gardenpath.data.words.unknown_words import UNKNOWN, Language, coarser, unknown_class
 from gardenpath.errors import InputError
+from gardenpath.safe_text import parse_json
 from gardenpath.store.files import write_json
 from gardenpath.store.keys import fingerprint
 
 # Raise it whenever models see other units for the same words, with the same vocabulary.
 WORDS_VERSION = 1
+
+Element = TypeVar("Element")
 
 PAD, BEGIN, END = "<pad>", "<s>", "</s>"
 SPECIALS = (PAD, BEGIN, END, UNKNOWN)
@@ -83,19 +85,34 @@ class Vocabulary:
     def load(path: Path) -> Vocabulary:
         """Read a vocabulary written by :meth:`save`."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            return Vocabulary(
-                tokens=tuple(content["tokens"]),
-                counts=tuple(content["counts"]),
-                labels=tuple(content["labels"]),
+            content = parse_json(path.read_text(encoding="utf-8"))
+            loaded = Vocabulary(
+                tokens=_list_of(str, content["tokens"]),
+                counts=_list_of(int, content["counts"]),
+                labels=_list_of(str, content["labels"]),
                 language=content["language"],
                 min_count=content["min_count"],
                 subword_hash=content["subword_hash"],
             )
+            loaded._require_usable()
+            return loaded
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"is not a vocabulary: {error}", path=path, remedy="prepare the corpus again"
             ) from error
+
+    def _require_usable(self) -> None:
+        """Raise ValueError for content that no vocabulary has."""
+        if self.tokens[: len(SPECIALS)] != SPECIALS:
+            raise ValueError(f"it does not begin with {', '.join(SPECIALS)}")
+        if len(self.ids) != len(self.tokens) or len(self.label_ids) != len(self.labels):
+            raise ValueError("a token or label occurs twice")
+        if len(self.counts) != len(self.tokens):
+            raise ValueError(f"{len(self.counts)} counts for {len(self.tokens)} tokens")
+        if self.language not in get_args(Language):
+            raise ValueError(f"unknown language {str(self.language)[:50]!r}")
+        if type(self.min_count) is not int or not isinstance(self.subword_hash, str | None):
+            raise ValueError("min_count or subword_hash has another type")
 
     def _as_json(self) -> dict[str, Any]:
         return {
@@ -106,6 +123,12 @@ class Vocabulary:
             "tokens": list(self.tokens),
             "counts": list(self.counts),
         }
+
+
+def _list_of(kind: type[Element], content: Any) -> tuple[Element, ...]:
+    if not isinstance(content, list) or not all(type(one) is kind for one in content):
+        raise ValueError(f"expected a list of {kind.__name__}")
+    return tuple(content)
 
 
 def _is_reserved(word: str) -> bool:

@@ -12,7 +12,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.scored_items import RunName
 
-_SEED = re.compile(r"(?:trial|seed|run)[_-]?(\d+)$")
+_SEED = re.compile(r"(?:trial|seed|run)[_-]?(\d{1,18})$")
 _OUTPUTS = re.compile(r"_(?:outputs?|surprisals?)$")
 
 

@@ -179,7 +179,7 @@ def is_number(text: str) -> bool:
 def number_of(text: str, path: Path, line: int) -> float:
     """Return a surprisal as a number; an error names the line."""
     if is_number(text):
-        return float(text)
+        return float(text.strip())
     remedy = "write decimal points, not commas" if is_number(text.replace(",", ".", 1)) else ""
     raise InputError(f"surprisal {text!r} is not a number", path=path, line=line, remedy=remedy)
 

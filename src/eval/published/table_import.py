@@ -7,7 +7,6 @@ runs and suites, in columns such as ``run``, ``model`` and ``suite``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from gardenpath.eval.published.token_tables import (
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.formats.table_suite import TABLE_META
 from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.text import is_count
 
 _SUFFIXES = (".tsv", ".csv", ".txt")
 
@@ -109,8 +109,8 @@ def _name(run: TableRun, path: Path, place: Path, given: SurprisalSet) -> RunNam
         parts = [run.model, *([f"seed{run.seed}"] if run.seed else [])]
         found = replace(found, model=run.model, run=run.run or "/".join(parts))
     if run.seed:
-        if not re.fullmatch(r"\d+", run.seed):
-            raise InputError(f"seed {run.seed!r} is not a whole number", path=path)
+        if not is_count(run.seed):
+            raise InputError(f"seed {run.seed[:50]!r} is not a whole number", path=path)
         found = replace(found, seed=int(run.seed))
     return replace(found, corpus=given.corpus or run.corpus)
 
@@ -250,7 +250,7 @@ def _by_key(suite: Suite, sentences: Sequence[TableSentence], path: Path) -> lis
     found: dict[tuple[str, str], list[ScoredSentence]] = {}
     for one in sentences:
         condition = renamed.get(one.condition, one.condition)
-        item_name = str(numbers.get(one.item) or (int(one.item) if one.item.isdecimal() else 0))
+        item_name = str(numbers.get(one.item) or (int(one.item) if is_count(one.item) else 0))
         found.setdefault((item_name, condition), []).append(one.scored)
     ordered = []
     for item in suite.items:

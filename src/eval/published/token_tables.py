@@ -24,6 +24,7 @@ from gardenpath.eval.published.surprisal_files import (
 )
 from gardenpath.eval.published.value_checks import StatedUnit, stated_unit
 from gardenpath.eval.suites.formats.csv_tables import CsvTable, read_csv_table
+from gardenpath.text import is_count
 
 # Usual names of columns by what they hold, the most specific first.
 ROLES: Mapping[str, tuple[str, ...]] = {
@@ -255,7 +256,7 @@ def _check_numbers(rows: _Rows, column: str | None, path: Path) -> None:
         return
     numbers = [_cell(row, column) for _, row in rows]
     for (line, _), before, after in zip(rows[1:], numbers, numbers[1:], strict=False):
-        if not (before.isdecimal() and after.isdecimal() and int(after) == int(before) + 1):
+        if not (is_count(before) and is_count(after) and int(after) == int(before) + 1):
             problem = f"{column} is {after!r} after {before!r}"
             raise InputError(problem, path=path, line=line, remedy="words count one by one")
 

@@ -27,10 +27,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from gardenpath.errors import InputError
 from gardenpath.eval.studies.study_parts import StudyCell
+from gardenpath.safe_text import parse_yaml
 
 VALUES = Path(__file__).with_name("values")
 
@@ -108,7 +107,7 @@ _NOTHING = PublishedPart({origin: {} for origin in _ORIGINS})
 def published_values(study: str) -> Mapping[str, PublishedPart]:
     """Return the published values of a study by table and figure."""
     path = VALUES / f"{study}.yaml"
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = parse_yaml(path.read_text(encoding="utf-8"))
     return {number: _part(entry, f"{number}", path) for number, entry in content.items()}
 
 

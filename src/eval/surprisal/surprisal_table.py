@@ -25,6 +25,7 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     SurprisalRow,
     TableHeader,
 )
+from gardenpath.safe_text import parse_json
 from gardenpath.store.files import whole_file, write_json
 from gardenpath.store.tables import WORD_SURPRISALS
 
@@ -87,7 +88,7 @@ def _row(record: Mapping[str, Any]) -> SurprisalRow:
 def _located_row(record: Mapping[str, Any], path: Path, line: int) -> SurprisalRow:
     try:
         return _row(record)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"is not a row of surprisals: {error}", path=path, line=line) from error
 
 
@@ -143,7 +144,7 @@ def _read_jsonl(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
         if not text.strip():
             continue
         try:
-            record = json.loads(text)
+            record = parse_json(text)
             surprisal = record["surprisal_bits"]
             record["surprisal_bits"] = math.nan if surprisal is None else surprisal
         except (ValueError, KeyError, TypeError) as error:
@@ -170,10 +171,10 @@ def _write_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
 def _read_parquet(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     try:
         with pq.ParquetFile(str(path)) as file:
-            table = file.read().select(list(_COLUMNS)).cast(_SCHEMA)
-    except (OSError, KeyError, pa.ArrowException) as error:
+            records = file.read().select(list(_COLUMNS)).cast(_SCHEMA).to_pylist()
+    except (OSError, KeyError, ValueError, MemoryError, pa.ArrowException) as error:
         raise InputError(f"is not a Parquet table of surprisals: {error}", path=path) from error
-    rows = [_located_row(record, path, n) for n, record in enumerate(table.to_pylist(), start=1)]
+    rows = [_located_row(record, path, n) for n, record in enumerate(records, start=1)]
     return rows, _header_beside(path)
 
 
@@ -192,7 +193,7 @@ _READERS: dict[str, Callable[[Path], tuple[list[SurprisalRow], TableHeader]]] = 
 def _header_beside(path: Path) -> TableHeader:
     beside = side_car(path)
     try:
-        return _header(json.loads(beside.read_text(encoding="utf-8")), beside)
+        return _header(parse_json(beside.read_text(encoding="utf-8")), beside)
     except (OSError, ValueError) as error:
         raise InputError(
             f"the header of {path.name} cannot be read: {error}",
@@ -256,7 +257,7 @@ def _scalar_text(value: Any) -> str:
     """Return plain text if it cannot be mistaken for JSON, otherwise JSON."""
     if isinstance(value, str) and value.isprintable() and value.strip() == value != "":
         try:
-            json.loads(value)
+            parse_json(value)
         except ValueError:
             return value
     return json.dumps(value, ensure_ascii=False)
@@ -264,6 +265,6 @@ def _scalar_text(value: Any) -> str:
 
 def _scalar(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return text

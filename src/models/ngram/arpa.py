@@ -5,6 +5,7 @@ A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,8 +24,13 @@ from gardenpath.units import NATS_PER_LOG10
 # ARPA files write this value for a probability of zero.
 _LOG10_ZERO = -99.0
 
-_COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)")
-_SECTION = re.compile(r"\\(\d+)-grams:")
+# Numbers of more digits than any model could have are not numbers of n-grams.
+_COUNT = re.compile(r"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,15})")
+_SECTION = re.compile(r"\\([0-9]{1,3})-grams:")
+# Words may contain other characters that look like blanks.
+_BLANKS = re.compile(r"[ \t]+")
+# Probabilities may be a little above 1 by rounding.
+_LARGEST_LOG10 = 1e-3
 
 
 def read_arpa(path: Path, *, language: Language = "en") -> tuple[NgramModel, Vocabulary]:
@@ -51,16 +57,20 @@ def _read_sections(path: Path) -> list[_Section]:
     ended = False
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
-            text = line.strip()
-            if match := _COUNT.fullmatch(text):
+            text = line.strip(" \t\r\n")
+            if not sections and (match := _COUNT.fullmatch(text)):
                 declared.append(int(match[2]))
             elif match := _SECTION.fullmatch(text):
                 sections.append([])
+                if int(match[1]) != len(sections):
+                    problem = f"{text} where \\{len(sections)}-grams: is expected"
+                    remedy = "sections are in the order of their n-grams, from 1"
+                    raise InputError(problem, path=path, line=number, remedy=remedy)
             elif text == "\\end\\":
                 ended = True
                 break
             elif text and sections:
-                sections[-1].append(_parse_entry(line, len(sections), path, number))
+                sections[-1].append(_parse_entry(text, len(sections), path, number))
     found = [len(section) for section in sections]
     if not ended or not sections or found != declared:
         raise InputError(
@@ -72,18 +82,21 @@ def _read_sections(path: Path) -> list[_Section]:
 
 
 def _parse_entry(line: str, order: int, path: Path, number: int) -> tuple[list[str], float, float]:
-    fields = line.split()
+    fields = _BLANKS.split(line)
     try:
         if len(fields) not in (order + 1, order + 2):
             raise ValueError
+        log10_prob = float(fields[0])
         backoff = float(fields[-1]) if len(fields) == order + 2 else 0.0
-        return fields[1 : order + 1], float(fields[0]), backoff
+        if not log10_prob <= _LARGEST_LOG10 or math.isnan(backoff) or backoff == math.inf:
+            raise ValueError
+        return fields[1 : order + 1], log10_prob, backoff
     except ValueError:
         raise InputError(
-            f"cannot read {line.strip()!r} as an n-gram of order {order}",
+            f"cannot read {line[:200]!r} as an n-gram of order {order}",
             path=path,
             line=number,
-            remedy="expected: log10 probability, words, optional log10 backoff",
+            remedy="expected: log10 probability (at most 0), words, optional log10 backoff",
         ) from None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gardenpath.errors import GardenpathError
+from gardenpath.safe_text import parse_json
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.status.run_status import RunState, RunStatus
 
@@ -114,7 +114,7 @@ def _size(path: Path) -> int:
 def _read_json(path: Path) -> dict[str, Any]:
     """Return the content of a file that another process may be writing; empty if unreadable."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

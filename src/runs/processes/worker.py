@@ -37,10 +37,12 @@ def serve() -> None:
 
     import torch
 
+    from gardenpath.safe_text import parse_json
+
     torch.set_num_threads(1)
     computation: Computation | None = None
     while True:
-        message = json.loads(tasks.get())
+        message = parse_json(tasks.get())
         try:
             computation = _computed(message, computation, lambda words: answer(words=words))
         except Exception as error:  # the parent computes the chunk itself, and meets it again

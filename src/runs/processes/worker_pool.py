@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from gardenpath.runs.processes import worker as worker_script
+from gardenpath.safe_text import parse_json
 
 # Seconds that a worker has to end by itself.
 _PATIENCE = 5.0
@@ -58,7 +59,7 @@ class Worker:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.endswith("\n"):
-                yield json.loads(line)
+                yield parse_json(line)
 
     def exit_code(self) -> int:
         """Wait for the end of the process; negative numbers are signals."""

@@ -22,6 +22,7 @@ import gardenpath
 from gardenpath.console import exit_on_error
 from gardenpath.errors import RunError
 from gardenpath.models.training.placement import Placement
+from gardenpath.safe_text import parse_json
 from gardenpath.settings.check import plain
 from gardenpath.settings.compose import typed
 from gardenpath.settings.train_settings import TrainSettings
@@ -144,7 +145,7 @@ def follow_parent() -> None:
     """Train as one of the other processes, with settings from the standard input."""
     from gardenpath.runs.training import train
 
-    content: Any = json.loads(sys.stdin.readline())
+    content: Any = parse_json(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with exit_on_error():
         settings: TrainSettings = typed("train", content, is_for_here=False)

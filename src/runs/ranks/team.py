@@ -21,6 +21,7 @@ from typing import Any
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.models.training.placement import Placement
 from gardenpath.runs.ranks.rank_processes import LeaderGoneError, RankProcesses
+from gardenpath.safe_text import parse_json
 from gardenpath.settings.train_settings import TrainSettings
 
 _WORD, _HEARD, _READY, _FAILED = "word", "heard", "ready", "failed"
@@ -50,7 +51,7 @@ class Orders:
     @classmethod
     def read(cls, message: str) -> Orders:
         """Read the message."""
-        content = json.loads(message)
+        content = parse_json(message)
         return cls(corpus=Path(content["corpus"]), resume=bool(content["resume"]))
 
 

@@ -25,7 +25,7 @@ from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.results import Results, how_made
 from gardenpath.runs.run import Run
-from gardenpath.runs.studies.study_sources import corpus_tables, study_evidence
+from gardenpath.runs.studies.study_sources import corpus_tables, left_out, study_evidence
 from gardenpath.settings.suite_sets import suites_of_set, suites_of_study
 from gardenpath.settings.surprisal_sources import (
     MaterialPaths,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,11 @@ from gardenpath.settings.compose import (
     typed,
 )
 from gardenpath.settings.existing import in_new_words
+
+# Limits of what one argument, and the groups of a sweep, may be.
+_LONGEST = 50_000
+_MOST_BRACKETS = 100
+_MOST_VALUES = 10_000
 
 # Mistakes of a value or a name: ``seed=-2: …``, ``model.sizze is not a setting; …``.
 _NAME_OF_A_SETTING = re.compile(r"([\w.]+)(?:=| is not )")
@@ -144,7 +150,7 @@ class CommandLine:
         chosen = [one for one in self.overrides if one.key_or_group == "experiment"]
         if not self.is_sweep or not chosen or chosen[-1].is_sweep_override() or self.mistakes:
             return [self]
-        config = composed(self.source, [chosen[-1].input_line or ""])
+        config = self._composed([chosen[-1].input_line or ""])
         found = config.get("_grid")
         grid = read_grid(OmegaConf.to_container(found) if OmegaConf.is_config(found) else found)
         if not grid:
@@ -152,6 +158,12 @@ class CommandLine:
         grid = [{name_of(written_out(f"{k}=", self._root)): v for k, v in b.items()} for b in grid]
         swept = _with_several_values(grid)
         return [self._with_block(block, swept) for block in self._applicable(grid)]
+
+    def _composed(self, lines: Sequence[str]) -> DictConfig:
+        try:
+            return composed(self.source, lines)
+        except (HydraException, OmegaConfBaseException) as error:
+            raise ConfigError([*self.mistakes, str(error).splitlines()[0]]) from error
 
     def _applicable(self, grid: Sequence[GridBlock]) -> list[tuple[GridBlock, set[str]]]:
         """Return the blocks that remain, each with the settings on the command line it lacks.
@@ -173,7 +185,7 @@ class CommandLine:
                 for one in self.overrides
                 if self.is_group(one) and one.key_or_group not in block
             ]
-            keys = list(_flatten(composed(self.source, [*others, *groups])))
+            keys = list(_flatten(self._composed([*others, *groups])))
             missing = {o.key_or_group for o in self.overrides if self._is_unknown(o, keys)}
             unknown.append(missing)
         everywhere = set.intersection(*unknown) if unknown else set()
@@ -219,10 +231,18 @@ class CommandLine:
 
     def _parsed(self, argument: str) -> list[Override]:
         try:
-            return OverridesParser.create().parse_overrides([argument])
-        except HydraException:
-            self.mistakes.append(f"{argument!r} is not a setting; write name=value")
+            if len(argument) > _LONGEST or sum(map(argument.count, "[{(")) > _MOST_BRACKETS:
+                raise ValueError  # Hydra's parser is recursive, and slow for long arguments
+            parsed = OverridesParser.create().parse_overrides([argument])
+            too_many = [one for one in parsed if _count(one) > _MOST_VALUES]
+        except (HydraException, ValueError, RecursionError, OverflowError, ZeroDivisionError):
+            self.mistakes.append(f"{_shortened(argument)!r} is not a setting; write name=value")
             return []
+        if too_many:
+            problem = f"more than {_MOST_VALUES:,} values; write fewer"
+            self.mistakes.append(f"{_shortened(argument)}: {problem}")
+            return []
+        return parsed
 
     def is_group(self, override: Override) -> bool:
         """Whether an override chooses a file of a group, such as ``model=lstm``."""
@@ -250,7 +270,7 @@ class CommandLine:
             problem = f"{line}: settings cannot be deleted; set {name}=null instead"
         elif override.package is not None and line not in self._named_corpora:
             problem = f"{line}: write {name}={override.value()}"
-        elif not self._is_choice(override) and (CONFIG_DIR / name).is_dir():
+        elif not self._is_choice(override) and _is_folder_of_groups(name):
             problem = self._of_the_other_script(name)
         elif override.is_sweep_override() and not self.is_sweep:
             problem = f"{line}: several values are a sweep; add -m"
@@ -272,6 +292,9 @@ class CommandLine:
             values = self.values_of(override)
             kept = values if self.is_group(override) else values[:1]
             choices.append([single(override, value) for value in kept])
+        if math.prod(map(len, choices)) > _MOST_VALUES:
+            problem = f"more than {_MOST_VALUES:,} combinations of groups; write fewer"
+            raise ConfigError([problem])
         return (list(combination) for combination in itertools.product(*choices))
 
     def values_of(self, override: Override) -> list[Any]:
@@ -349,6 +372,24 @@ def _values(override: Override, valid: Iterable[str]) -> list[Any]:
     if isinstance(value, IntervalSweep):
         return [value.start, value.end]
     return list(override.sweep_iterator()) if override.is_sweep_override() else [value]
+
+
+def _count(override: Override) -> int:
+    """Return the number of values of an override, counted up to one more than is allowed."""
+    if not override.is_sweep_override() or isinstance(override.value(), Glob | IntervalSweep):
+        return 1
+    return sum(1 for _ in itertools.islice(override.sweep_iterator(), _MOST_VALUES + 1))
+
+
+def _is_folder_of_groups(name: str) -> bool:
+    try:
+        return (CONFIG_DIR / name).is_dir()
+    except (OSError, ValueError):  # too long for a name of a file, or with a null character
+        return False
+
+
+def _shortened(argument: str) -> str:
+    return argument if len(argument) <= 200 else f"{argument[:200]}…"
 
 
 def single(override: Override, value: Any) -> Override:

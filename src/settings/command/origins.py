@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gardenpath.places import CONFIG_DIR
+from gardenpath.safe_text import parse_yaml
 from gardenpath.settings.compose import ConfigSource, composed_files
 
 
@@ -40,8 +39,8 @@ def _inside(setting: str, package: str) -> list[str] | None:
 
 def _read(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return None
 
 

@@ -6,7 +6,6 @@ A killed training leaves none. The file is removed when the training is started 
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, get_args
 
 from gardenpath.errors import DivergedError, GardenpathError, TrainingStoppedError
+from gardenpath.safe_text import parse_json
 from gardenpath.store.files import write_json
 from gardenpath.store.run_folder import RunFolder
 
@@ -52,7 +52,7 @@ def read_failure(folder: RunFolder) -> Failure | None:
     """Return why the training ended; None if it did not fail."""
     path = folder.failure_path
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
         step = content["step"]
         failure = Failure(
             kind=content["kind"],

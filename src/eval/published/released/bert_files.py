@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.surprisal_files import ScoredSentence, number_of, read_lines
+from gardenpath.eval.suites.formats.csv_tables import csv_columns, csv_rows
 
 _COLUMNS = ("pronoun", "sentence_no_eos", "bert_sentence", "surprisal")
 _LABELS = ("item", "mismatch_position")
@@ -23,19 +24,18 @@ _MASK = "***mask***"
 def count_other_labels(path: Path, stimuli: Sequence[Mapping[str, str]]) -> int:
     """Return how many rows have another item or condition than the same row of the stimuli."""
     reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
-    pairs = zip(reader, stimuli, strict=False)
+    pairs = zip((row for _, row in csv_rows(reader, path)), stimuli, strict=False)
     return sum(any(row.get(name) != own[name] for name in _LABELS) for row, own in pairs)
 
 
 def read_bert(path: Path) -> list[ScoredSentence]:
     """Read one sentence per row; only the masked pronoun has a value, the others are NaN."""
     reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
-    names = reader.fieldnames or []
+    names = csv_columns(reader, path)
     if missing := [column for column in _COLUMNS if column not in names]:
         raise InputError(f"the header has no column {', '.join(missing)}", path=path, line=1)
     sentences = []
-    for row in reader:
-        line = reader.line_num
+    for line, row in csv_rows(reader, path):
         if any(row[column] is None for column in _COLUMNS):
             raise InputError("has too few columns", path=path, line=line)
         words = tuple(row["sentence_no_eos"].split())

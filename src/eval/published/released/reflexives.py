@@ -29,8 +29,9 @@ from gardenpath.eval.published.pairing import Materials
 from gardenpath.eval.published.surprisal_files import check_folders, read_lines
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
+from gardenpath.eval.suites.formats.csv_tables import csv_columns, csv_rows
 from gardenpath.eval.suites.scoring.alignment import is_edge
-from gardenpath.text import Words
+from gardenpath.text import Words, is_count
 
 _REFERENCE = "Hu, Chen and Levy 2020: A closer look at the performance of neural language models"
 
@@ -185,14 +186,14 @@ def _variant(row: _Row) -> Variant:
 
 def _cells(path: Path) -> list[tuple[int, dict[str, str]]]:
     reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
-    names = reader.fieldnames or []
+    names = csv_columns(reader, path)
     if missing := [column for column in _COLUMNS if column not in names]:
         raise InputError(f"has no column {', '.join(missing)}", path=path, line=1)
     rows = []
-    for row in reader:
+    for line, row in csv_rows(reader, path):
         if any(row.get(column) is None for column in _COLUMNS):
-            raise InputError("has too few columns", path=path, line=reader.line_num)
-        rows.append((reader.line_num, row))
+            raise InputError("has too few columns", path=path, line=line)
+        rows.append((line, row))
     return rows
 
 
@@ -202,7 +203,7 @@ def _row(line: int, cells: Mapping[str, str], experiment: Experiment, path: Path
     spoken = tuple(word for word in cells["sentence"].split() if not is_edge(word))
     if pronoun != path.stem or pronoun not in words:
         raise InputError(f"the sentence does not contain {path.stem!r}", path=path, line=line)
-    if not cells["item"].isdecimal():
+    if not is_count(cells["item"]):
         raise InputError(f"item {cells['item']!r} is not a number", path=path, line=line)
     if position not in _CONDITION_OF_POSITION:
         known = ", ".join(_CONDITION_OF_POSITION)

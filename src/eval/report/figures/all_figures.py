@@ -27,6 +27,7 @@ from gardenpath.eval.report.figures.estimate_figure import estimate_rows, estima
 from gardenpath.eval.report.figures.sentence_figure import surprisal_figure
 from gardenpath.eval.report.study import Study, corpus_groups
 from gardenpath.store.files import whole_file, write_text
+from gardenpath.text import short_stem
 
 FigureSection = Literal["accuracy", "effects", "sentences", "statistics", "corpora", "training"]
 
@@ -87,7 +88,7 @@ def _write_png(path: Path, drawn: style.Pixels) -> None:
 
 def slug(text: str) -> str:
     """Return a text as part of a file name."""
-    return re.sub(r"[^\w]+", "_", text.lower()).strip("_")[:80]
+    return short_stem(re.sub(r"[^\w]+", "_", text.lower()).strip("_")[:80])
 
 
 def _with(title: str, corpus: str) -> str:

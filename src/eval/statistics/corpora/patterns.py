@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import yaml
 from rich.table import Table
 
 from gardenpath.data.data_settings import DataSettings
@@ -26,6 +25,7 @@ from gardenpath.data.words.unknown_words import Language
 from gardenpath.errors import InputError
 from gardenpath.eval.statistics.statistics_error import StatisticsError
 from gardenpath.places import CONFIG_DIR
+from gardenpath.safe_text import parse_yaml
 from gardenpath.store.tables import CONSTRUCTIONS
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ class ConstructionCount:
 def load_constructions(path: Path) -> tuple[Construction, ...]:
     """Load constructions from a pattern file; every pattern is compiled as a check."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = parse_yaml(path.read_text(encoding="utf-8"))
         found = content["constructions"]
         return tuple(_construction(name, settings, path) for name, settings in found.items())
-    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"is not a valid pattern file: {error}", path=path) from error
 
 

@@ -31,6 +31,7 @@ from gardenpath.eval.statistics.formulas.model_formula import (
     Variable,
 )
 from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.text import is_count
 
 _TOKEN = re.compile(
     r"(?P<name>(?:[^\W\d]|\.)[\w.]*)|`(?P<quoted>(?:[^`\\]|\\.)+)`|(?P<number>\d+)"
@@ -39,6 +40,10 @@ _TOKEN = re.compile(
 _BLANKS = re.compile(r"\s*")
 # Maximum depth of nested brackets.
 _DEEPEST = 50
+# Limits of the length of a formula, and of the terms that products such as a*b*c make.
+_LONGEST = 20_000
+_MOST_TERMS = 500
+_LARGEST_POWER = 20
 
 # Context of a sum: random effects are valid only in the formula itself; 1 and 0 not in brackets.
 _Where = Literal["formula", "group", "brackets"]
@@ -70,6 +75,9 @@ class _Parser:
     def _read_tokens(self) -> list[_Token]:
         tokens: list[_Token] = []
         position = 0
+        if len(self._text) > _LONGEST:
+            problem = f"has {len(self._text):,} characters; at most {_LONGEST:,} are read"
+            raise StatisticsError(f"the formula {self._text[:100]!r}… {problem}")
         while True:
             blanks = _BLANKS.match(self._text, position)
             position = blanks.end() if blanks else position
@@ -134,6 +142,7 @@ class _Parser:
                 is_added, summand = self._summand(where)
                 if is_added == (sign == "+"):
                     terms = list(dict.fromkeys([*terms, *summand]))
+                    self._require_few(terms)
                 else:
                     terms = [term for term in terms if term not in summand]
             taken = self._take("+", "-")
@@ -156,7 +165,12 @@ class _Parser:
         while self._take("*"):
             other = self._interaction()
             terms = [*terms, *other, *self._crossed(terms, other)]
+            self._require_few(terms)
         return terms
+
+    def _require_few(self, terms: list[ModelTerm]) -> None:
+        if len(terms) > _MOST_TERMS:
+            self._fail(f"the formula has more than {_MOST_TERMS} terms")
 
     def _interaction(self) -> list[ModelTerm]:
         terms = self._operand()
@@ -166,6 +180,8 @@ class _Parser:
 
     def _crossed(self, left: list[ModelTerm], right: list[ModelTerm]) -> list[ModelTerm]:
         """Cross all pairs of terms; variables are unique and in the order of occurrence."""
+        if len(left) * len(right) > _MOST_TERMS:
+            self._fail(f"a product has more than {_MOST_TERMS} terms")
         return [
             tuple(sorted({*one, *other}, key=self._named.__getitem__))
             for one in left
@@ -204,8 +220,10 @@ class _Parser:
         name = self._name("a column")
         self._expect("^", "**")
         power = self._next
-        if power.kind != "number" or int(power.value) < 1:
+        if power.kind != "number" or not is_count(power.value):
             self._fail("expected a positive integer")
+        if not 1 <= int(power.value) <= _LARGEST_POWER:
+            self._fail(f"expected a positive integer up to {_LARGEST_POWER}")
         self._place += 1
         self._expect(")")
         return Variable(name, int(power.value))

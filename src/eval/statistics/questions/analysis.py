@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import yaml
-
 from gardenpath.errors import InputError
 from gardenpath.eval.statistics.choices import Correction, Distribution, Reference, WithinMethod
 from gardenpath.eval.statistics.formulas.model_formula import ModelFormula
 from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
 from gardenpath.eval.statistics.questions.analysis_mistakes import analysis_mistakes
+from gardenpath.safe_text import parse_yaml
 from gardenpath.settings.check import read
 
 # Numerical libraries are imported only by modules that compute, so analyses load quickly.
@@ -199,8 +198,8 @@ def make_analysis(settings: Mapping[str, Any], *, name: str) -> Analysis:
 def load_analysis(path: Path) -> Analysis:
     """Load an analysis from a YAML file; its name is that of the file."""
     try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+        settings = parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise InputError(f"is not an analysis: {error}", path=path) from error
     if not isinstance(settings, dict):
         raise InputError("is not an analysis: it must be a mapping of settings", path=path)

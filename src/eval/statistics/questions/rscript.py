@@ -19,6 +19,7 @@ from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResu
 from gardenpath.eval.statistics.questions.mixed_answer import is_asked
 from gardenpath.store.files import write_text
 from gardenpath.store.tables import write_table
+from gardenpath.text import file_stem
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 # Reserved words of R that need backticks as column names.
@@ -232,7 +233,7 @@ def _text(value: str) -> str:
 
 def write_result(folder: Path, result: AnalysisResult) -> None:
     """Write the data, the R script, the tables and the sentences of an analysis."""
-    name = result.analysis.name
+    name = file_stem(result.analysis.name)
     said = [
         *result.sentences,
         *(f"Note: {note}" for note in result.notes),
@@ -244,4 +245,4 @@ def write_result(folder: Path, result: AnalysisResult) -> None:
     write_table(folder / f"{name}.csv", result.data)
     write_text(folder / f"{name}.R", r_script(result))
     for title, table in result.tables.items():
-        write_table(folder / f"{name}_{title.replace(' ', '_')}.csv", table)
+        write_table(folder / f"{name}_{file_stem(title)}.csv", table)

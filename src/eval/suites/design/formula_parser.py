@@ -32,12 +32,18 @@ from gardenpath.eval.suites.design.formula_tree import (
 )
 
 _BLANKS = re.compile(r"\s*")
-_TERM = re.compile(r"\(\s*([^;()\[\]%]*?)\s*;\s*%\s*([^%]*?)\s*%\s*\)")
+# No two parts of the pattern match the same character, so that matching takes linear time; blanks
+# around names are removed afterwards.
+_TERM = re.compile(r"\(([^;()\[\]%]*);\s*%([^%]*)%\s*\)")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _CLOSING = {"(": ")", "[": "]"}
 
 # Maximum nesting depth; it prevents a stack overflow in the recursive parser.
 _DEEPEST = 50
+# Maximum number of terms and numbers: a sum is a tree as deep as it is long.
+_MOST_OPERANDS = 200
+# Characters of a formula that messages show on each side of a mistake.
+_SHOWN = 60
 
 
 class FormulaError(GardenpathError):
@@ -48,7 +54,15 @@ class FormulaError(GardenpathError):
         self.text = text
         self.position = position
         place = "" if position is None else f", character {position + 1}"
-        super().__init__(f"formula {text!r}{place}: {problem}")
+        super().__init__(f"formula {_excerpt(text, position or 0)!r}{place}: {problem}")
+
+
+def _excerpt(text: str, position: int) -> str:
+    """Return a formula for a message: if it is long, the part around a position."""
+    start, end = max(0, position - _SHOWN), position + _SHOWN
+    if len(text) <= 2 * _SHOWN:
+        return text
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
 def parse(text: str) -> Node:
@@ -65,6 +79,7 @@ class _Parser:
         self.text = text
         self.position = 0
         self.depth = 0
+        self.operands = 0
         self.advance(0)
 
     def fail(self, problem: str, position: int | None = None) -> NoReturn:
@@ -124,14 +139,20 @@ class _Parser:
 
     def operand(self) -> Node:
         if found := _TERM.match(self.text, self.position):
-            return self.term(found)
+            return self.counted(self.term(found))
         if found := _NUMBER.match(self.text, self.position):
-            return self.number(found)
+            return self.counted(self.number(found))
         if self.next_is("(["):
             return self.group()
         rest = self.text[self.position : self.position + 1]
         seen = repr(rest) if rest else "the end of the formula"
         self.fail(f"expected a term such as (noun;%match%) or a number, not {seen}")
+
+    def counted(self, leaf: Term | Number) -> Term | Number:
+        self.operands += 1
+        if self.operands > _MOST_OPERANDS:
+            self.fail(f"a formula has at most {_MOST_OPERANDS} terms and numbers")
+        return leaf
 
     def group(self) -> Node:
         start = self.position
@@ -146,7 +167,7 @@ class _Parser:
         return inside
 
     def term(self, found: re.Match[str]) -> Term:
-        region, condition = found.groups()
+        region, condition = (name.strip() for name in found.groups())
         if not region or not condition:
             self.fail("a term needs a region and a condition: (noun;%match%)")
         self.advance(found.end())
@@ -155,7 +176,7 @@ class _Parser:
     def number(self, found: re.Match[str]) -> Number:
         value = float(found.group())
         if not math.isfinite(value):
-            self.fail(f"the number {found.group()} is too large")
+            self.fail(f"the number {found.group()[:30]} is too large")
         self.advance(found.end())
         return Number(value)
 

@@ -25,6 +25,7 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.chance import USUAL_CHANCE, chance_level
 from gardenpath.eval.suites.design.formula import Formula, Number, Term
 from gardenpath.settings.check import nearest
+from gardenpath.text import is_count
 
 Metric = Literal["sum", "mean", "max", "first"]
 
@@ -142,7 +143,7 @@ class Suite:
         """Return the index of a region, given by name or by number from 1."""
         if name in self.regions:
             return self.regions.index(name)
-        if name.isdecimal() and 1 <= int(name) <= len(self.regions):
+        if is_count(name) and 1 <= int(name) <= len(self.regions):
             return int(name) - 1
         raise SuiteError(f"suite {self.name} has no region {name!r}; {nearest(name, self.regions)}")
 
@@ -184,7 +185,7 @@ def named(formula: Formula, regions: Sequence[str]) -> Formula:
     """Return the formula with the numbers of regions replaced by their names."""
 
     def name(leaf: Term | Number) -> Term | Number:
-        if isinstance(leaf, Number) or leaf.region in regions or not leaf.region.isdecimal():
+        if isinstance(leaf, Number) or leaf.region in regions or not is_count(leaf.region):
             return leaf
         place = int(leaf.region)
         return Term(regions[place - 1], leaf.condition) if 1 <= place <= len(regions) else leaf

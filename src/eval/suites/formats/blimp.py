@@ -7,7 +7,6 @@ ZhoBLiMP and ``paradigm`` (or ``Paradigm``) in SLING; the class of phenomenon is
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.formats.minimal_pairs import Pair, pair_suite
+from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.settings.check import nearest
 from gardenpath.store.files import read_text
 
@@ -48,14 +48,14 @@ def _pairs(path: str | Path) -> Iterator[Pair]:
 
 def _pair(line: str, number: int, path: str | Path) -> Pair:
     try:
-        entry = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(f"is not JSON: {error.msg}", path=path, line=number) from error
+        entry = parse_json(line)
+    except MalformedTextError as error:
+        raise InputError(error.problem, path=path, line=number) from error
     if not isinstance(entry, dict):
         raise InputError("every line must be a JSON object", path=path, line=number)
     good, bad = _sentence(entry, _GOOD, number, path), _sentence(entry, _BAD, number, path)
     labels = {
-        label: str(entry[key])
+        label: " ".join(str(entry[key]).split())
         for label, spellings in _LABELS.items()
         if (key := next((each for each in spellings if each in entry), None)) is not None
     }

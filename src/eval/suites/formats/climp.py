@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.formats.csv_tables import separator_of
+from gardenpath.eval.suites.formats.csv_tables import csv_rows, separator_of
 from gardenpath.eval.suites.formats.minimal_pairs import Pair, has_han, pair_suite
 from gardenpath.store.files import read_text
 
@@ -71,7 +71,8 @@ def _rows(path: str | Path) -> list[tuple[int, list[str]]]:
     text = read_text(path).removeprefix("\N{BYTE ORDER MARK}")
     separator = separator_of(text.partition("\n")[0])
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    found = csv_rows(reader, path)
+    rows = [(line, row) for line, row in found if any(cell.strip() for cell in row)]
     if not rows:
         raise InputError("is empty", path=path)
     widest = max(len(row) for _, row in rows)

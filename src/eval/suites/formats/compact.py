@@ -47,6 +47,7 @@ from gardenpath.eval.suites.design.suite import (
 from gardenpath.eval.suites.formats.syntaxgym import OWN_META
 from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes, flow, scalar
 from gardenpath.settings.check import nearest
+from gardenpath.text import is_count
 
 _REQUIRED = ("name", "language", "regions", "predictions", "items")
 _TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
@@ -128,12 +129,12 @@ class _Reader:
         return {name: self.nodes.plain(one.value, f"meta: {name}") for name, one in found.items()}
 
     def names(self, entry: YamlEntry, what: str) -> tuple[str, ...]:
-        found: list[str] = []
+        found: dict[str, None] = {}
         for node in self.nodes.items(entry.value):
             name = self.nodes.text(node, what)
             if name in found:
                 raise self.nodes.error(f"{what}: {name!r} occurs twice", node)
-            found.append(name)
+            found[name] = None
         return tuple(found)
 
     def known(self, name: str, valid: Iterable[str], what: str, node: yaml.Node) -> None:
@@ -164,8 +165,8 @@ class _Reader:
     ) -> tuple[Item, ...]:
         found: dict[int, Item] = {}
         for key, entry in self.nodes.mapping(node, "items").items():
-            if not key.isdecimal():
-                raise self.nodes.error(f"item {key!r}: the key must be a number", entry.key)
+            if not is_count(key):
+                raise self.nodes.error(f"item {key[:50]!r}: the key must be a number", entry.key)
             if int(key) in found:
                 raise self.nodes.error(f"item {int(key)} occurs twice", entry.key)
             found[int(key)] = self.item(int(key), entry.value, regions, conditions)
@@ -247,7 +248,8 @@ def dump_compact(suite: Suite) -> str:
 
 def _head(suite: Suite) -> Iterator[str]:
     for name in _TEXTS:
-        if text := getattr(suite, name):
+        text = getattr(suite, name)
+        if text or name in ("name", "language", "version"):
             yield f"{name}: {scalar(text)}"
     yield f"spaced: {str(suite.spaced).lower()}"
     if suite.metric != "sum":

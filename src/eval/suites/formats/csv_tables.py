@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,13 +49,14 @@ def read_csv_table(path: Path) -> CsvTable:
     if separator not in first and len(first.split()) > 1:
         reader = ((n, line.split()) for n, line in enumerate(lines, start=1))
     elif separator == "\t" and '"' not in first:
-        reader = _numbered(csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE))
+        without_quotes = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
+        reader = csv_rows(without_quotes, path)
     else:
-        reader = _numbered(csv.reader(lines, delimiter=separator))
+        reader = csv_rows(csv.reader(lines, delimiter=separator), path)
     header = tuple(cell.strip() for cell in next(reader, (1, []))[1])
     if not any(header):
         raise InputError("the table is empty", path=path)
-    if twice := [name for name in header if name and header.count(name) > 1]:
+    if twice := [name for name, count in Counter(header).items() if name and count > 1]:
         raise InputError(f"has two columns {twice[0]!r}", path=path, line=skipped + 1)
     rows = []
     for number, cells in reader:
@@ -70,10 +72,25 @@ def read_csv_table(path: Path) -> CsvTable:
     return CsvTable(path=path, header=header, line=skipped + 1, rows=tuple(rows))
 
 
-def _numbered(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV reader with their lines."""
-    for cells in reader:
+def csv_rows(reader: Any, path: str | Path) -> Iterator[tuple[int, Any]]:
+    """Yield the rows of a reader of the module csv, each with its line."""
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:  # for example a cell of more than 131,072 characters
+            remedy = "close all quotation marks, and write one sentence per row"
+            raise InputError(str(error), path=path, line=reader.line_num, remedy=remedy) from error
+        if cells is None:
+            return
         yield reader.line_num, cells
+
+
+def csv_columns(reader: csv.DictReader[str], path: str | Path) -> Sequence[str]:
+    """Return the names in the header of a table."""
+    try:
+        return reader.fieldnames or ()
+    except csv.Error as error:
+        raise InputError(str(error), path=path, line=1) from error
 
 
 def _plain(name: str) -> str:

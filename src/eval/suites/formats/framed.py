@@ -32,10 +32,13 @@ from typing import Any
 
 import yaml
 
+from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.suite import Suite, SuiteError, split_words
 from gardenpath.eval.suites.formats.compact import suite_of_nodes
 from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes
+from gardenpath.safe_text import MalformedTextError, parse_yaml
 from gardenpath.settings.check import nearest
+from gardenpath.store.files import open_text
 
 _MODIFIERS, _MODIFIER, _CLAUSE = "modifiers", "modifier", "clause"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -70,14 +73,19 @@ def names_in_head(path: Path) -> dict[str, str]:
 
     The modifier is empty if the file is not framed.
     """
-    with path.open(encoding="utf-8") as lines:
+    with open_text(path) as lines:
         head = "".join(takewhile(lambda line: not line.startswith("items:"), lines))
-    entries: dict[str, Any] = yaml.safe_load(head) or {}
-    if "name" not in entries:
+    try:
+        entries: Any = parse_yaml(head)
+    except MalformedTextError as error:
+        raise InputError(error.problem, path=path, line=error.line) from error
+    if not isinstance(entries, dict) or "name" not in entries:
         raise SuiteError(f"{path}: the suite has no name; add a line such as 'name: my_suite'")
     name = str(entries["name"])
     modifiers = entries.get(_MODIFIERS)
-    return {f"{name}/{each}": str(each) for each in modifiers} if modifiers else {name: ""}
+    if isinstance(modifiers, dict) and modifiers:
+        return {f"{name}/{each}": str(each) for each in modifiers}
+    return {name: ""}
 
 
 @dataclass(frozen=True, slots=True)

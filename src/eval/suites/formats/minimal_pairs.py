@@ -27,9 +27,9 @@ PREDICTION = Prediction("good_preferred", Formula.parse(f"(*;%{BAD}%) > (*;%{GOO
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _CHARACTERS = re.compile(r"[A-Za-z0-9]+|\S")
-_OPENING = re.compile(r"[\"'“‘(\[{]")
-_CLOSING = re.compile(r"(?:\.{2,}|[.,;:!?\"'”’…)\]}])$")
-_CLITIC = re.compile(r"(?i)(.+?)(n['’]t|['’](?:s|re|ve|ll|d|m))")
+_OPENING = "\"'“‘([{"
+_CLOSING = ".,;:!?\"'”’…)]}"
+_CLITIC = re.compile(r"(?i)n['’]t|['’](?:s|re|ve|ll|d|m)")
 _ABBREVIATION = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|(?:[A-Za-z]\.)*[A-Za-z])\.")
 
 
@@ -119,21 +119,30 @@ def english_words(sentence: str) -> tuple[str, ...]:
     found: list[str] = []
     for place, chunk in enumerate(chunks):
         before, word, after = _peel(chunk, is_last=place == len(chunks) - 1)
-        clitic = _CLITIC.fullmatch(word)
-        middle = list(clitic.groups()) if clitic else [word] if word else []
+        size = _clitic(word)
+        middle = [word[:-size], word[-size:]] if size else [word] if word else []
         found += [*before, *middle, *after]
     return tuple(found)
 
 
+def _clitic(word: str) -> int:
+    """Return the length of the clitic at the end of a word, 0 if it has none."""
+    sizes = (3, 2)
+    return next((n for n in sizes if len(word) > n and _CLITIC.fullmatch(word[-n:])), 0)
+
+
 def _peel(chunk: str, *, is_last: bool) -> tuple[list[str], str, list[str]]:
-    before: list[str] = []
-    after: list[str] = []
-    while (sign := _OPENING.match(chunk)) and len(chunk) > 1 and not _CLITIC.fullmatch(f"x{chunk}"):
-        before.append(sign.group())
-        chunk = chunk[sign.end() :]
-    while sign := _CLOSING.search(chunk):
-        if not is_last and not after and _ABBREVIATION.fullmatch(chunk):
+    start, end = 0, len(chunk)
+    # A clitic on its own is not an opening quotation mark.
+    while end - start > 1 and chunk[start] in _OPENING and not _CLITIC.fullmatch(chunk, start):
+        start += 1
+    before, after = list(chunk[:start]), list[str]()
+    while end > start and chunk[end - 1] in _CLOSING:
+        if not is_last and not after and _ABBREVIATION.fullmatch(chunk, start, end):
             break
-        after.insert(0, sign.group())
-        chunk = chunk[: sign.start()]
-    return before, chunk, after
+        begin = end - 1
+        while chunk[end - 1] == "." and begin > start and chunk[begin - 1] == ".":
+            begin -= 1
+        after.append(chunk[begin:end])
+        end = begin
+    return before, chunk[start:end], after[::-1]

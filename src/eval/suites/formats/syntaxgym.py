@@ -37,6 +37,7 @@ from gardenpath.eval.suites.design.suite import (
     named,
     split_words,
 )
+from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.store.files import read_text
 
 # SyntaxGym computes all metrics under this name and compares sums.
@@ -55,7 +56,7 @@ def load_syntaxgym(path: str | Path) -> Suite:
     content = _read(path)
     try:
         return _suite(content, path)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         problem = f"is not a suite: {type(error).__name__} {error}"
         remedy = "SyntaxGym's JSON has meta, region_meta, predictions and items"
         raise InputError(problem, path=path, remedy=remedy) from error
@@ -65,9 +66,9 @@ def load_syntaxgym(path: str | Path) -> Suite:
 
 def _read(path: str | Path) -> Any:
     try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"is not JSON: {error.msg}", path=path, line=error.lineno) from error
+        return parse_json(read_text(path))
+    except MalformedTextError as error:
+        raise InputError(error.problem, path=path, line=error.line) from error
 
 
 def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
@@ -85,7 +86,7 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
     )
     found = dict.fromkeys(v.condition for item in items for v in item.variants)
     return Suite(
-        name=str(meta["name"]),
+        name=str(meta["name"]).strip(),
         language=_text(meta, "language", "en"),
         regions=regions,
         conditions=tuple(meta.get("conditions", found)),
@@ -109,7 +110,7 @@ def _suite(content: Mapping[str, Any], path: str | Path) -> Suite:
 
 def _text(meta: Mapping[str, Any], key: str, otherwise: str = "") -> str:
     value = meta.get(key)
-    return otherwise if value is None else str(value)
+    return otherwise if value is None else str(value).strip()
 
 
 def _is_further(key: str, value: object) -> bool:
@@ -154,12 +155,12 @@ def _prediction(entry: Mapping[str, Any], number: int, regions: tuple[str, ...])
 
 def unique_regions(names: Iterable[str]) -> tuple[str, ...]:
     """Return names that formulas can use: unique, not numeric and without brackets."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for number, name in enumerate(names, start=1):
         plain = " ".join(_NOT_IN_TERMS.sub(" ", name).split())
         if not plain or plain.isdecimal() or plain == WHOLE_SENTENCE:
             plain = f"region_{number}"
-        found.append(f"{plain}.{number}" if plain in found else plain)
+        found[f"{plain}.{number}" if plain in found else plain] = None
     return tuple(found)
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant, named, split_words
+from gardenpath.eval.suites.formats.csv_tables import csv_columns, csv_rows
 from gardenpath.eval.suites.formats.syntaxgym import (
     critical_regions,
     differing_regions,
@@ -68,17 +69,17 @@ def load_syntaxgym_csv(
 
 def _rows(path: str | Path) -> Iterator[_Row]:
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
-    if missing := [column for column in _COLUMNS if column not in (reader.fieldnames or ())]:
+    if missing := [column for column in _COLUMNS if column not in csv_columns(reader, path)]:
         raise InputError(f"the header has no column {', '.join(missing)}", path=path, line=1)
-    for row in reader:
+    for line, row in csv_rows(reader, path):
         try:
             item, region = int(row["item_number"]), int(row["region_number"])
         except (TypeError, ValueError) as error:
             problem = "item_number and region_number must be integers"
-            raise InputError(problem, path=path, line=reader.line_num) from error
+            raise InputError(problem, path=path, line=line) from error
         region_name = row.get("region_name") or f"region_{region}"
         content = row["content"] or ""
-        yield _Row(reader.line_num, item, str(row["condition_name"]), region, region_name, content)
+        yield _Row(line, item, str(row["condition_name"]), region, region_name, content)
 
 
 def _region_names(rows: list[_Row], path: str | Path) -> list[str]:

@@ -46,7 +46,7 @@ from gardenpath.eval.suites.formats.syntaxgym import critical_regions, differing
 from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes
 from gardenpath.eval.suites.scoring.alignment import is_edge
 from gardenpath.settings.check import nearest
-from gardenpath.text import enumeration
+from gardenpath.text import enumeration, is_count
 
 _ROLES: Mapping[str, tuple[str, ...]] = {
     "item": ("item", "item_number", "item_id"),
@@ -297,7 +297,7 @@ class _Places:
         """Number the items in order of appearance by their names; empty if these are numbers."""
         column = self.required("item")
         names = dict.fromkeys(row[column].strip() for _, row in self.rows())
-        if all(name.isdecimal() for name in names if name):
+        if all(is_count(name) for name in names if name):
             return {}
         return {name: number for number, name in enumerate(names, start=1)}
 

@@ -13,18 +13,15 @@ from functools import lru_cache
 from typing import Any
 
 import yaml
-from yaml.constructor import SafeConstructor
 
 from gardenpath.errors import InputError
+from gardenpath.safe_text import MalformedTextError, parse_json, plain_data, yaml_tree
 from gardenpath.settings.check import nearest
 from gardenpath.store.files import read_text
 
 _QUOTES = (
     "put quotation marks around text that starts with a character such as [ or |, or contains ': '"
 )
-
-# The same loader implemented in C, if PyYAML was built with it.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # Several words without any special character of YAML, as in most lines of most suites.
 _SURELY_PLAIN = re.compile(r"(?=.+ )[^\W\d_][\w |.'’，。？！、；-]*[\w.'’，。？！]")
@@ -48,13 +45,10 @@ class YamlNodes:
         """Return the whole file as one node. The safe loader constructs only plain data."""
         text = read_text(self.path)
         try:
-            node: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
-        except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else None
-            problem = error.problem or "is not YAML"
-            raise InputError(problem, path=self.path, line=line, remedy=_QUOTES) from error
-        except yaml.YAMLError as error:
-            raise InputError(f"is not YAML: {error}", path=self.path) from error
+            node = yaml_tree(text)
+        except MalformedTextError as error:
+            line, remedy = error.line, error.remedy or (_QUOTES if error.line else "")
+            raise InputError(error.problem, path=self.path, line=line, remedy=remedy) from error
         if node is None:
             raise InputError("is empty", path=self.path)
         return node
@@ -109,8 +103,8 @@ class YamlNodes:
     def plain(self, node: yaml.Node, what: str) -> Any:
         """Return a nested value with the types of YAML; values that JSON lacks are errors."""
         try:
-            return json.loads(json.dumps(SafeConstructor().construct_document(node)))
-        except (yaml.YAMLError, TypeError, ValueError) as error:
+            return parse_json(json.dumps(plain_data(node)))
+        except (TypeError, ValueError) as error:
             remedy = "put dates and the like in quotation marks"
             raise self.error(f"{what} must be text, numbers or lists", node, remedy) from error
 
@@ -138,8 +132,8 @@ def _is_plain(text: str, in_brackets: bool) -> bool:
         return True
     probe = f"{{key: {text}}}" if in_brackets else f"key: {text}"
     try:
-        node = yaml.compose(probe, Loader=_LOADER)
-    except yaml.YAMLError:
+        node = yaml_tree(probe)
+    except MalformedTextError:
         return False
     if not isinstance(node, yaml.MappingNode) or len(node.value) != 1:
         return False

@@ -16,6 +16,7 @@ from gardenpath.eval.suites.formats.compact import dump_compact
 from gardenpath.eval.suites.formats.syntaxgym import dump_syntaxgym
 from gardenpath.settings.check import nearest
 from gardenpath.store.files import write_text
+from gardenpath.text import short_stem
 
 ExportFormat = Literal["syntaxgym", "text", "compact"]
 
@@ -109,7 +110,8 @@ def export(suite: Suite, folder: Path, form: ExportFormat = "syntaxgym") -> Path
         raise SuiteError(f"unknown export format {form!r}; {nearest(form, _FORMS)}")
     suffix, dump = _FORMS[form]
     # The name may come from an untrusted file and must not point outside the folder.
-    stem = re.sub(r"[^\w-]+", "_", suite.name).strip("_") or "suite"
+    stem = re.sub(r"[^\w-]+", "_", suite.name).strip("_")
+    stem = short_stem(stem) or "suite"
     path = folder / f"{stem}{suffix}"
     write_text(path, dump(suite))
     return path

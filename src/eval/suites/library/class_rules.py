@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from gardenpath.eval.suites.design.suite import Item, Suite
+from gardenpath.safe_text import parse_yaml
 from gardenpath.text import Words
 
 # The folder of the lists.
@@ -169,7 +168,7 @@ def word_lists() -> Mapping[str, frozenset[str]]:
 
 
 def _lists(path: Path) -> Mapping[str, frozenset[str]]:
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = parse_yaml(path.read_text(encoding="utf-8"))
     return {str(name): frozenset(map(str, words)) for name, words in content.items()}
 
 

@@ -18,13 +18,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import cast, get_args
 
-import yaml
-
 from gardenpath.eval.suites.design.formula import Formula, FormulaError
 from gardenpath.eval.suites.design.suite import CountedTies, Prediction, Suite, chance_of
 from gardenpath.eval.suites.library.lexicon import Lexicon, TemplateError
 from gardenpath.eval.suites.library.templates import Cell, Template, TemplateLine
 from gardenpath.eval.suites.library.word_choice import Choice, choose_words
+from gardenpath.safe_text import parse_yaml
 
 TEMPLATES = Path(__file__).parents[1] / "materials" / "templates"
 
@@ -240,14 +239,17 @@ def _read_designs(path: Path) -> Iterator[_Design]:
     for design in designs:
         settings = {**common, **design}
         _refuse_unknown(settings, _SETTINGS, path)
-        for variables in settings.get("for", [{}]):
+        chosen = settings.get("for", [{}])
+        if not isinstance(chosen, list) or not all(isinstance(one, dict) for one in chosen):
+            raise TemplateError("'for' is not a list of mappings", path=path)
+        for variables in chosen:
             yield _Design(path, settings, {key: str(value) for key, value in variables.items()})
 
 
 def _read_yaml(path: Path) -> _Settings:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        content = parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise TemplateError(f"cannot be read: {error}", path=path) from error
     if not isinstance(content, dict):
         raise TemplateError("is not a mapping", path=path)
@@ -255,7 +257,7 @@ def _read_yaml(path: Path) -> _Settings:
 
 
 def _refuse_unknown(settings: _Settings, known: frozenset[str], path: Path) -> None:
-    if unknown := sorted(set(settings) - known):
+    if unknown := sorted(str(name) for name in settings if name not in known):
         raise TemplateError(
             f"unknown settings: {', '.join(unknown)}",
             path=path,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from gardenpath.errors import InputError
+from gardenpath.safe_text import parse_yaml
 
 ORDER_FILE = Path(__file__).parents[1] / "materials" / "order.yaml"
 
@@ -19,8 +18,8 @@ Chain = tuple[str, ...]
 def modifier_orders(path: Path = ORDER_FILE) -> tuple[Chain, ...]:
     """Read the orders of modifiers, each from simple to complex."""
     try:
-        chains = yaml.safe_load(path.read_text(encoding="utf-8"))["order"]
+        chains = parse_yaml(path.read_text(encoding="utf-8"))["order"]
         return tuple(tuple(map(str, chain)) for chain in chains)
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         remedy = "write 'order:' and a list of lists of modifiers"
         raise InputError(f"contains no orders: {error}", path=path, remedy=remedy) from error

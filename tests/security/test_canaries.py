@@ -1,0 +1,90 @@
+"""Pickles and tags in any file that Gardenpath reads run nothing: no canary file appears."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from gardenpath.errors import GardenpathError
+from tests import small_runs
+from tests.fuzz.all_readers import READERS
+from tests.fuzz.reader import Reader, is_refused
+
+
+class _Canary:
+    """Creates a folder when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.mkdir, (str(self._path),)
+
+
+def _payloads(canary: Path) -> list[bytes]:
+    bird = _Canary(canary)
+    array = io.BytesIO()
+    np.save(array, np.array([bird], dtype=object), allow_pickle=True)
+    checkpoint = io.BytesIO()
+    torch.save({"state_dict": bird}, checkpoint)
+    old = io.BytesIO()
+    torch.save({"state_dict": bird}, old, _use_new_zipfile_serialization=False)
+    tag = f"name: !!python/object/apply:os.mkdir ['{canary}']\n"
+    call = f"__import__('os').mkdir('{canary}')"
+    return [
+        *(pickle.dumps(bird), pickle.dumps(bird, protocol=0), array.getvalue()),
+        *(checkpoint.getvalue(), old.getvalue(), tag.encode(), call.encode()),
+    ]
+
+
+def test_the_canaries_sing(tmp_path: Path) -> None:
+    """The payloads do run when they are loaded without care."""
+    payload = _payloads(tmp_path / "canary")
+    np.load(io.BytesIO(payload[2]), allow_pickle=True)
+    assert (tmp_path / "canary").is_dir()
+    (tmp_path / "canary").rmdir()
+    torch.load(io.BytesIO(payload[3]), weights_only=False)
+    assert (tmp_path / "canary").is_dir()
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_no_reader_runs_what_it_reads(reader: Reader, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    for payload in _payloads(canary):
+        is_refused(reader, payload)
+        assert not canary.exists()
+
+
+def _message(run: Callable[[], Any]) -> str:
+    with pytest.raises(GardenpathError) as caught:
+        run()
+    return str(caught.value)
+
+
+def test_files_of_a_run(tmp_path: Path) -> None:
+    """Every file of a run folder in turn, and the checkpoint from which it would resume."""
+    canary = tmp_path / "canary"
+    folder = small_runs.run(tmp_path / "work", "trainer.max_epochs=1")
+    finished = {path: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
+    payload = _payloads(canary)[3]
+    for path in finished:
+        path.write_bytes(payload)
+        try:
+            small_runs.loaded(folder).surprisal("the cat")
+        except GardenpathError as error:
+            assert "\n" not in str(error).strip()
+        path.write_bytes(finished[path])
+        assert not canary.exists(), path
+    folder.result_path.unlink()
+    folder.checkpoint_path.parent.mkdir(exist_ok=True)
+    folder.checkpoint_path.write_bytes(payload)
+    message = _message(lambda: small_runs.run(tmp_path / "work", "resume=true"))
+    assert "last.ckpt" in message and not canary.exists()
