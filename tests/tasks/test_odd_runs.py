@@ -195,4 +195,4 @@ def test_nothing_usable_says_what_there_is(
     message = capfd.readouterr().err
     assert "no finished runs" in message and str(odd / "stopped") in message
     assert call("evaluate.py", *arguments(folder, tmp_path / "out", "run=absent")) == 2
-    assert "absent: does not exist" in capfd.readouterr().err
+    assert "absent: no finished runs: it does not exist" in capfd.readouterr().err

@@ -103,7 +103,7 @@ def _unfinished(folder: RunFolder) -> RunStatus:
     folder.config()
     failure = read_failure(folder)
     epoch = best_epoch(folder)
-    if failure is None:
+    if failure is None or failure.get("kind") == "interrupted":
         has_weights = folder.weights_path.is_file()
         so_far = "" if has_weights else "; it has no weights yet"
         reason = (
