@@ -84,7 +84,7 @@ def test_a_folder_with_a_result_of_somebody_else_is_refused(tmp_path: Path) -> N
 
 def test_an_unfinished_run_is_refused_with_a_remedy(copy: Path) -> None:
     (copy / "result.json").unlink()
-    with pytest.raises(gp.RunError, match=r"the run is not finished .* existing=resume"):
+    with pytest.raises(gp.RunError, match=r"the run is not finished.* existing=resume"):
         gp.load(copy)
 
 
@@ -101,6 +101,7 @@ def test_a_damaged_file_is_refused_before_it_gives_a_number(copy: Path, name: st
 def test_a_run_of_a_newer_version_is_refused(copy: Path) -> None:
     config = yaml.safe_load((copy / "config.yaml").read_text(encoding="utf-8"))
     (copy / "config.yaml").write_text(yaml.safe_dump({**config, "format": 99}), encoding="utf-8")
+    (copy / "manifest.json").unlink()
     with pytest.raises(gp.RunError, match=r"format 99 is unknown.*update Gardenpath"):
         gp.load(copy)
 

@@ -127,7 +127,7 @@ def test_a_run_that_is_named_must_be_usable(folder: Path, odd: Path, tmp_path: P
     given = {
         "stopped": "is not finished",
         "diverged": "the training failed: diverged",
-        "stray": "is not a run",
+        "stray": "not a run folder",
         "damaged": "is damaged",
     }
     for name, message in given.items():
@@ -195,4 +195,7 @@ def test_nothing_usable_says_what_there_is(
     message = capfd.readouterr().err
     assert "no finished runs" in message and str(odd / "stopped") in message
     assert call("evaluate.py", *arguments(folder, tmp_path / "out", "run=absent")) == 2
-    assert "absent: does not exist" in capfd.readouterr().err
+    assert (
+        "absent: no finished runs at or below this folder: it does not exist"
+        in capfd.readouterr().err
+    )

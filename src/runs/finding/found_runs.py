@@ -72,7 +72,10 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
         return  # a link to a run below another folder
     if not root.is_dir():
         problem = "is not a folder" if root.exists() else "does not exist"
-        raise RunError(f"{root}: {problem}; no finished runs: name another folder (run=)")
+        raise RunError(
+            f"{root}: no finished runs at or below this folder: it {problem}; name another folder "
+            "(run=)"
+        )
     reasons = [one.reason for one in skipped if _is_below(one.folder.path, root)]
     listed = "".join(f"\n  - {reason}" for reason in reasons[:_MOST_LISTED])
     more = f"\n  - … {len(reasons) - _MOST_LISTED} more" * (len(reasons) > _MOST_LISTED)

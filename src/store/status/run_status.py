@@ -91,7 +91,7 @@ def _without_run(folder: RunFolder) -> RunStatus:
     if folder.is_marked or not folder.is_finished:
         reason = f"{folder.path}: no run was begun here, or {CONFIG_FILE} is lost"
         return RunStatus(folder=folder, state="unfinished", reason=reason)
-    reason = f"{folder.path}: is not a run: it has a {RESULT_FILE} but no {CONFIG_FILE}"
+    reason = f"{folder.path}: not a run folder: it has a {RESULT_FILE} but no {CONFIG_FILE}"
     return RunStatus(folder=folder, state="stray", reason=reason)
 
 
@@ -104,7 +104,7 @@ def _unfinished(folder: RunFolder) -> RunStatus:
         has_weights = folder.weights_path.is_file()
         so_far = "" if has_weights else "; it has no weights yet"
         reason = (
-            f"{folder.path}: is not finished{so_far}; continue it with 'python train.py … "
+            f"{folder.path}: the run is not finished{so_far}; continue it with 'python train.py … "
             "existing=resume'" + ", or use unfinished=include" * has_weights
         )
         return RunStatus(folder=folder, state="unfinished", reason=reason, epoch=epoch)
