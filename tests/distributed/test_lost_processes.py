@@ -14,18 +14,19 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
-from gardenpath.errors import RunError
+from gardenpath.errors import DivergedError, RunError
 from gardenpath.models.training.lightning_module import LanguageModelling
 from gardenpath.runs.ranks import rank_processes
 from gardenpath.runs.ranks.rank_processes import RankProcesses
 from gardenpath.runs.training import train
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.status.run_failure import read_failure
 from tests import small_runs
 from tests.distributed.trees import NEAR, SMALL, places, write_trees
 from tests.integration.commands import ROOT, call
 
 LONG = (*SMALL, "model=lstm", "trainer.early_stopping=0", "trainer.max_epochs=20",
-        "trainer.checkpoint_steps=11", "model.optimiser.schedule=constant")  # fmt: skip
+        "trainer.checkpoint_steps=11")  # fmt: skip
 SECONDS = 120.0
 
 
@@ -90,14 +91,15 @@ def kill_second_process(settings: list[str]) -> None:
             train(*settings)
 
 
-def kill_first_process(settings: list[str], run: RunFolder) -> None:
-    """Start the command, and kill it in the middle; the other process ends by itself."""
+def end_first_process(settings: list[str], run: RunFolder, how: signal.Signals) -> None:
+    """Start the command, and end it in the middle; the other process ends by itself."""
     before = epochs_of(run)
     command = subprocess.Popen([sys.executable, str(ROOT / "train.py"), *settings], cwd=run.path)
     wait_until(lambda: epochs_of(run) > before + 2)
     (other,) = children_of(command.pid)
-    os.kill(command.pid, signal.SIGKILL)
-    assert command.wait(SECONDS) == -signal.SIGKILL
+    os.kill(command.pid, how)
+    expected = -how if how == signal.SIGKILL else 128 + how
+    assert command.wait(SECONDS) == expected
     wait_until(lambda: not is_running(other))
     assert not run.is_finished
 
@@ -108,8 +110,12 @@ def test_killed_processes_and_the_same_result(folder: Path) -> None:
     settings = [*LONG, *places(folder, "two")]
     kill_second_process(settings)
     assert epochs_of(run) == 1
-    kill_first_process([*settings, "existing=resume"], run)
-    train(*settings, "existing=resume")
+    settings.append("existing=resume")
+    end_first_process(settings, run, signal.SIGTERM)
+    failure = read_failure(run)
+    assert failure is not None and "checkpoint written" in failure.message
+    end_first_process(settings, run, signal.SIGKILL)
+    train(*settings)
 
     train(*LONG, *places(folder, "one"), "trainer.devices=1")
     one = RunFolder(folder / "one")
@@ -119,6 +125,17 @@ def test_killed_processes_and_the_same_result(folder: Path) -> None:
         assert small_runs.column(run, name) == pytest.approx(expected, rel=0, abs=NEAR)
     weights, others = load_file(one.weights_path), load_file(run.weights_path)
     assert all((weight - others[name]).abs().max() < NEAR for name, weight in weights.items())
+
+
+def test_all_processes_stop_if_the_loss_is_infinite(folder: Path) -> None:
+    exploding = ("model.optimiser.algorithm=sgd", "model.optimiser.learning_rate=1e38")
+    with pytest.MonkeyPatch.context() as patch:
+        processes = started_by(patch)
+        with pytest.raises(DivergedError, match="training diverged at step"):
+            train(*LONG, *places(folder, "run"), *exploding, "trainer.gradient_clip=0")
+    assert [process.returncode for process in processes] != [0]
+    found = {path.name for path in RunFolder(folder / "run").diverged_path.iterdir()}
+    assert found == {"batch.safetensors", "sentences.txt"}
 
 
 def test_sweep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,9 +111,10 @@ class DivergenceGuard(Callback):
             raise self._diverged(trainer, seen, f"{_SHOWN[seen.split]} loss is {loss}")
 
     def _diverged(self, trainer: pl.Trainer, seen: SeenLoss, problem: str) -> DivergedError:
-        rank = f"_{trainer.global_rank}" if trainer.world_size > 1 else ""
-        path = self._folder.diverged_path / f"batch{rank}.safetensors"
-        _save_batch(trainer, seen, path)
+        path = self._folder.diverged_path / "batch.safetensors"
+        # All processes of a training see the same loss; the first one writes its share.
+        if trainer.is_global_zero:
+            _save_batch(trainer, seen, path)
         return DivergedError(
             f"{self._folder.path}: training diverged at step {seen.step} (learning rate "
             f"{seen.learning_rate:g}): the {problem}; the batch is in {path}; {LOWER_RATE}",
@@ -149,8 +150,7 @@ def _save_batch(trainer: pl.Trainer, seen: SeenLoss, path: Path) -> None:
     data: Any = trainer.datamodule  # type: ignore[attr-defined]
     assert isinstance(data, CorpusDataModule)
     lines = [f"{number}\t{data.text(seen.split, number)}\n" for number in numbers.tolist()]
-    text = path.with_name(path.name.replace("batch", "sentences")).with_suffix(".txt")
-    write_text(text, "".join(lines))
+    write_text(path.with_name("sentences.txt"), "".join(lines))
 
 
 def _tensors(batch: Any) -> dict[str, Tensor]:

@@ -89,7 +89,10 @@ class ResumePoint(Checkpoint):
             return is_stopping
         if not is_asked and trainer.global_step % _STEPS_BETWEEN_AGREEMENTS:
             return False
-        return bool(trainer.strategy.reduce_boolean_decision(is_stopping, all=False))
+        agreed = bool(trainer.strategy.reduce_boolean_decision(is_stopping, all=False))
+        if agreed:
+            self._stop.follow()
+        return agreed
 
 
 def repeat_validation(fit_loop: dict[str, Any]) -> None:

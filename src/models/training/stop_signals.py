@@ -68,6 +68,10 @@ class StopSignals:
             self._is_deferred = False
         self.check()
 
+    def follow(self) -> None:
+        """Stop because another process of the training has received a signal."""
+        self.received = self.received or signal.SIGTERM
+
     def check(self) -> None:
         """Raise the error of a signal that was received."""
         if self.received is not None:
