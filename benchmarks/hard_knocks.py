@@ -46,7 +46,12 @@ _LONGEST = 900.0
 
 # What differs between two jobs that do the same.
 _TIMES = {"created", "seconds", "time", "elapsed", "started", "finished", "duration", "date"}
-_LOGS = {"train.log", "status.json"}
+# Checksums of files with times; the files themselves are compared without times.
+_CHECKSUMS = {"size", "sha256"}
+# How the job was started: existing=resume is added later.
+_COMMAND = {"command"}
+# Logs, and checkpoints, which contain the durations of epochs.
+_NOT_COMPARED = {"train.log", "last.ckpt"}
 
 _WORDS = ("the", "a", "cat", "dog", "sees", "hears", "that", "old", "sleeps", ".")
 
@@ -297,7 +302,7 @@ def contents(folder: Path, roots: Sequence[str]) -> dict[str, str]:
         path
         for root in roots
         for path in sorted((folder / root).rglob("*"))
-        if path.is_file() and not path.name.startswith(".") and path.name not in _LOGS
+        if path.is_file() and not path.name.startswith(".") and path.name not in _NOT_COMPARED
     ]
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(_without_times(path)).hexdigest()
@@ -317,7 +322,8 @@ def _without_times(path: Path) -> bytes:
 
 def _timeless(content: Any) -> Any:
     if isinstance(content, dict):
-        return {key: _timeless(value) for key, value in content.items() if key not in _TIMES}
+        left_out = _TIMES | _CHECKSUMS | _COMMAND
+        return {key: _timeless(value) for key, value in content.items() if key not in left_out}
     return [_timeless(value) for value in content] if isinstance(content, list) else content
 
 

@@ -17,6 +17,7 @@ from gardenpath.eval.suites.library.collection import load_suite_file, load_suit
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.eval.word_scorer import Scorer
+from gardenpath.runs.finding.variants import name_variants
 from gardenpath.runs.finding.whole_runs import (
     each_whole,
     skip_facts,
@@ -93,6 +94,7 @@ def evaluate(
     """
     skipped = skipped_runs(subjects if isinstance(subjects, Iterable) else ())
     models = _whole(_as_list(subjects), skipped)
+    name_variants([one for one in models if isinstance(one, Run)])
     asked = suitable(_as_suites(suites), models)
     knowers = {
         suite.language: [_knows(one) for one in models if _fits(one, suite.language)]

@@ -20,6 +20,7 @@ from gardenpath.eval.word_scorer import OnWords
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import Family, NeuralFamily, SyntacticFamily
 from gardenpath.runs.finding.found_runs import require_usable, runs_below
+from gardenpath.runs.finding.variants import name_variants
 from gardenpath.runs.finding.whole_runs import each_whole
 from gardenpath.runs.given import Given, is_single, sentences_of_given
 from gardenpath.settings.check import plain
@@ -74,6 +75,8 @@ class Run:
         self._device = device
         self.store = store
         self.processes = processes
+        # Settings in which the run differs from others that are evaluated together with it.
+        self.variant = ""
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -108,11 +111,16 @@ class Run:
 
     @property
     def name(self) -> RunName:
-        """Model, corpus and random seed; the names of unfinished runs and their models say so."""
+        """Model, corpus and random seed; the names of unfinished runs and their models say so.
+
+        The name of the model includes the settings in which it differs from other runs of the same
+        model, if these are evaluated together.
+        """
         settings = self.settings
+        variant = f" ({self.variant})" if self.variant else ""
         return RunName(
             run=f"{self.path}{self.mark}",
-            model=f"{settings.model.name}{self.mark}",
+            model=f"{settings.model.name}{variant}{self.mark}",
             corpus=settings.data.name,
             seed=settings.seed,
         )
@@ -456,6 +464,7 @@ def find(
         return Run(path, device=device, search=search, store=store, processes=processes)
 
     found, skipped = runs_below([Path(root) for root in roots], make, unfinished=unfinished)
+    name_variants(found)
     return Runs(found, skipped=skipped)
 
 

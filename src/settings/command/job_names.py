@@ -49,7 +49,7 @@ def short_names(keys: Iterable[str]) -> dict[str, str]:
 
 def _folder(name: str, value: Any) -> str:
     """Return ``name=value`` in safe characters; a hash keeps apart what they cannot express."""
-    text = f"{name}={_shown(value)}"
+    text = f"{name}={written_value(value)}"
     place = len(name) + 1
     # Paths are frequent values, and remain readable: corpora/a → corpora+a.
     safe = text[:place] + _UNSAFE.sub("_", text[place:].strip("/").replace("/", "+"))
@@ -61,7 +61,7 @@ def _folder(name: str, value: Any) -> str:
     return f"{kept}-{digest}"
 
 
-def _shown(value: Any) -> str:
+def written_value(value: Any) -> str:
     """Write a value in one way only: 1e-2 and 0.01 are the same, and so are 1 and 1.0."""
     if value is None:
         return "null"
@@ -71,7 +71,7 @@ def _shown(value: Any) -> str:
         text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
         return re.sub(r"e([+-])0+(?=\d)", r"e\1", text)
     if isinstance(value, list | tuple):
-        return "/".join(map(_shown, value))
+        return "/".join(map(written_value, value))
     if isinstance(value, Mapping):
-        return "/".join(f"{key}.{_shown(one)}" for key, one in value.items())
+        return "/".join(f"{key}.{written_value(one)}" for key, one in value.items())
     return str(getattr(value, "text", value))  # text is the content of a quoted string
