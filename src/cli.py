@@ -30,6 +30,7 @@ from gardenpath.settings.compose import ConfigSource, Script, plain_config, regi
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.store.run_folder import RESULT_FILE
 from gardenpath.sweeps.job_outcome import survived
+from gardenpath.sweeps.lane_process import ending_with_sweep
 
 # Exit code of a sweep in which a job failed.
 _SOME_FAILED = 1
@@ -56,7 +57,8 @@ def train_job(config: DictConfig) -> float | None:
     content = plain_config(config)
     if _is_in_sweep():
         content["existing"] = content.get("existing") or "skip"
-        return survived(lambda: _train(typed("train", content)))
+        with ending_with_sweep():
+            return survived(lambda: _train(typed("train", content)))
     with exit_on_error():
         return _train(typed("train", content))
 
@@ -65,7 +67,8 @@ def evaluate_job(config: DictConfig) -> float | None:
     """Evaluate with a composed configuration; in a sweep, an error is the returned value."""
     content = plain_config(config)
     if _is_in_sweep():
-        return survived(lambda: _evaluate(typed("evaluate", content)))
+        with ending_with_sweep():
+            return survived(lambda: _evaluate(typed("evaluate", content)))
     with exit_on_error():
         _evaluate(typed("evaluate", content))
     return None

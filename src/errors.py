@@ -123,6 +123,15 @@ class ScoringStoppedError(StoppedError):
         )
 
 
+class SweepStoppedError(StoppedError):
+    """A signal stopped a sweep, with all its jobs."""
+
+    @property
+    def in_words(self) -> str:
+        """What is kept, and how to go on."""
+        return f"the sweep was {self}; run the same command again to continue it"
+
+
 class TrainingStoppedError(BaseException):
     """A signal stopped a training.
 

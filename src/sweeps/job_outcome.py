@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from gardenpath.errors import GardenpathError
+from gardenpath.errors import GardenpathError, os_problem
 
 
 class JobOutcome(float):
@@ -36,6 +36,8 @@ def survived(job: Callable[[], float | None]) -> JobOutcome:
             raise SystemExit(130) from error
         if isinstance(error, GardenpathError):
             reason = str(error)
+        elif isinstance(error, OSError):
+            reason = os_problem(error)
         else:
             traceback.print_exc()
             reason = f"{type(error).__name__}: {error}"

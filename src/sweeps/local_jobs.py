@@ -1,14 +1,17 @@
 """Jobs in parallel processes of this machine (``hydra/launcher=local`` or ``joblib``).
 
 Each of the parallel lanes has a process of its own, so that a job whose process dies, for example
-because memory ran out, fails alone.
+because memory ran out, fails alone. If the sweep is stopped or killed, its processes write their
+checkpoints and end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -18,9 +21,16 @@ from hydra_plugins.hydra_joblib_launcher._core import execute_job
 from joblib import cpu_count
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
+from gardenpath.errors import StoppedError, TrainingStoppedError
 from gardenpath.sweeps.job_outcome import JobOutcome
+from gardenpath.sweeps.lane_process import tied_to_this_process
 
 _Found = JobReturn | JobOutcome
+
+# How long processes may take to write their checkpoints when the sweep is stopped.
+_SECONDS_TO_STOP = 60.0
+# A process that is given no job for so long ends: its sweep was killed between two jobs.
+_SECONDS_WITHOUT_JOB = 60.0
 
 
 def run_in_processes(launcher: Any, jobs: list[list[str]]) -> list[_Found]:
@@ -37,7 +47,7 @@ def run_in_processes(launcher: Any, jobs: list[list[str]]) -> list[_Found]:
         for thread in threads:
             thread.join()
     except KeyboardInterrupt:
-        lanes.stop()
+        lanes.stop(threads)
         raise
     return [lanes.found[number] for number in range(len(jobs))]
 
@@ -48,7 +58,10 @@ class _Lanes:
     def __init__(self, launcher: Any, jobs: list[list[str]]) -> None:
         self._launcher = launcher
         self._state = Singleton.get_state()
-        self._environment = _environment(launcher.config.hydra.job.env_set)
+        self._environment = {
+            **_environment(launcher.config.hydra.job.env_set),
+            **tied_to_this_process(),
+        }
         self._waiting: queue.SimpleQueue[tuple[int, list[str]]] = queue.SimpleQueue()
         self._executors: set[ProcessPoolExecutor] = set()
         self.found: dict[int, _Found] = {}
@@ -68,19 +81,32 @@ class _Lanes:
             except BrokenProcessPool as error:
                 self.found[number] = JobOutcome.failed(_why(error))
                 executor = self._process()
+            except (TrainingStoppedError, StoppedError) as error:  # a signal to this process alone
+                self.found[number] = JobOutcome.failed(str(error))
             except BaseException as error:  # the thread must go on to the next job
                 self.found[number] = JobOutcome.failed(f"{type(error).__name__}: {error}")
         executor.shutdown()
 
-    def stop(self) -> None:
-        """Start no more jobs, and end the processes."""
-        while not self._waiting.empty():
-            self._waiting.get_nowait()
-        for executor in self._executors:
-            executor.shutdown(wait=False, kill_workers=True)
+    def stop(self, threads: Sequence[threading.Thread]) -> None:
+        """Start no more jobs, and end the processes, which may write their checkpoints first."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._waiting.get_nowait()
+        end = time.monotonic() + _SECONDS_TO_STOP
+        try:
+            for executor in list(self._executors):
+                for process in list((executor._processes or {}).values()):
+                    process.terminate()
+            for thread in threads:
+                thread.join(max(0.0, end - time.monotonic()))
+        finally:  # also after a second signal
+            for executor in list(self._executors):
+                executor.shutdown(wait=False, kill_workers=True)
 
     def _process(self) -> ProcessPoolExecutor:
-        executor = ProcessPoolExecutor(max_workers=1, env=self._environment)
+        executor = ProcessPoolExecutor(
+            max_workers=1, env=self._environment, timeout=_SECONDS_WITHOUT_JOB
+        )
         self._executors.add(executor)
         return executor
 

@@ -9,12 +9,12 @@ from typing import Any
 from omegaconf import DictConfig
 
 from gardenpath.console import console
-from gardenpath.errors import TrainingStoppedError
 from gardenpath.runs.overview.run_overview import states_of_jobs
 from gardenpath.settings.command.command_line import CommandLine
 from gardenpath.settings.command.sweep_jobs import SweepJob, hydra_overrides, sweep_jobs
 from gardenpath.sweeps.job_outcome import JobOutcome
 from gardenpath.sweeps.launching import launch, require_launcher
+from gardenpath.sweeps.sweep_signals import stopped_as_a_whole
 from gardenpath.tasks.list_runs import print_states
 from gardenpath.text import plural
 
@@ -29,11 +29,8 @@ def run_sweep(line: CommandLine, task: Callable[[DictConfig], Any]) -> bool:
     require_launcher(special)
     line.check()
     jobs = sweep_jobs(line)
-    try:
+    with stopped_as_a_whole():
         outcomes = launch(line.source, task, [job.overrides for job in jobs], special)
-    except (KeyboardInterrupt, SystemExit, TrainingStoppedError):
-        console.print("The sweep was interrupted; the same command continues it.")
-        raise
     if line.source.script == "train":
         _print_runs(jobs, outcomes)
     else:

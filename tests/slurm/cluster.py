@@ -85,9 +85,11 @@ def one_node_cluster() -> Iterator[dict[str, str]]:
         for daemon in reversed(daemons):
             daemon.terminate()
         for daemon in daemons:
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            try:
                 daemon.wait(timeout=10)
-            daemon.kill()
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 

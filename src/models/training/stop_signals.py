@@ -15,7 +15,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,10 +95,10 @@ class StopSignals:
         previous = self._previous.get(self.received)
         if callable(previous) and previous is not signal.default_int_handler:
             _log.warning("%s", error)
-            previous(self.received, None)
-        elif self.received in _REQUEUE and "SLURM_JOB_ID" in os.environ:
+            _call(previous, self.received)
+        elif is_requeued(self.received):
             _log.warning("%s", error)
-            _requeue(_slurm_job())
+            requeue()
 
     def _handle(self, number: int, _frame: object) -> None:
         if os.getpid() != self._owner:
@@ -136,6 +136,24 @@ def stop_signals(folder: RunFolder, *, leads: bool = True) -> Iterator[StopSigna
         stop.restore()
 
 
+def _call(handler: Callable[[int, None], Any], number: signal.Signals) -> None:
+    """Call a handler that may requeue the SLURM job of this process, and then ends it.
+
+    SLURM ends all processes of a requeued job. If it ends the command that asks for it first, the
+    handler reports an error, although the job is requeued.
+    """
+    try:
+        handler(number, None)
+    except subprocess.CalledProcessError as error:
+        if error.returncode >= 0:
+            raise
+
+
+def is_requeued(number: int) -> bool:
+    """Whether a signal asks for the SLURM job of this process to be requeued."""
+    return number in _REQUEUE and "SLURM_JOB_ID" in os.environ
+
+
 def _slurm_job() -> str:
     """Return the number of this SLURM job; that of one task of an array has two parts."""
     array = os.environ.get("SLURM_ARRAY_JOB_ID")
@@ -144,8 +162,12 @@ def _slurm_job() -> str:
     return os.environ["SLURM_JOB_ID"]
 
 
-def _requeue(job: str) -> None:
+def requeue() -> None:
+    """Put the SLURM job of this process into the queue again."""
+    job = _slurm_job()
     try:
         subprocess.run(["scontrol", "requeue", job], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
+        if isinstance(error, subprocess.CalledProcessError) and error.returncode < 0:
+            return  # ended by SLURM together with this job, which is requeued
         _log.warning("the SLURM job %s cannot be requeued: %s", job, error)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, get_args
 
-from gardenpath.errors import DivergedError, GardenpathError, TrainingStoppedError
+from gardenpath.errors import DivergedError, GardenpathError, TrainingStoppedError, os_problem
 from gardenpath.safe_text import parse_json
 from gardenpath.store.files import write_json
 from gardenpath.store.run_folder import RunFolder
@@ -95,6 +95,8 @@ def _described(error: BaseException) -> tuple[FailureKind, str, int | None]:
         return "interrupted", str(error), None
     if isinstance(error, GardenpathError):
         return "error", str(error), None
+    if isinstance(error, OSError):
+        return "error", os_problem(error), None
     if isinstance(error, Exception):
         return "error", f"{type(error).__name__}: {error}", None
     return "interrupted", f"{type(error).__name__} {error}", None
