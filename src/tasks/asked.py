@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gardenpath.console import console, track_runs
 from gardenpath.errors import SkippedRunsError
 from gardenpath.runs.finding.found_runs import require_named
+from gardenpath.runs.finding.variants import name_variants
 from gardenpath.runs.finding.whole_runs import damaged_among, skip_counts, skip_notes, whole_runs
 from gardenpath.runs.run import Runs, find
 from gardenpath.settings.evaluate_settings import EvaluateSettings
@@ -29,6 +30,7 @@ def asked_runs(settings: EvaluateSettings) -> Runs:
     whole = whole_runs(track_runs(found, "verifying runs"), found.skipped)
     require_named(settings.run_folders, found.skipped)
     print_skipped(found.skipped)
+    name_variants(whole)  # a setting in which only skipped runs differ is no part of names
     return Runs(whole, skipped=found.skipped)
 
 

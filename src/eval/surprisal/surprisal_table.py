@@ -1,7 +1,8 @@
 """Tables of surprisals as files: TSV, JSON Lines and Parquet, chosen by extension.
 
 All three have the same columns. A TSV file starts with the header as comments; for the other two
-formats, the header is a separate file, such as ``table.parquet.meta.json``.
+formats, the header is a separate file, such as ``table.parquet.meta.json``
+(:mod:`gardenpath.eval.surprisal.side_cars`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.surprisal_files import read_lines, read_tabs
+from gardenpath.eval.surprisal.side_cars import read_side_car, side_car, whole_table
 from gardenpath.eval.surprisal.surprisal_rows import (
     RunHeader,
     SentenceFailure,
@@ -26,7 +28,7 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     TableHeader,
 )
 from gardenpath.safe_text import parse_json
-from gardenpath.store.files import whole_file, write_json
+from gardenpath.store.files import whole_file
 from gardenpath.store.tables import WORD_SURPRISALS
 
 _COLUMNS = WORD_SURPRISALS.names
@@ -52,11 +54,6 @@ def check_extension(path: Path) -> str:
             remedy=f"choose one of {', '.join(_WRITERS)}",
         )
     return extension
-
-
-def side_car(path: Path) -> Path:
-    """Return the path of the header file of a JSON Lines or Parquet table."""
-    return path.with_name(f"{path.name}.meta.json")
 
 
 def write_surprisals(path: Path, rows: _Rows, header: TableHeader) -> None:
@@ -131,8 +128,10 @@ def _is_comment(text: str) -> bool:
 
 
 def _write_jsonl(path: Path, rows: _Rows, header: TableHeader) -> None:
-    write_json(side_car(path), asdict(header))
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with (
+        whole_table(path, asdict(header)) as temporary,
+        temporary.open("w", encoding="utf-8") as file,
+    ):
         for row in rows:
             record = _record(row) | {"surprisal_bits": _json_number(row.surprisal_bits)}
             file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
@@ -162,9 +161,8 @@ def _json_number(value: float) -> float | str | None:
 
 
 def _write_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
-    write_json(side_car(path), asdict(header))
     columns = [[getattr(row, name) for row in rows] for name in _COLUMNS]
-    with whole_file(path) as temporary:
+    with whole_table(path, asdict(header)) as temporary:
         pq.write_table(pa.table(columns, schema=_SCHEMA), str(temporary))
 
 
@@ -191,15 +189,7 @@ _READERS: dict[str, Callable[[Path], tuple[list[SurprisalRow], TableHeader]]] = 
 
 
 def _header_beside(path: Path) -> TableHeader:
-    beside = side_car(path)
-    try:
-        return _header(parse_json(beside.read_text(encoding="utf-8")), beside)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"the header of {path.name} cannot be read: {error}",
-            path=beside,
-            remedy="keep the table and its header file in the same folder",
-        ) from error
+    return _header(read_side_car(path), side_car(path))
 
 
 def _header(content: Mapping[str, Any], path: Path) -> TableHeader:

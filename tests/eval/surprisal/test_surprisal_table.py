@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
@@ -20,6 +21,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.published.token_tables import read_words
+from gardenpath.eval.surprisal.side_cars import side_car
 from gardenpath.eval.surprisal.surprisal_rows import (
     RunHeader,
     SentenceFailure,
@@ -31,7 +33,6 @@ from gardenpath.eval.surprisal.surprisal_rows import (
 from gardenpath.eval.surprisal.surprisal_table import (
     check_extension,
     read_surprisals,
-    side_car,
     write_surprisals,
 )
 from gardenpath.store.tables import WORD_SURPRISALS
@@ -347,3 +348,43 @@ def test_comments_of_others_are_passed_over(tmp_path: Path) -> None:
     path.write_text(f"# gardenpath 0.1\n#\n\n# model: odd\n{path.read_text()}")
     rows, header = read_surprisals(path)
     assert _same(rows, ROWS) and header == HEADER
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+@pytest.mark.parametrize("replacements", [0, 1, 2, 3])
+def test_a_kill_leaves_a_table_with_its_own_header(
+    tmp_path: Path, extension: str, replacements: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two jobs write one after another; the second is killed after each of its renames, twice."""
+    path = tmp_path / f"table{extension}"
+    other = replace(HEADER, end_of_sentence="none", skipped=("another job",))
+    expected = [(ROWS, HEADER), (ROWS[:1], other)]
+    write_surprisals(path, *expected[0])
+    for _ in range(2):
+        left = [replacements]
+
+        def kill(self: Path, target: Path, left: list[int] = left) -> None:
+            if left[0] == 0:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            self.rename(target)
+
+        with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+            patch.setattr(Path, "replace", kill)
+            write_surprisals(path, *expected[1])
+        rows, header = read_surprisals(path)
+        assert any(_same(rows, one) and header == known for one, known in expected)
+
+
+@pytest.mark.parametrize("extension", [".jsonl", ".parquet"])
+def test_a_header_of_another_table(tmp_path: Path, extension: str) -> None:
+    path, other = tmp_path / f"table{extension}", tmp_path / f"other{extension}"
+    write_surprisals(path, ROWS, HEADER)
+    write_surprisals(other, ROWS[:1], HEADER)
+    side_car(other).replace(side_car(path))
+    with pytest.raises(InputError, match=r"is not the header of table\.\w+ as it is now"):
+        read_surprisals(path)
+    content = json.loads(side_car(path).read_text(encoding="utf-8"))
+    del content["table_sha256"]  # as older versions wrote it
+    side_car(path).write_text(json.dumps(content), encoding="utf-8")
+    assert _same(read_surprisals(path)[0], ROWS)
