@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import pickle
 from pathlib import Path
@@ -67,6 +68,14 @@ def test_outcomes_travel_between_processes() -> None:
     failed = pickle.loads(pickle.dumps(JobOutcome.failed("no\n  memory")))  # noqa: S301
     assert failed.failure == "no memory" and math.isinf(failed)
     assert pickle.loads(pickle.dumps(JobOutcome(1.5))) == 1.5  # noqa: S301
+
+
+def test_an_error_of_the_system_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def full() -> float:
+        raise OSError(errno.ENOSPC, "full", "/a")
+
+    assert survived(full).failure == "/a: full (free some space, or choose another disk)"
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_an_interruption_is_not_the_failure_of_one_job() -> None:

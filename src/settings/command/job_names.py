@@ -7,10 +7,11 @@ on its own values, so that it remains the same if the sweep is repeated with mor
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from gardenpath.store.keys import digest
 
 # Longest name of a folder for one setting; file systems allow 255 bytes.
 _LONGEST = 80
@@ -56,9 +57,8 @@ def _folder(name: str, value: Any) -> str:
     is_exact = safe.replace("+", "/") == text
     if is_exact and len(safe.encode()) <= _LONGEST:
         return safe
-    digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
     kept = safe.encode()[: _LONGEST - _HASH_LENGTH - 1].decode(errors="ignore")
-    return f"{kept}-{digest}"
+    return f"{kept}-{digest(text)[:_HASH_LENGTH]}"
 
 
 def written_value(value: Any) -> str:
