@@ -48,6 +48,15 @@ def short_names(keys: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def flat_settings(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of a configuration by their full names, such as ``model.name``."""
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        name = f"{prefix}{key}"
+        found |= flat_settings(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return found
+
+
 def _folder(name: str, value: Any) -> str:
     """Return ``name=value`` in safe characters; a hash keeps apart what they cannot express."""
     text = f"{name}={written_value(value)}"
