@@ -28,7 +28,7 @@ from rich.progress import (
 )
 
 from gardenpath.data.sentence import Sentence
-from gardenpath.errors import GardenpathError, StoppedError, TrainingStoppedError, os_problem
+from gardenpath.errors import GardenpathError, StoppedError, TrainingStoppedError, in_one_line
 from gardenpath.text import NO_BREAK, unbroken
 
 _Item = TypeVar("_Item")
@@ -47,14 +47,11 @@ def exit_on_error() -> Iterator[None]:
     """
     try:
         yield
-    except GardenpathError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
     except BrokenPipeError:  # the reader of the output, such as head, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(128 + signal.SIGPIPE) from None
-    except OSError as error:
-        print(f"error: {os_problem(error)}", file=sys.stderr)
+    except (GardenpathError, OSError) as error:
+        print(f"error: {in_one_line(error)}", file=sys.stderr)
         raise SystemExit(2) from None
     except TrainingStoppedError as error:
         print(error, file=sys.stderr)

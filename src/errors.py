@@ -147,6 +147,13 @@ class TrainingStoppedError(BaseException):
         return str(self.args[0])
 
 
+def in_one_line(error: BaseException) -> str | None:
+    """Return the message for an error of the input or of the system; None for any other error."""
+    if isinstance(error, GardenpathError):
+        return str(error)
+    return os_problem(error) if isinstance(error, OSError) else None
+
+
 _REMEDIES = {
     errno.ENOSPC: "free some space, or choose another disk",
     errno.EDQUOT: "your quota is used up: free some space, or choose another disk",

@@ -15,7 +15,7 @@ SOURCE = ROOT / "src"
 FILES = sorted([*SOURCE.rglob("*.py"), ROOT / "train.py", ROOT / "evaluate.py"])
 OURS = [path for path in FILES if path.is_relative_to(SOURCE)]
 
-_BASICS = ("errors", "units", "text", "places", "versions", "safe_text")
+_BASICS = ("errors", "units", "text", "places", "versions", "safe_text", "python_process")
 _CHECKS = ("settings.bounds", "settings.check")
 
 # What each part of the package may import, beside itself. A module belongs to the part with the

@@ -16,13 +16,11 @@ _OLD_NAMES = ("overwrite", "resume")
 def with_existing(content: Mapping[str, Any]) -> dict[str, Any]:
     """Translate the content of a configuration: ``resume: true`` to ``existing: resume``."""
     result = {name: value for name, value in content.items() if name not in _OLD_NAMES}
-    # Values other than true and false remain, and are reported as wrong choices.
-    old = [
-        name if content[name] is True else content[name] for name in _OLD_NAMES if content.get(name)
-    ]
+    old = [name for name in _OLD_NAMES if content.get(name)]
     if old and result.get("existing") is None:
-        # Values other than true are reported as wrong choices.
-        result["existing"] = old[0] if content[old[0]] is True else content[old[0]]
+        # Values other than true remain, and are reported as wrong choices.
+        value = content[old[0]]
+        result["existing"] = old[0] if value is True else value
     return result
 
 

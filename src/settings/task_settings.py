@@ -204,7 +204,7 @@ class MergeTask:
 
 @dataclass(frozen=True, kw_only=True)
 class RunsTask:
-    """A table of runs: done, running, stopped or failed, with settings that differ and results."""
+    """A table of runs in any state, with the settings in which they differ, and results."""
 
     name: Literal["runs"] = "runs"
     watch: PositiveFloat | None = None

@@ -55,6 +55,7 @@ from gardenpath.store.run_folder import (
     upgraded,
 )
 from gardenpath.store.status.run_failure import clear_failure
+from gardenpath.store.status.run_metrics import epoch_rows
 from gardenpath.versions import versions
 
 # Packages that the numbers of a model may depend on.
@@ -234,11 +235,8 @@ def _may_extend(before: dict[str, Any], now: dict[str, Any], existing: Existing)
 
 def _has_stopped_early(folder: RunFolder, before: dict[str, Any]) -> bool:
     """Whether a run ended before its last epoch, so that a higher limit changes nothing."""
-    try:
-        rows = len(folder.metrics_path.read_text(encoding="utf-8").splitlines()) - 1
-    except OSError:
-        return True  # an n-gram model has no epochs
-    return bool(rows < before["trainer"]["max_epochs"])
+    # An n-gram model has no epochs at all.
+    return bool(len(epoch_rows(folder)) < before["trainer"]["max_epochs"])
 
 
 def _require_empty(path: Path) -> None:

@@ -293,8 +293,8 @@ RUNS = Schema(
     file="runs.csv",
     columns=(
         *_RUN,
-        TableColumn("status", "text", "done, running, stopped or failed"),
-        TableColumn("reason", "text", "why the run failed, or which process is training it"),
+        TableColumn("status", "text", "done, running, unfinished, failed, damaged, copy or stray"),
+        TableColumn("reason", "text", "why the run is not done, or which process is training it"),
         TableColumn("epochs", "optional integer", "number of epochs so far"),
         TableColumn("valid_perplexity", "number", "perplexity on the validation split"),
         TableColumn("test_perplexity", "number", "perplexity on the test split"),

@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from gardenpath.errors import GardenpathError, os_problem
+from gardenpath.errors import in_one_line
 
 
 class JobOutcome(float):
@@ -34,11 +34,8 @@ def survived(job: Callable[[], float | None]) -> JobOutcome:
     except Exception as error:
         if _is_interruption(error):
             raise SystemExit(130) from error
-        if isinstance(error, GardenpathError):
-            reason = str(error)
-        elif isinstance(error, OSError):
-            reason = os_problem(error)
-        else:
+        reason = in_one_line(error)
+        if reason is None:
             traceback.print_exc()
             reason = f"{type(error).__name__}: {error}"
         outcome = JobOutcome.failed(reason)

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 
 from gardenpath.errors import DivergedError, RunError
 from gardenpath.models.training.lightning_module import LanguageModelling
+from gardenpath.python_process import python_command
 from gardenpath.runs.ranks import rank_processes
 from gardenpath.runs.ranks.rank_processes import RankProcesses
 from gardenpath.runs.training import train
@@ -28,6 +29,8 @@ from tests.integration.commands import ROOT, call
 LONG = (*SMALL, "model=lstm", "trainer.early_stopping=0", "trainer.max_epochs=20",
         "trainer.checkpoint_steps=11")  # fmt: skip
 SECONDS = 120.0
+# The command of the other processes of a training.
+OTHER = python_command(rank_processes.__name__, "follow_parent")
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ def started_by(patch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
 
     def remember(command: Any, **options: Any) -> Any:
         process = start(command, **options)
-        if rank_processes._PROGRAM in command:
+        if command == OTHER:
             found.append(process)
         return process
 
@@ -152,8 +155,8 @@ def test_sweep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_process_that_does_not_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = "import sys; sys.exit('out of memory')"
-    monkeypatch.setattr(rank_processes, "_PROGRAM", program)
+    command = [sys.executable, "-c", "import sys; sys.exit('out of memory')"]
+    monkeypatch.setattr(rank_processes, "python_command", lambda *_: command)
     with pytest.raises(RunError, match="process 2 of 2 has failed: out of memory; no training"):
         train(*LONG, *places(folder, "run"))
 

@@ -34,6 +34,7 @@ def test_arguments(arguments: list[str], translated: list[str]) -> None:
         ({"resume": True, "overwrite": True}, "overwrite"),
         ({"resume": False, "overwrite": False}, None),
         ({"resume": True, "existing": "refuse"}, "refuse"),
+        ({"resume": "yes", "overwrite": False}, "yes"),
     ],
 )
 def test_contents_of_files(content: dict[str, Any], existing: str | None) -> None:

@@ -70,6 +70,14 @@ def test_outcomes_travel_between_processes() -> None:
     assert pickle.loads(pickle.dumps(JobOutcome(1.5))) == 1.5  # noqa: S301
 
 
+def test_an_error_of_the_system_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def full() -> float:
+        raise OSError(errno.ENOSPC, "full", "/a")
+
+    assert survived(full).failure == "/a: full (free some space, or choose another disk)"
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_an_interruption_is_not_the_failure_of_one_job() -> None:
     def interrupted() -> float:
         try:

@@ -3,6 +3,7 @@
 A :class:`TrainingStoppedError` ends the work: at once or, while a network is trained, after the
 current batch and its checkpoint (:meth:`StopSignals.deferred`). A second Ctrl-C always ends it at
 once.
+
 When everything is written and the run folder is released, the handler that was installed before is
 called: that of submitit requeues its job. In a SLURM job without such a handler, SIGUSR1 and
 SIGUSR2 requeue the job.

@@ -8,12 +8,12 @@ split: runs with the same settings and different vocabularies were trained on di
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gardenpath.errors import RunError
 from gardenpath.settings.check import plain
-from gardenpath.settings.command.job_names import short_names, written_value
+from gardenpath.settings.command.job_names import flat_settings, short_names, written_value
 
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run
@@ -87,16 +87,8 @@ def _variants(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 def _decisive(run: Run) -> dict[str, Any]:
     return {
         name: value
-        for name, value in _flat(plain(run.settings))
+        for name, value in flat_settings(plain(run.settings)).items()
         if name.startswith(_DECISIVE)
         and name not in _MACHINE
         and name.rpartition(".")[2] != _FOLDER
     }
-
-
-def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for key, value in content.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gardenpath.errors import RunError
 from gardenpath.runs.overview.run_summaries import RunSummary, summary_of
-from gardenpath.settings.command.job_names import short_names
+from gardenpath.settings.command.job_names import flat_settings, short_names
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.status.run_status import RunState, run_status
 from gardenpath.store.status.run_tree import find_statuses
@@ -67,7 +67,7 @@ def different_settings(states: Sequence[RunSummary]) -> dict[str, str]:
 
     Settings that only some models have are compared among these.
     """
-    flat = [dict(_flat(state.config)) for state in states if state.config]
+    flat = [flat_settings(state.config) for state in states if state.config]
     names = list(dict.fromkeys(name for one in flat for name in one))
     found = [name for name in names if _differs(name, flat)]
     return short_names(found)
@@ -162,14 +162,6 @@ def _differs(name: str, flat: Sequence[Mapping[str, Any]]) -> bool:
         if name in one and first.setdefault(group, str(one[name])) != str(one[name]):
             return True
     return False
-
-
-def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
-    for key, value in config.items():
-        name = f"{prefix}{key}"
-        found += _flat(value, f"{name}.") if isinstance(value, Mapping) else [(name, value)]
-    return found
 
 
 def _shown(value: Any) -> str:

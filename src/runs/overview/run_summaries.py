@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 from gardenpath.errors import GardenpathError
 from gardenpath.safe_text import parse_json
 from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.status.run_metrics import epoch_rows
 from gardenpath.store.status.run_status import RunState, RunStatus
 
 # The perplexities of a run, in order of preference: those of syntactic models are joint ones.
@@ -69,9 +69,8 @@ def _config(folder: RunFolder) -> dict[str, Any]:
 
 def _metrics(folder: RunFolder) -> tuple[int | None, float | None, float | None]:
     """Return the number of epochs, the lowest validation perplexity and the duration so far."""
+    rows = epoch_rows(folder)
     try:
-        with folder.metrics_path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
         seconds = sum(float(row["seconds"]) for row in rows)
         found = [
             float(row[name])
@@ -79,9 +78,9 @@ def _metrics(folder: RunFolder) -> tuple[int | None, float | None, float | None]
             for name in (f"valid/{one}" for one in _PERPLEXITIES)
             if row.get(name)
         ]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return None, None, None
-    return len(rows), min(found, default=None), seconds
+    return (len(rows), min(found, default=None), seconds) if rows else (None, None, None)
 
 
 def _perplexity(result: Mapping[str, Any], split: str) -> float | None:

@@ -1,7 +1,7 @@
 """A worker process: computes chunks of sentences, one thread, and puts them into the store.
 
-The parent starts this file as a script and writes one chunk per line to its standard input
-(``ScoringJob.message``). The worker answers on its standard output with lines about words
+The parent starts a process that calls :func:`serve`, and writes one chunk per line to its standard
+input (``ScoringJob.message``). The worker answers on its standard output with lines about words
 completed, chunks stored and errors. All lines are JSON. A worker ends when its standard input is
 closed, and so never outlives its parent, even if that is killed.
 """
@@ -85,18 +85,3 @@ def _is_same(last: Computation, run: Run, k_best: int | None) -> bool:
     assert last.run.store is not None and run.store is not None
     before = (last.run.path, last.run.search, last.run.store.path, last.k_best)
     return before == (run.path, run.search, run.store.path, k_best)
-
-
-if __name__ == "__main__":
-    # Use the package that this file belongs to, even if another version is installed.
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location(
-        "gardenpath", Path(__file__).resolve().parents[2] / "__init__.py"
-    )
-    assert spec is not None and spec.loader is not None
-    sys.modules["gardenpath"] = package = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(package)
-    from gardenpath.runs.processes import worker
-
-    worker.serve()

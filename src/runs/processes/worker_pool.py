@@ -7,15 +7,14 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from gardenpath.runs.processes import worker as worker_script
+from gardenpath.python_process import python_command
+from gardenpath.runs.processes.worker import serve
 from gardenpath.safe_text import parse_json
 
 # Seconds that a worker has to end by itself.
@@ -29,9 +28,8 @@ class Worker:
     """A worker process; ``task`` is the number of its chunk, ``job`` that of its loaded model."""
 
     def __init__(self) -> None:
-        # -P: the folder of the script is no place for imports.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", str(Path(worker_script.__file__).resolve())],
+            python_command(serve.__module__, serve.__name__),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **_ONE_THREAD},

@@ -18,24 +18,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import IO, Any
 
-import gardenpath
 from gardenpath.console import exit_on_error
 from gardenpath.errors import RunError
 from gardenpath.models.training.placement import Placement
+from gardenpath.python_process import python_command
 from gardenpath.safe_text import parse_json
 from gardenpath.settings.check import plain
 from gardenpath.settings.compose import typed
 from gardenpath.settings.train_settings import TrainSettings
-
-# Imports the package from where this process has it, even if another version is installed.
-_PROGRAM = """\
-import importlib.util, sys
-spec = importlib.util.spec_from_file_location("gardenpath", sys.argv[1])
-sys.modules["gardenpath"] = package = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(package)
-from gardenpath.runs.ranks.rank_processes import follow_parent
-follow_parent()
-"""
 
 _SECONDS_TO_END = 20.0
 # Exit code of a process that ended because another one did.
@@ -65,8 +55,7 @@ class RankProcesses:
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end
         self._errors.append(errors)
         process = subprocess.Popen(
-            # -P: the current folder must not hide modules.
-            [sys.executable, "-P", "-c", _PROGRAM, str(gardenpath.__file__)],
+            python_command(__name__, follow_parent.__name__),
             env=_environment(placement),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

@@ -42,7 +42,7 @@ Evaluate trained models.
   {program} task=corpus corpora=[ptb_sample,brown]  corpus statistics
   {program} task=perplexity run=runs/ctb,runs/xinhua data=ctb
   {program} task=export data=ctb output=written  a corpus as bracketed trees
-  {program} task=runs                            all runs: done, running, stopped or failed
+  {program} task=runs                            all runs: done, running, unfinished or failed
 """,
 }
 

@@ -7,10 +7,11 @@ on its own values, so that it remains the same if the sweep is repeated with mor
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from gardenpath.store.keys import digest
 
 # Longest name of a folder for one setting; file systems allow 255 bytes.
 _LONGEST = 80
@@ -47,6 +48,15 @@ def short_names(keys: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def flat_settings(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of a configuration by their full names, such as ``model.name``."""
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        name = f"{prefix}{key}"
+        found |= flat_settings(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return found
+
+
 def _folder(name: str, value: Any) -> str:
     """Return ``name=value`` in safe characters; a hash keeps apart what they cannot express."""
     text = f"{name}={written_value(value)}"
@@ -56,9 +66,8 @@ def _folder(name: str, value: Any) -> str:
     is_exact = safe.replace("+", "/") == text
     if is_exact and len(safe.encode()) <= _LONGEST:
         return safe
-    digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
     kept = safe.encode()[: _LONGEST - _HASH_LENGTH - 1].decode(errors="ignore")
-    return f"{kept}-{digest}"
+    return f"{kept}-{digest(text)[:_HASH_LENGTH]}"
 
 
 def written_value(value: Any) -> str:

@@ -65,7 +65,7 @@ def sweep_jobs(line: CommandLine) -> list[SweepJob]:
     jobs = [job for sweep in line.sweeps() for job in _jobs(sweep)]
     script = line.source.script
     names = short_names({key for job in jobs for key in job.line.swept})
-    composer = _Composer(script)
+    composer = _Composer()
     found = []
     by_target: dict[tuple[str, str], list[str]] = defaultdict(list)
     for job in jobs:
@@ -109,8 +109,7 @@ def _jobs(line: CommandLine) -> Iterator[_Values]:
 class _Composer:
     """Composes the groups of jobs once, and sets other values in the composition."""
 
-    def __init__(self, script: Script) -> None:
-        self._script = script
+    def __init__(self) -> None:
         self._configs: dict[tuple[str, ...], DictConfig] = {}
 
     def config(self, job: _Values) -> DictConfig:

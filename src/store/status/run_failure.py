@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, get_args
 
-from gardenpath.errors import DivergedError, GardenpathError, TrainingStoppedError, os_problem
+from gardenpath.errors import DivergedError, TrainingStoppedError, in_one_line
 from gardenpath.safe_text import parse_json
 from gardenpath.store.files import write_json
 from gardenpath.store.run_folder import RunFolder
@@ -93,10 +93,6 @@ def _described(error: BaseException) -> tuple[FailureKind, str, int | None]:
         return "diverged", str(error), error.step
     if isinstance(error, TrainingStoppedError):
         return "interrupted", str(error), None
-    if isinstance(error, GardenpathError):
-        return "error", str(error), None
-    if isinstance(error, OSError):
-        return "error", os_problem(error), None
     if isinstance(error, Exception):
-        return "error", f"{type(error).__name__}: {error}", None
+        return "error", in_one_line(error) or f"{type(error).__name__}: {error}", None
     return "interrupted", f"{type(error).__name__} {error}", None

@@ -5,7 +5,6 @@ Reading the state is cheap: it reads the small files of a run, not its weights o
 
 from __future__ import annotations
 
-import csv
 import fcntl
 import math
 import os
@@ -18,6 +17,7 @@ from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.store.locks import owner_of, owner_path
 from gardenpath.store.run_folder import CONFIG_FILE, RESULT_FILE, WEIGHTS_FILE, RunFolder
 from gardenpath.store.status.run_failure import read_failure
+from gardenpath.store.status.run_metrics import epoch_rows
 
 RunState = Literal["done", "running", "unfinished", "failed", "damaged", "copy", "stray"]
 
@@ -121,9 +121,8 @@ def _unfinished(folder: RunFolder) -> RunStatus:
 def best_epoch(folder: RunFolder) -> int | None:
     """Return the epoch with the lowest validation loss, whose weights are kept; None if unknown."""
     try:
-        with folder.metrics_path.open(encoding="utf-8", newline="") as file:
-            losses = {int(row["epoch"]): float(row["valid/loss"]) for row in csv.DictReader(file)}
-    except (OSError, ValueError, KeyError, TypeError):
+        losses = {int(row["epoch"]): float(row["valid/loss"]) for row in epoch_rows(folder)}
+    except (ValueError, KeyError, TypeError):
         return None
     finite = {epoch: loss for epoch, loss in losses.items() if math.isfinite(loss)}
     return min(finite, key=finite.__getitem__, default=None)

@@ -21,7 +21,7 @@ from gardenpath.eval.suites.scoring.effects import (
     flip_rate,
     island_contrast,
 )
-from gardenpath.eval.usable import MIN_ITEMS
+from gardenpath.eval.usable import MIN_ITEMS, is_enough
 
 CRITERIA = ("flip_rate", "flip", "island_contrast")
 
@@ -55,7 +55,8 @@ def with_criteria(
     found = summary.merge(pd.DataFrame(rows), on=keys, how="left", validate="one_to_one")
     found = found.astype({"flip": "boolean", "island_contrast": "boolean"})
     if "usable" in found.columns:
-        few = (found["usable"] < min_items) | (2 * found["usable"] < found["items"])
+        counts = zip(found["usable"], found["items"], strict=True)
+        few = [not is_enough(usable, items, min_items) for usable, items in counts]
         found.loc[few, ["flip", "island_contrast"]] = pd.NA
     return found
 
