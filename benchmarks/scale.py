@@ -192,7 +192,6 @@ def report(folder: Path, sizes: list[int], models: list[str], steps: int) -> Non
     for model in models:
         for size in sizes:
             common: dict[str, Any] = {
-                "folder": folder,
                 "sentences": size,
                 "model": model,
                 "steps": steps,

@@ -115,7 +115,7 @@ def main(script: Script, job: Job) -> None:
     with exit_on_error():
         parser = get_args_parser()
         _require_known_flags(parser, arguments)
-        flags = parser.parse_args(arguments)
+        flags = parser.parse_intermixed_args(arguments)
         line = command_line(script, flags)
         if flags.help:
             _print_help(line)

@@ -41,8 +41,11 @@ class MalformedTextError(ValueError):
         super().__init__(problem if line is None else f"line {line}: {problem}")
 
 
-def parse_json(text: str) -> Any:
-    """Parse JSON; NaN and infinities are accepted, as Python writes them."""
+def parse_json(text: str, *, any_string: bool = False) -> Any:
+    """Parse JSON; NaN and infinities are accepted, as Python writes them.
+
+    With ``any_string``, strings need not be Unicode text: Python may have written them.
+    """
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:
@@ -52,7 +55,7 @@ def parse_json(text: str) -> Any:
     except ValueError as error:  # a whole number of thousands of digits
         raise MalformedTextError(f"is not JSON: {_first_line(error)}") from error
     _require_shallow(content)
-    if _SURROGATE_ESCAPE.search(text):
+    if not any_string and _SURROGATE_ESCAPE.search(text):
         _require_characters(content)
     return content
 

@@ -34,8 +34,6 @@ from gardenpath.runs.measured import (
     measured_scorer,
     scorer_name,
 )
-from gardenpath.runs.processes.jobs import ScoringJob
-from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
@@ -227,6 +225,9 @@ def _spread(
     models: Sequence[Subject], suites: Sequence[Suite], parsed_items: int, processes: int | None
 ) -> None:
     """Let several processes, if asked for, score the sentences of all runs into the store."""
+    from gardenpath.runs.processes.jobs import ScoringJob
+    from gardenpath.runs.processes.spreading import spread_jobs
+
     parsed = _parsed(suites, parsed_items)
     runs = [one for one in models if isinstance(one, Run)]
     jobs = [ScoringJob(run, sentences_in(suites, run.language), parsed=parsed) for run in runs]

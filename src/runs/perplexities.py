@@ -31,8 +31,6 @@ from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
 from gardenpath.runs.finding.whole_runs import each_whole, whole_runs
 from gardenpath.runs.known_words import require_known, unknown_words
-from gardenpath.runs.processes.jobs import ScoringJob
-from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import joint_of, joint_with_gold_trees
 from gardenpath.store.status.run_status import RunStatus
@@ -212,6 +210,9 @@ def _joint_elsewhere(
 
 def _spread(texts: Sequence[tuple[Run, Sequence[Words]]], limit: int | None) -> None:
     """Let several processes, if the runs ask for them, score sentences into the store."""
+    from gardenpath.runs.processes.jobs import ScoringJob
+    from gardenpath.runs.processes.spreading import spread_jobs
+
     spread_jobs(
         [ScoringJob(run, words[:limit] if run.is_syntactic else words) for run, words in texts]
     )

@@ -237,11 +237,12 @@ class SurprisalStore:
         """Decode a row after verifying its checksum."""
         try:
             model_key, sentence, blob, remedy, parses, checksum = row
-            words = tuple(parse_json(sentence))
+            words = tuple(parse_json(sentence, any_string=True))
             if checksum != _checksum(model_key, sentence, blob, remedy, parses):
                 raise ValueError("wrong checksum")
             log_probs = struct.unpack(f"<{len(words) + 1}d", blob)
-            return words, Stored(log_probs, remedy, None if parses is None else parse_json(parses))
+            trees = None if parses is None else parse_json(parses, any_string=True)
+            return words, Stored(log_probs, remedy, trees)
         except (ValueError, TypeError, AttributeError, struct.error) as error:
             raise self._damaged(str(error)) from error
 

@@ -223,10 +223,15 @@ def test_a_thread_trains_without_handlers(tmp_path: Path) -> None:
 
 def test_a_forked_child_is_not_kept_alive(tmp_path: Path) -> None:
     with stop_signals(RunFolder(tmp_path / "none")) as stop:
+        reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
+            os.write(writing, b".")  # before this, Python may drop a signal in a forked process
             time.sleep(60)
             os._exit(0)
+        os.read(reading, 1)
         os.kill(child, signal.SIGTERM)
         assert exit_code(child) == -signal.SIGTERM
         assert stop.received is None
+        os.close(reading)
+        os.close(writing)

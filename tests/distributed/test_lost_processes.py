@@ -25,6 +25,7 @@ from gardenpath.store.status.run_failure import read_failure
 from tests import small_runs
 from tests.distributed.trees import NEAR, SMALL, places, write_trees
 from tests.integration.commands import ROOT, call
+from tests.no_skips import NEEDS_PROC
 
 LONG = (*SMALL, "model=lstm", "trainer.early_stopping=0", "trainer.max_epochs=20",
         "trainer.checkpoint_steps=11")  # fmt: skip
@@ -107,7 +108,7 @@ def end_first_process(settings: list[str], run: RunFolder, how: signal.Signals) 
     assert not run.is_finished
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason=NEEDS_PROC)
 def test_killed_processes_and_the_same_result(folder: Path) -> None:
     run = RunFolder(folder / "two")
     settings = [*LONG, *places(folder, "two")]

@@ -180,7 +180,7 @@ def _vocabulary_seeds() -> tuple[bytes, ...]:
 
 CORPUS_READERS = (
     Reader("trees", (_TREES.encode(),), _trees),
-    Reader("text", (_TEXT.encode(), _TREES.encode()), _text),
+    Reader("text", (_TEXT.encode(),), _text),
     Reader("grammar", (_GRAMMAR.encode(),), _grammar),
     Reader("arpa", (_ARPA.encode(),), _arpa),
     Reader("vocabulary", _vocabulary_seeds(), _vocabulary),

@@ -14,7 +14,7 @@ from tests.fuzz.hostile import CASES
 
 # Cases that are valid, however odd; all others are refused.
 _READ = {
-    *("formula_blanks", "model_formula_blanks", "tree_deep", "text_long_line", "text_separators"),
+    *("formula_blanks", "model_formula_blanks", "tree_deep"),
     *("surprisal_number", "words", "suggestion"),
 }
 

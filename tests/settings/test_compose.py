@@ -46,6 +46,7 @@ def _choices(group: str) -> list[str]:
 def with_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Configurations for GPUs are right where there is one."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
 
 
 @pytest.mark.parametrize(("data", "model"), itertools.product(_choices("data"), _choices("model")))

@@ -88,15 +88,3 @@ def test_an_interruption_is_not_the_failure_of_one_job() -> None:
     with pytest.raises(SystemExit):
         survived(interrupted)
     assert survived(lambda: None).failure is None
-
-
-def test_an_error_of_the_system_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    def full() -> float:
-        raise OSError(errno.ENOSPC, "No space left on device", "runs/weights.safetensors")
-
-    outcome = survived(full)
-    assert outcome.failure == (
-        "runs/weights.safetensors: No space left on device (free some space, or choose another "
-        "disk)"
-    )
-    assert capsys.readouterr().err == f"error: {outcome.failure}\n"

@@ -73,8 +73,8 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
     if not root.is_dir():
         problem = "is not a folder" if root.exists() else "does not exist"
         raise RunError(
-            f"{root}: no finished runs at or below this folder: it {problem}; name another folder "
-            "(run=)"
+            f"{root}: no finished runs at or below this folder: it {problem}; train one with "
+            "'python train.py', or name another folder (run=)"
         )
     reasons = [one.reason for one in skipped if _is_below(one.folder.path, root)]
     listed = "".join(f"\n  - {reason}" for reason in reasons[:_MOST_LISTED])

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from gardenpath.data.corpus_files import CorpusForm, write_corpus
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.preparation import Preparation
 from gardenpath.data.readers import file_hashes, pieces
@@ -46,11 +47,9 @@ def corpus(tmp_path: Path) -> Path:
     return write_toy(tmp_path / "corpus")
 
 
-def write_toy(folder: Path, train: int = 120) -> Path:
-    from gardenpath.data.corpus_files import write_corpus
-
+def write_toy(folder: Path, train: int = 120, form: CorpusForm = "trees") -> Path:
     toy = ToyTreebank(grammar="english", train=train, valid=20, test=20)
-    write_corpus(folder, {split: toy.read(split) for split in SPLITS}, form="trees")
+    write_corpus(folder, {split: toy.read(split) for split in SPLITS}, form=form)
     return folder
 
 
@@ -97,7 +96,7 @@ def combined(folder: Path) -> Preparation:
         lambda folder: of_brackets(
             folder, subwords=SubwordSettings(algorithm="unigram", pieces=60)
         ),
-        lambda folder: preparation(TextFiles(root=str(folder))),
+        lambda folder: preparation(TextFiles(root=str(write_toy(folder / "words", form="text")))),
         lambda _: preparation(ToyTreebank(grammar="english", train=50, valid=9, test=14)),
         combined,
     ],
