@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from gardenpath.runs.evaluation import read_suite as read_suite
     from gardenpath.runs.evaluation import score as score
     from gardenpath.runs.evaluation import suites as suites
+    from gardenpath.runs.finding.loading import Runs as Runs
+    from gardenpath.runs.finding.loading import find as find
+    from gardenpath.runs.finding.loading import load as load
     from gardenpath.runs.results import Results as Results
     from gardenpath.runs.run import Run as Run
-    from gardenpath.runs.run import Runs as Runs
-    from gardenpath.runs.run import find as find
-    from gardenpath.runs.run import load as load
     from gardenpath.runs.studies.replication import Replication as Replication
     from gardenpath.runs.studies.replication import study as study
     from gardenpath.runs.training import train as train
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 
 # The module that defines each public name.
 _HOMES = {
-    "load": "runs.run",
-    "find": "runs.run",
+    "load": "runs.finding.loading",
+    "find": "runs.finding.loading",
     "Run": "runs.run",
-    "Runs": "runs.run",
+    "Runs": "runs.finding.loading",
     "suites": "runs.evaluation",
     "read_suite": "runs.evaluation",
     "evaluate": "runs.evaluation",

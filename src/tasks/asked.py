@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from gardenpath.console import console, track_runs
 from gardenpath.errors import SkippedRunsError
 from gardenpath.runs.finding.found_runs import require_named
+from gardenpath.runs.finding.loading import Runs, find
 from gardenpath.runs.finding.variants import name_variants
 from gardenpath.runs.finding.whole_runs import damaged_among, skip_counts, skip_notes, whole_runs
-from gardenpath.runs.run import Runs, find
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.store.status.run_status import RunStatus
 

@@ -26,9 +26,9 @@ from gardenpath.eval.statistics.corpora.patterns import (
     constructions_for,
     counts_table,
 )
+from gardenpath.runs.finding.loading import Runs
 from gardenpath.runs.finding.whole_runs import skip_facts
 from gardenpath.runs.results import how_made
-from gardenpath.runs.run import Runs
 from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import CorpusTask

@@ -10,8 +10,8 @@ from rich.table import Table
 from gardenpath.console import console, say
 from gardenpath.eval.studies.compared import compared_parts
 from gardenpath.eval.studies.study_parts import StudyResult
+from gardenpath.runs.finding.loading import Runs
 from gardenpath.runs.finding.whole_runs import skip_facts
-from gardenpath.runs.run import Runs
 from gardenpath.runs.studies.replication import study
 from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from gardenpath.errors import GardenpathError, InputError, RunError
-from gardenpath.runs.run import Run, find, load
+from gardenpath.runs.finding.loading import find, load
+from gardenpath.runs.run import Run
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
 from gardenpath.text import Words
 from tests import small_runs, toy_runs

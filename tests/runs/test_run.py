@@ -17,7 +17,8 @@ from gardenpath.errors import RunError
 from gardenpath.eval.search.search_settings import Particle, WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-from gardenpath.runs.run import Run, find, load
+from gardenpath.runs.finding.loading import find, load
+from gardenpath.runs.run import Run
 from gardenpath.text import Words
 from tests.toy_runs import run_of
 

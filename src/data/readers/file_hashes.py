@@ -21,8 +21,8 @@ from gardenpath.store.files import sha256_of, write_text
 
 HASHES_FILE = ".hashes.json"
 
-# Age from which on a time of modification is trusted, in nanoseconds; the coarsest file systems (FAT)
-# store times in units of two seconds.
+# Age from which on a time of modification is trusted, in nanoseconds; the coarsest file systems
+# (FAT) store times in units of two seconds.
 _LEAST_AGE = 2_000_000_000
 
 

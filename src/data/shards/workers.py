@@ -145,7 +145,7 @@ def _workers(
 
 
 def _work(connection: Connection, shards: Sequence[Shard], folder: Path, parent: int) -> None:
-    """Read the shards whose numbers are received, until None is received or the parent has ended."""
+    """Read the shards whose numbers are received, until None arrives or the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends us
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

@@ -1,1 +1,1 @@
-"""Tables of runs in any state: finished, running, stopped or failed."""
+"""Tables of runs in any state: done, running, unfinished, failed or damaged."""

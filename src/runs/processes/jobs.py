@@ -12,11 +12,9 @@ from typing import Any
 
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings
 from gardenpath.eval.word_scorer import OnWords
-from gardenpath.runs.parsing import Parsing, parses_key
 from gardenpath.runs.run import Run
-from gardenpath.runs.scorers import Computing
 from gardenpath.settings.check import plain, read
-from gardenpath.store.score_through import Compute, missing_chunks
+from gardenpath.store.score_through import missing_chunks
 from gardenpath.store.surprisal_store import SurprisalStore
 from gardenpath.text import Words
 
@@ -74,7 +72,11 @@ class ScoringJob:
 
 def key_of(run: Run, k_best: int | None) -> str:
     """Return the key under which scores or, with ``k_best``, parses are stored."""
-    return run.model_key if k_best is None else parses_key(run, k_best)
+    if k_best is None:
+        return run.model_key
+    from gardenpath.runs.parsing import parses_key
+
+    return parses_key(run, k_best)
 
 
 def read_search(content: dict[str, Any]) -> SearchSettings:
@@ -89,21 +91,25 @@ class Computation:
     run: Run
     k_best: int | None
     on_words: OnWords
-    _compute: Compute | None = None
+    _compute: Any = None
 
     def __call__(self, chunk: Sequence[Words], parsed: Collection[Words]) -> None:
         """Compute a chunk and store it."""
         assert self.run.store is not None
         if self._compute is None:
             self._compute = self._begun()
-        if isinstance(self._compute, Computing):
+        if self.k_best is None:
             self._compute.parsed = parsed
         scores = self._compute(chunk)
         self.run.store.put(key_of(self.run, self.k_best), dict(zip(chunk, scores, strict=True)))
         if not self.run.is_syntactic:  # a search reports its own progress
             self.on_words(sum(map(len, chunk)))
 
-    def _begun(self) -> Compute:
+    def _begun(self) -> Any:
+        # Imported here, because they load torch.
+        from gardenpath.runs.parsing import Parsing
+        from gardenpath.runs.scorers import Computing
+
         if self.k_best is None:
             return Computing(self.run, (), self.on_words)
         return Parsing(self.run, self.k_best, self.on_words)

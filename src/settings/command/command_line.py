@@ -12,12 +12,11 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Glob, IntervalSweep, Override
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -26,8 +25,16 @@ from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.check import nearest
 from gardenpath.settings.command.arguments import escaped, listed, name_of, watching, written_out
-from gardenpath.settings.command.grid import GridBlock, narrowed, read_grid
+from gardenpath.settings.command.grid import GridBlock, narrowed, read_grid, swept_in
 from gardenpath.settings.command.origins import file_of
+from gardenpath.settings.command.overrides import (
+    MOST_VALUES,
+    is_of_hydra,
+    parsed_override,
+    place_in_settings,
+    single,
+    values_among,
+)
 from gardenpath.settings.compose import (
     ConfigSource,
     Root,
@@ -40,11 +47,6 @@ from gardenpath.settings.compose import (
     typed,
 )
 from gardenpath.settings.existing import in_new_words
-
-# Limits of what one argument, and the groups of a sweep, may be.
-_LONGEST = 50_000
-_MOST_BRACKETS = 100
-_MOST_VALUES = 10_000
 
 # Mistakes of a value or a name: ``seed=-2: …``, ``model.sizze is not a setting; …``.
 _NAME_OF_A_SETTING = re.compile(r"([\w.]+)(?:=| is not )")
@@ -96,12 +98,14 @@ class CommandLine:
     def overrides(self) -> list[Override]:
         """The overrides that can be checked further; mistakes are recorded."""
         parsed = [one for argument in self.arguments for one in self._parsed(argument)]
-        self._wrong_groups |= {_place(one) for one in parsed if self._has_wrong_choice(one)}
+        self._wrong_groups |= {
+            place_in_settings(one) for one in parsed if self._has_wrong_choice(one)
+        }
         # Settings that depend on a wrong choice cannot be checked; all others can.
         return [
             one
             for one in parsed
-            if _place(one) not in self._wrong_groups and self._is_possible(one)
+            if place_in_settings(one) not in self._wrong_groups and self._is_possible(one)
         ]
 
     @functools.cached_property
@@ -156,7 +160,7 @@ class CommandLine:
         if not grid:
             return [self]
         grid = [{name_of(written_out(f"{k}=", self._root)): v for k, v in b.items()} for b in grid]
-        swept = _with_several_values(grid)
+        swept = swept_in(grid)
         return [self._with_block(block, swept) for block in self._applicable(grid)]
 
     def _composed(self, lines: Sequence[str]) -> DictConfig:
@@ -231,18 +235,10 @@ class CommandLine:
 
     def _parsed(self, argument: str) -> list[Override]:
         try:
-            if len(argument) > _LONGEST or sum(map(argument.count, "[{(")) > _MOST_BRACKETS:
-                raise ValueError  # Hydra's parser is recursive, and slow for long arguments
-            parsed = OverridesParser.create().parse_overrides([argument])
-            too_many = [one for one in parsed if _count(one) > _MOST_VALUES]
-        except (HydraException, ValueError, RecursionError, OverflowError, ZeroDivisionError):
-            self.mistakes.append(f"{_shortened(argument)!r} is not a setting; write name=value")
+            return [parsed_override(argument)]
+        except ConfigError as error:
+            self.mistakes += error.mistakes
             return []
-        if too_many:
-            problem = f"more than {_MOST_VALUES:,} values; write fewer"
-            self.mistakes.append(f"{_shortened(argument)}: {problem}")
-            return []
-        return parsed
 
     def is_group(self, override: Override) -> bool:
         """Whether an override chooses a file of a group, such as ``model=lstm``."""
@@ -257,7 +253,7 @@ class CommandLine:
         if not self.is_group(override):
             return False
         valid = choices_of(group, self.source)
-        wrong = [name for name in map(str, _values(override, valid)) if name not in valid]
+        wrong = [name for name in map(str, values_among(override, valid)) if name not in valid]
         wrong = [name for name in wrong if name not in ("None", "null")]
         self.mistakes += [f"unknown {group} {name!r}; {nearest(name, valid)}" for name in wrong]
         return bool(wrong)
@@ -292,14 +288,14 @@ class CommandLine:
             values = self.values_of(override)
             kept = values if self.is_group(override) else values[:1]
             choices.append([single(override, value) for value in kept])
-        if math.prod(map(len, choices)) > _MOST_VALUES:
-            problem = f"more than {_MOST_VALUES:,} combinations of groups; write fewer"
+        if math.prod(map(len, choices)) > MOST_VALUES:
+            problem = f"more than {MOST_VALUES:,} combinations of groups; write fewer"
             raise ConfigError([problem])
         return (list(combination) for combination in itertools.product(*choices))
 
     def values_of(self, override: Override) -> list[Any]:
         """Return the values of an override: one, or those of a sweep."""
-        return _values(override, choices_of(override.key_or_group, self.source))
+        return values_among(override, choices_of(override.key_or_group, self.source))
 
     def _content(self, overrides: Sequence[Override]) -> dict[str, Any] | None:
         """Return the content of a job with valid settings; otherwise record its mistakes."""
@@ -334,7 +330,7 @@ class CommandLine:
 
     def _is_unknown(self, override: Override, keys: Sequence[str]) -> bool:
         key = override.key_or_group
-        is_free = self.is_group(override) or key.startswith(("hydra.", "hydra/"))
+        is_free = self.is_group(override) or is_of_hydra(override)
         return not is_free and not override.is_add() and key not in keys
 
     def _check_values(self, content: dict[str, Any]) -> None:
@@ -342,7 +338,7 @@ class CommandLine:
         for override in self.overrides:
             if self.is_group(override) or not override.is_sweep_override():
                 continue
-            for value in _values(override, ())[1:]:
+            for value in values_among(override, ())[1:]:
                 try:
                     changed = _with_value(content, override.key_or_group, value)
                     typed(self.source.script, changed)
@@ -350,55 +346,11 @@ class CommandLine:
                     self.mistakes += error.mistakes
 
 
-def _with_several_values(grid: Sequence[GridBlock]) -> frozenset[str]:
-    """Return the settings that differ between jobs of a grid, whichever of its blocks are run."""
-    values: dict[str, set[str]] = {}
-    for block in grid:
-        for name, found in block.items():
-            values.setdefault(name, set()).update(found)
-    return frozenset(name for name, found in values.items() if len(found) > 1)
-
-
-def _place(override: Override) -> str:
-    """Return the setting, the group, or the part of the settings that holds a named corpus."""
-    return (override.package or override.key_or_group).split(".")[0]
-
-
-def _values(override: Override, valid: Iterable[str]) -> list[Any]:
-    """Return the values of an override: one, those of a sweep, or the ends of an interval."""
-    value = override.value()
-    if isinstance(value, Glob):
-        return list(value.filter(list(valid)))
-    if isinstance(value, IntervalSweep):
-        return [value.start, value.end]
-    return list(override.sweep_iterator()) if override.is_sweep_override() else [value]
-
-
-def _count(override: Override) -> int:
-    """Return the number of values of an override, counted up to one more than is allowed."""
-    if not override.is_sweep_override() or isinstance(override.value(), Glob | IntervalSweep):
-        return 1
-    return sum(1 for _ in itertools.islice(override.sweep_iterator(), _MOST_VALUES + 1))
-
-
 def _is_folder_of_groups(name: str) -> bool:
     try:
         return (CONFIG_DIR / name).is_dir()
     except (OSError, ValueError):  # too long for a name of a file, or with a null character
         return False
-
-
-def _shortened(argument: str) -> str:
-    return argument if len(argument) <= 200 else f"{argument[:200]}…"
-
-
-def single(override: Override, value: Any) -> Override:
-    """Convert an override of a sweep to that of one of its jobs."""
-    if not override.is_sweep_override():
-        return override
-    sign = "+" if override.is_add() else ""
-    parts = (sign, override.key_or_group, "=", str(Override._get_value_element_as_str(value)))
-    return OverridesParser.create().parse_overrides(["".join(parts)])[0]
 
 
 def _with_value(content: dict[str, Any], key: str, value: Any) -> dict[str, Any]:

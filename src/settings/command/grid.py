@@ -36,6 +36,15 @@ def _values(value: Any) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
 
 
+def swept_in(grid: Sequence[GridBlock]) -> frozenset[str]:
+    """Return the settings that differ between jobs of a grid, whichever of its blocks are run."""
+    values: dict[str, set[str]] = {}
+    for block in grid:
+        for name, found in block.items():
+            values.setdefault(name, set()).update(found)
+    return frozenset(name for name, found in values.items() if len(found) > 1)
+
+
 def narrowed(grid: Sequence[GridBlock], given: Mapping[str, Sequence[str]]) -> list[GridBlock]:
     """Return the blocks that remain with the values given on the command line.
 

@@ -17,8 +17,9 @@ from hydra.core.override_parser.types import IntervalSweep, Override
 from omegaconf import DictConfig, OmegaConf
 
 from gardenpath.errors import ConfigError
-from gardenpath.settings.command.command_line import CommandLine, single
+from gardenpath.settings.command.command_line import CommandLine
 from gardenpath.settings.command.job_names import folders_for, short_names
+from gardenpath.settings.command.overrides import is_of_hydra, single
 from gardenpath.settings.compose import Script, composed
 
 # Settings that are part of the folder of a run or of results anyway, or that name it.
@@ -87,17 +88,13 @@ def sweep_jobs(line: CommandLine) -> list[SweepJob]:
 
 def hydra_overrides(line: CommandLine) -> list[str]:
     """Return the overrides of Hydra's own settings, such as ``hydra/launcher=local``."""
-    return [one.input_line or "" for one in line.overrides if _is_of_hydra(one)]
-
-
-def _is_of_hydra(override: Override) -> bool:
-    return override.key_or_group.startswith(("hydra.", "hydra/"))
+    return [one.input_line or "" for one in line.overrides if is_of_hydra(one)]
 
 
 def _jobs(line: CommandLine) -> Iterator[_Values]:
     choices = []
     for override in line.overrides:
-        if _is_of_hydra(override):
+        if is_of_hydra(override):
             continue
         if isinstance(override.value(), IntervalSweep):
             raise ConfigError([f"{override.input_line}: list the values, as in a,b,c"])
