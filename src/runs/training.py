@@ -137,7 +137,9 @@ def _begin(
     claimed: ClaimedRun, settings: TrainSettings, corpus: PreparedCorpus, vocabulary: Vocabulary
 ) -> None:
     claimed.begin(
-        _config_of(settings), lambda folder: write_words(folder, vocabulary, corpus.subwords)
+        _config_of(settings),
+        lambda folder: write_words(folder, vocabulary, corpus.subwords),
+        corpus=corpus.folder.name,
     )
 
 
