@@ -46,7 +46,12 @@ def failed(
             None,
         ),
         (RunError("two\n  lines"), "error", "two lines", None),
-        (OSError(errno.ENOSPC, "full", "/a"), "error", "OSError: [Errno 28] full: '/a'", None),
+        (
+            OSError(errno.ENOSPC, "full", "/a"),
+            "error",
+            "/a: full (free some space, or choose another disk)",
+            None,
+        ),
         (ZeroDivisionError("by zero"), "error", "ZeroDivisionError: by zero", None),
         (KeyboardInterrupt(), "interrupted", "KeyboardInterrupt", None),
     ],
