@@ -26,6 +26,7 @@ from gardenpath.settings.train_settings import TrainSettings
 from gardenpath.store.run_claim import ClaimedRun, claim
 from gardenpath.store.run_folder import RUN_FORMAT, RunFolder
 from gardenpath.store.status.run_failure import failures_recorded, read_failure
+from gardenpath.store.status.run_status import divergence, require_whole
 
 # Loss, perplexity and so on, by split.
 Metrics = dict[str, dict[str, float]]
@@ -72,6 +73,7 @@ def _train(settings: TrainSettings, placement: Placement) -> Metrics:
         claim(folder, config, existing=settings.existing or "refuse") as claimed,
     ):
         if claimed.is_done:
+            _require_useful(folder)
             text = f"{folder.path} is finished already"
             console.print(text, highlight=False, soft_wrap=True)
             return folder.result()
@@ -106,12 +108,20 @@ def _fill(settings: TrainSettings, claimed: ClaimedRun, team: Team, stop: StopSi
     return metrics
 
 
+def _require_useful(folder: RunFolder) -> None:
+    """Refuse to skip a finished run whose files are damaged or whose weights are of no use."""
+    require_whole(folder)
+    if problem := divergence(folder):
+        raise DivergedError(problem)
+
+
 def _require_not_diverged(folder: RunFolder) -> None:
     """Refuse to resume a run that has diverged: the same settings would end in the same way."""
     failure = read_failure(folder)
     if failure is not None and failure.kind == "diverged":
         raise DivergedError(
-            f"{folder.path}: is not resumed, because it would diverge again: {failure.message}",
+            f"{folder.path}: is not resumed, because it would diverge again: "
+            f"{failure.said_of(folder)}",
             step=failure.step,
         )
 
@@ -127,7 +137,9 @@ def _begin(
     claimed: ClaimedRun, settings: TrainSettings, corpus: PreparedCorpus, vocabulary: Vocabulary
 ) -> None:
     claimed.begin(
-        _config_of(settings), lambda folder: write_words(folder, vocabulary, corpus.subwords)
+        _config_of(settings),
+        lambda folder: write_words(folder, vocabulary, corpus.subwords),
+        corpus=corpus.folder.name,
     )
 
 

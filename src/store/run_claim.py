@@ -105,21 +105,30 @@ class ClaimedRun:
         """Whether an earlier run is resumed."""
         return self.may_continue and self.folder.is_begun
 
-    def begin(self, config: Mapping[str, Any], write_words: Callable[[Path], None]) -> None:
+    def begin(
+        self,
+        config: Mapping[str, Any],
+        write_words: Callable[[Path], None],
+        *,
+        corpus: str | None = None,
+    ) -> None:
         """Write everything known before training; only now are files of an earlier run removed.
 
-        ``write_words`` writes ``vocabulary.json`` (and ``subwords.model``) to the given folder. If
-        it fails, the run folder is unchanged. If the process is killed at any point, the folder
-        either contains one complete run or is marked as a run folder without a run.
+        ``write_words`` writes ``vocabulary.json`` (and ``subwords.model``) to the given folder, and
+        ``corpus`` is the key of the prepared corpus. If a run continues, both must be those with
+        which it began. If ``write_words`` fails, the run folder is unchanged. If the process is
+        killed at any point, the folder either contains one complete run or is marked as a run
+        folder without a run.
         """
         folder = self.folder
         temporary = Path(tempfile.mkdtemp(dir=folder.path, prefix=".begin.", suffix=".part"))
         try:
             write_words(temporary)
-            _write_start(temporary, config)
+            _write_start(temporary, config, corpus)
             flush_tree(temporary)
             if self.continues:
                 _require_same_vocabulary(folder, temporary / VOCABULARY_FILE)
+                _require_same_corpus(folder, corpus)
                 # A finished run that is continued is unfinished, and its files change from here on.
                 for path in (folder.result_path, folder.path / MANIFEST_FILE):
                     path.unlink(missing_ok=True)
@@ -263,7 +272,7 @@ def _remove_empty(folder: RunFolder, created: list[Path]) -> None:
         return  # another process has written there in the meantime
 
 
-def _write_start(folder: Path, config: Mapping[str, Any]) -> None:
+def _write_start(folder: Path, config: Mapping[str, Any], corpus: str | None) -> None:
     text = yaml.safe_dump(upgraded(config), allow_unicode=True, sort_keys=False)
     write_text(folder / VERSIONS_FILE, versions(*_PACKAGES) + "\n")
     write_text(folder / CONFIG_FILE, text)
@@ -272,6 +281,7 @@ def _write_start(folder: Path, config: Mapping[str, Any]) -> None:
     names = (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE)
     files = {name: sha256_of(folder / name) for name in names if (folder / name).is_file()}
     marker = {"kind": RUN_KIND, "format": RUN_FORMAT, "created": created, "files": files}
+    marker |= {} if corpus is None else {"corpus": corpus}
     write_json(folder / MARKER_FILE, marker)
 
 
@@ -287,6 +297,19 @@ def _require_same_vocabulary(folder: RunFolder, new: Path) -> None:
         raise RunError(
             f"{folder.path}: the vocabulary of the corpus has changed since the run began; "
             "restore the corpus, or start over with existing=overwrite"
+        )
+
+
+def _require_same_corpus(folder: RunFolder, corpus: str | None) -> None:
+    """Raise an error if the corpus is not that of the run; older versions did not record it."""
+    try:
+        before = parse_json(folder.marker_path.read_text(encoding="utf-8")).get("corpus")
+    except (OSError, ValueError, AttributeError):
+        return  # the marker is verified elsewhere
+    if before is not None and corpus is not None and before != corpus:
+        raise RunError(
+            f"{folder.path}: the corpus, or the way it is prepared, has changed since the run "
+            "began; restore the corpus, or start over with existing=overwrite"
         )
 
 

@@ -10,11 +10,11 @@ from omegaconf import DictConfig
 
 from gardenpath.console import console
 from gardenpath.runs.overview.run_overview import states_of_jobs
+from gardenpath.runs.processes.sweep_signals import stopped_as_a_whole
 from gardenpath.settings.command.command_line import CommandLine
 from gardenpath.settings.command.sweep_jobs import SweepJob, hydra_overrides, sweep_jobs
 from gardenpath.sweeps.job_outcome import JobOutcome
 from gardenpath.sweeps.launching import launch, require_launcher
-from gardenpath.sweeps.sweep_signals import stopped_as_a_whole
 from gardenpath.tasks.list_runs import print_states
 from gardenpath.text import plural
 

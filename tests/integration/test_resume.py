@@ -245,3 +245,24 @@ def test_a_finished_run_is_continued_to_more_epochs(tmp_path: Path) -> None:
     longer = small_runs.run(tmp_path, *given, "trainer.max_epochs=4", "existing=resume")
     assert len(small_runs.metrics(longer)) == 4 and longer.result() != before
     _require_same(longer, expected)
+
+
+def test_a_run_is_not_resumed_with_another_corpus(tmp_path: Path) -> None:
+    """Not even if the words are the same: the sentences after the checkpoint would be others."""
+    overrides = ("model=lstm", *small_runs.NEURAL, "trainer.max_epochs=1")
+    run = small_runs.run(tmp_path, *overrides)
+    run.result_path.unlink()
+    (run.path / "manifest.json").unlink()
+    sentences = tmp_path / "corpus" / "train.txt"
+    text = sentences.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    sentences.write_text("".join(reversed(lines)), encoding="utf-8")
+    before = {path: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
+    with pytest.raises(RunError, match="the corpus, or the way it is prepared, has changed"):
+        small_runs.run(tmp_path, *overrides, "existing=resume")
+    after = {path: path.read_bytes() for path in run.path.iterdir() if path.name != "failure.json"
+             and path.is_file()}  # fmt: skip
+    assert after == before
+    sentences.write_text(text, encoding="utf-8")
+    small_runs.run(tmp_path, *overrides, "existing=resume")
+    assert run.is_finished

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import math
 import pickle
 from pathlib import Path
@@ -88,3 +89,57 @@ def test_an_interruption_is_not_the_failure_of_one_job() -> None:
     with pytest.raises(SystemExit):
         survived(interrupted)
     assert survived(lambda: None).failure is None
+<<<<<<< HEAD
+=======
+
+
+def test_an_error_of_the_system_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def full() -> float:
+        raise OSError(errno.ENOSPC, "No space left on device", "runs/weights.safetensors")
+
+    outcome = survived(full)
+    assert outcome.failure == (
+        "runs/weights.safetensors: No space left on device (free some space, or choose another "
+        "disk)"
+    )
+    assert capsys.readouterr().err == f"error: {outcome.failure}\n"
+
+
+def test_a_damaged_or_useless_run_is_not_skipped_as_finished(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = small_runs.arguments(folder, "model=lstm", *small_runs.NEURAL, "trainer.max_epochs=1")
+    assert call("train.py", "-m", *given, "seed=1,2") == 0
+    one, two = (folder / "runs" / "text" / "lstm" / f"seed{number}" for number in (1, 2))
+    weights = bytearray((one / "weights.safetensors").read_bytes())
+    weights[-5] ^= 1
+    (one / "weights.safetensors").write_bytes(weights)
+    # As older versions did, without a manifest.
+    (two / "manifest.json").unlink()
+    result = json.loads((two / "result.json").read_text(encoding="utf-8"))
+    result["test"]["loss"] = math.inf
+    (two / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    capsys.readouterr()
+    assert call("train.py", "-m", *given, "seed=1,2") == 1
+    output = capsys.readouterr().out
+    assert "2 runs: 2 failed" in output and "is finished already" not in output
+    assert f"failed: {one / 'weights.safetensors'}: is damaged" in output
+    assert f"failed: {two}: the training diverged: the test loss is inf" in output
+    assert call("train.py", "-m", *given, "seed=1,2", "existing=overwrite") == 0
+
+
+def test_the_reason_of_a_divergence_names_the_folder_once(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = small_runs.arguments(
+        folder, "model=lstm", *small_runs.NEURAL, "trainer.gradient_clip=0",
+        "model.optimiser.learning_rate=1e30",
+    )  # fmt: skip
+    path = folder / "runs" / "text" / "lstm" / "seed1"
+    assert call("train.py", "-m", *given) == 1
+    capsys.readouterr()
+    assert call("train.py", "-m", *given) == 1
+    output = capsys.readouterr().out
+    again = "is not resumed, because it would diverge again: training diverged at step "
+    assert f"failed: {path}: {again}" in output
+>>>>>>> review1

@@ -37,6 +37,10 @@ class Failure:
     step: int | None
     time: str
 
+    def said_of(self, folder: RunFolder) -> str:
+        """Return the message for a text that already names the folder."""
+        return self.message.removeprefix(f"{folder.path}: ")
+
 
 def write_failure(
     folder: RunFolder, kind: FailureKind, message: str, step: int | None = None

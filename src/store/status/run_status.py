@@ -77,10 +77,8 @@ def _status(folder: RunFolder) -> RunStatus:
         return RunStatus(folder=folder, state="running", reason=reason)
     if not folder.is_finished:
         return _unfinished(folder)
-    config = folder.config()
-    if problem := _divergence(folder.result(), config):
-        text = f"{folder.path}: {problem}; train again with a lower learning rate"
-        return RunStatus(folder=folder, state="failed", reason=text, is_diverged=True)
+    if problem := divergence(folder):
+        return RunStatus(folder=folder, state="failed", reason=problem, is_diverged=True)
     return RunStatus(folder=folder, state="done")
 
 
@@ -111,7 +109,7 @@ def _unfinished(folder: RunFolder) -> RunStatus:
     return RunStatus(
         folder=folder,
         state="failed",
-        reason=f"{folder.path}: the training failed: {failure.message}",
+        reason=f"{folder.path}: the training failed: {failure.said_of(folder)}",
         epoch=epoch,
         # Weights whose failure is not known are not evaluated either.
         is_diverged=failure.kind in ("diverged", "unknown"),
@@ -128,8 +126,17 @@ def best_epoch(folder: RunFolder) -> int | None:
     return min(finite, key=finite.__getitem__, default=None)
 
 
+def divergence(folder: RunFolder) -> str | None:
+    """Return why the weights of a finished run are of no use; None if they are.
+
+    Older versions finished trainings that had diverged.
+    """
+    problem = _divergence(folder.result(), folder.config())
+    remedy = "train again with a lower learning rate and existing=overwrite"
+    return f"{folder.path}: {problem}; {remedy}" if problem else None
+
+
 def _divergence(result: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
-    """Return why the weights of a finished run are of no use; None if they are."""
     model = config.get("model")
     if isinstance(model, Mapping) and model.get("family") in _COUNTED:
         return None
