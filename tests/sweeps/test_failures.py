@@ -89,20 +89,6 @@ def test_an_interruption_is_not_the_failure_of_one_job() -> None:
     with pytest.raises(SystemExit):
         survived(interrupted)
     assert survived(lambda: None).failure is None
-<<<<<<< HEAD
-=======
-
-
-def test_an_error_of_the_system_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    def full() -> float:
-        raise OSError(errno.ENOSPC, "No space left on device", "runs/weights.safetensors")
-
-    outcome = survived(full)
-    assert outcome.failure == (
-        "runs/weights.safetensors: No space left on device (free some space, or choose another "
-        "disk)"
-    )
-    assert capsys.readouterr().err == f"error: {outcome.failure}\n"
 
 
 def test_a_damaged_or_useless_run_is_not_skipped_as_finished(
@@ -142,4 +128,3 @@ def test_the_reason_of_a_divergence_names_the_folder_once(
     output = capsys.readouterr().out
     again = "is not resumed, because it would diverge again: training diverged at step "
     assert f"failed: {path}: {again}" in output
->>>>>>> review1
