@@ -12,6 +12,8 @@ import pytest
 import gardenpath as gp
 from gardenpath.errors import RunError, SkippedRunsError
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
+from gardenpath.store.run_folder import RunFolder
+from gardenpath.store.status.run_failure import write_failure
 from tests.integration.commands import call
 from tests.toy_runs import arguments, evaluate, run_of
 
@@ -36,7 +38,7 @@ def odd(folder: Path, tmp_path: Path) -> Path:
     shutil.copytree(root / "ngram", root / "ngram_copy")
     unfinished(run_of(folder, "lstm").path, root / "stopped")
     unfinished(run_of(folder, "lstm").path, root / "diverged")
-    (root / "diverged" / "failure.json").write_text('{"kind": "diverged"}', encoding="utf-8")
+    write_failure(RunFolder(root / "diverged"), "diverged", "diverged: the loss is nan")
     (root / "stray").mkdir()
     (root / "stray" / "result.json").write_text("{}", encoding="utf-8")
     return root
