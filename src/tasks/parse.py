@@ -78,9 +78,9 @@ def _places(runs: Sequence[Run]) -> list[Path]:
 
     Runs that agree in all three are distinguished by the parts of their paths that differ.
     """
-    names = [run.name for run in runs]
     # The names come from run folders, which may be those of others.
-    stems = [file_stem(f"{name.corpus}_{name.model}_seed{name.seed}") for name in names]
+    named = [(one.name.corpus, one.settings.model.name + one.mark, one.name.seed) for one in runs]
+    stems = [file_stem(f"{corpus}_{model}_seed{seed}") for corpus, model, seed in named]
     places = []
     for run, stem in zip(runs, stems, strict=True):
         namesakes = [one.path for one, other in zip(runs, stems, strict=True) if other == stem]
