@@ -108,17 +108,20 @@ class StoppedError(KeyboardInterrupt):
 class ScoringStoppedError(StoppedError):
     """A signal stopped the scoring of sentences; those of complete chunks are stored."""
 
-    def __init__(self, number: int, *, stored: int, total: int, path: Path | None) -> None:
+    def __init__(
+        self, number: int, *, stored: int, total: int, path: Path | None, models: int = 1
+    ) -> None:
         super().__init__(number)
-        self.stored, self.total, self.path = stored, total, path
+        self.stored, self.total, self.path, self.models = stored, total, path, models
 
     @property
     def in_words(self) -> str:
         """What is kept, and how to go on."""
         if self.path is None:
             return super().in_words
+        whose = "this model" if self.models == 1 else f"{self.models} models"
         return (
-            f"{self}; {self.stored:,} of {self.total:,} sentences of this model are stored in "
+            f"{self}; {self.stored:,} of {self.total:,} sentences of {whose} are stored in "
             f"{self.path}; run the same command again to continue"
         )
 

@@ -50,6 +50,12 @@ FAMILY_NAMES = {spelling: FAMILY_DISPLAYS[family].name for spelling, family in _
 _SPARE_STYLES: tuple[ModelStyle, ...] = (
     *((PURPLE, "h"), (GREEN, "<"), (GREY, ">"), (VERMILLION, "*"), (BLUE, "8")),
 )
+# For sweeps, which show many models of a family; no family has these markers.
+_MORE_STYLES: tuple[ModelStyle, ...] = tuple(
+    (colour, marker)
+    for marker in ("d", "H", "D", "1", "2", "3")
+    for colour in (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, GREY)
+)
 
 
 def family_of(model: str) -> str:
@@ -68,11 +74,12 @@ def family_style(model: str, taken: Collection[ModelStyle] = ()) -> ModelStyle:
     """Return the colour and marker of a model: those of its family unless they are ``taken``.
 
     Otherwise, return the first spare style that is not ``taken``, starting from one that depends
-    on the model's name.
+    on the model's name. Styles repeat only if there are dozens of models.
     """
     family = family_of(model)
     if family in FAMILY_DISPLAYS and FAMILY_DISPLAYS[family].style not in taken:
         return FAMILY_DISPLAYS[family].style
     first = zlib.crc32(model.encode()) % len(_SPARE_STYLES)
     spares = [*_SPARE_STYLES[first:], *_SPARE_STYLES[:first]]
-    return next((style for style in spares if style not in taken), spares[0])
+    styles = (*spares, *_MORE_STYLES)
+    return next((style for style in styles if style not in taken), spares[0])

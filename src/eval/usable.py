@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from gardenpath.text import spaced
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Least number of usable items behind a statistic: a test, an interval, a correlation, a verdict.
 # Items are the independent units of a suite; seeds and conditions of an item do not add to them.
@@ -96,6 +98,8 @@ def usable_counts(items: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     An item is counted once, and is usable if it is for every run; ``unknown`` are items with
     unknown critical words, ``missing`` others without a surprisal.
     """
+    import pandas as pd  # here, because settings need only the constants of this module
+
     keys = list(by)
     marked = items.assign(_unknown=items["unknown"] > 0, _missing=items["outcome"].isna())
     single = list(dict.fromkeys([*keys, "suite", "item"]))

@@ -91,12 +91,13 @@ def locked(path: Path, *, what: str, remedy: str = _REMEDY, wait: float = 0.0) -
 
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
-    """Hold the lock of an output file from before the work begins until the file is written.
+    """Hold the lock of an output from before the work begins until the file or folder is written.
 
     A second job with the same output is refused before it computes anything: it would replace the
     results of the first. The lock file and folders that were created for it alone are removed.
     """
-    lock = path.with_name(f".{path.name}.lock")
+    # Not the lock under which a results folder is replaced at the end of the work.
+    lock = path.with_name(f".{path.name}.output.lock")
     remedy = "wait until it ends, or choose another output="
     created = [one for one in path.parents if not one.exists()]
     with locked(lock, what=f"the output {path}", remedy=remedy):

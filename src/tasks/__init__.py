@@ -47,11 +47,13 @@ def _run_task(settings: EvaluateSettings) -> None:
         case ParseTask() as task:
             from gardenpath.tasks import parse
 
-            parse.run(settings, task)
+            with only_writer(Path(settings.output) / parse.PARSES_FOLDER):
+                parse.run(settings, task)
         case SuiteTask() as task:
             from gardenpath.tasks import score_suites
 
-            score_suites.run(settings, task)
+            with only_writer(score_suites.suites_folder(settings)):
+                score_suites.run(settings, task)
         case SuitesTask() as task:
             from gardenpath.tasks import list_suites
 
@@ -63,7 +65,8 @@ def _run_task(settings: EvaluateSettings) -> None:
         case StudyTask() as task:
             from gardenpath.tasks import replicate
 
-            replicate.run(settings, task)
+            with only_writer(replicate.study_folder(settings)):
+                replicate.run(settings, task)
         case CorpusTask() as task:
             from gardenpath.tasks import corpus
 

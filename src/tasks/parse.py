@@ -36,6 +36,7 @@ from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.tasks.printing import require_known_input
 from gardenpath.text import Words, file_stem
 
+PARSES_FOLDER = "parses"
 _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
 
 
@@ -54,7 +55,7 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
     given = read_given(Path(task.input)) if task.input is not None else None
     if given is not None:
         require_known_input(runs, [_sentences(one, given, task) for one in runs], task)
-    folder = Path(settings.output) / "parses"
+    folder = Path(settings.output) / PARSES_FOLDER
     skipped = list(asked.skipped)
     about = how_made(settings=plain(settings))
     places = dict(zip(map(id, runs), _places(runs), strict=True))
@@ -77,9 +78,9 @@ def _places(runs: Sequence[Run]) -> list[Path]:
 
     Runs that agree in all three are distinguished by the parts of their paths that differ.
     """
-    names = [run.name for run in runs]
     # The names come from run folders, which may be those of others.
-    stems = [file_stem(f"{name.corpus}_{name.model}_seed{name.seed}") for name in names]
+    named = [(one.name.corpus, one.settings.model.name + one.mark, one.name.seed) for one in runs]
+    stems = [file_stem(f"{corpus}_{model}_seed{seed}") for corpus, model, seed in named]
     places = []
     for run, stem in zip(runs, stems, strict=True):
         namesakes = [one.path for one, other in zip(runs, stems, strict=True) if other == stem]

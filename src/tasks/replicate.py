@@ -53,13 +53,19 @@ def run(settings: EvaluateSettings, task: StudyTask) -> None:
     for note in replication.result.notes[:_MOST_NOTES]:
         say(note)
     _print(replication.result)
-    folder = Path(settings.output) / f"{asked.name}_study"
+    folder = study_folder(settings)
     about = {"settings": plain(settings), **skip_facts(replication.skipped)}
     report = replace(replication, about=about).write(folder)
     console.print(f"Tables: {folder}")
     console.print(f"Report: {report}")
     publish(folder, settings)
     conclude(replication.skipped, runs.skipped)
+
+
+def study_folder(settings: EvaluateSettings) -> Path:
+    """Return the folder of the study."""
+    assert settings.study is not None, "the settings are checked"
+    return Path(settings.output) / f"{settings.study.name}_study"
 
 
 def _print(result: StudyResult) -> None:

@@ -48,8 +48,13 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         scored = {name.run for name in results.names}
         rows = _perplexity(runs, scored, settings, task, skipped)
         results = replace(results, perplexity=rows)
-    write_results(results, Path(settings.output) / chosen.label, settings, report=task.report)
+    write_results(results, suites_folder(settings), settings, report=task.report)
     conclude(skipped, runs.skipped)
+
+
+def suites_folder(settings: EvaluateSettings) -> Path:
+    """Return the folder of the results."""
+    return Path(settings.output) / settings.suites.label
 
 
 def _print_unknown(results: Results) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gardenpath.errors import RunError
+from gardenpath.store.locks import only_writer
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs, toy_runs
 from tests.integration.commands import ROOT
@@ -84,6 +86,25 @@ def test_two_jobs_with_one_output_never_mix(
             assert codes[model] == 2
             assert "is in use by process" in said[model] and "output=" in said[model]
     assert 0 in codes.values()
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("toy_english", ("suite=toy_english", "suite.items=1", "task.report=false")),
+        ("parses", ("task=parse", "task.sentences=1")),
+    ],
+)
+def test_a_results_folder_has_one_evaluation_at_a_time(
+    folder: Path, tmp_path: Path, name: str, task: tuple[str, ...]
+) -> None:
+    """A second one is refused before it computes anything, and may begin when the first ends."""
+    output = tmp_path / "out"
+    with only_writer(output / name), pytest.raises(RunError, match=r"is in use by .*output="):
+        toy_runs.evaluate(folder, output, *task, model="rnng")
+    assert not (output / name).exists()
+    toy_runs.evaluate(folder, output, *task, model="rnng")
+    assert [one.name for one in output.iterdir() if not one.name.startswith(".")] == [name]
 
 
 def test_jobs_that_are_killed_and_started_again_end_like_one_alone(

@@ -44,9 +44,21 @@ def test_a_new_family_has_a_place_and_a_style_of_its_own() -> None:
 
 def test_there_is_a_style_for_any_number_of_models() -> None:
     taken: list[tuple[str, str]] = []
-    for number in range(20):
+    for number in range(100):
         taken.append(family_style(f"new {number}", taken))
-    assert len(set(taken)) >= 5
+    assert len(set(taken[:40])) == 40
+
+
+def test_variants_of_a_family_look_different_and_keep_its_name() -> None:
+    """A sweep shows a dozen models of one family in one figure."""
+    names = [f"lstm (learning_rate=1e-{number})" for number in range(12)]
+    taken: list[tuple[str, str]] = []
+    for name in names:
+        taken.append(family_style(name, taken))
+    assert len(set(taken)) == len(names)
+    assert {family_of(name) for name in names} == {"lstm"}
+    assert prose_name(names[1]) == "LSTM (learning_rate=1e-1)"
+    assert prose_name("complex_np") == "complex NP"
 
 
 def test_a_second_model_of_a_family_looks_different() -> None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gardenpath.console import words_progress
-from gardenpath.errors import GardenpathError, RunError
+from gardenpath.errors import GardenpathError, RunError, ScoringStoppedError, StoppedError
 from gardenpath.eval.word_scorer import OnWords
-from gardenpath.runs.processes.jobs import Computation, ScoringJob
+from gardenpath.runs.processes.jobs import Computation, ScoringJob, TemporaryStore
 from gardenpath.runs.processes.worker_pool import Gone, Worker, WorkerAnswer, WorkerPool
 from gardenpath.text import Words
 
@@ -57,11 +57,27 @@ def spread_jobs(jobs: Sequence[ScoringJob], processes: int | None = None) -> Non
     count = 1 if is_small else min(asked, len(shards))
     total = sum(one.words for one in shards)
     title = f"scoring ({count} processes)" if count > 1 else "scoring"
-    with words_progress(title, total) as on_words:
-        if count == 1:
-            _compute_here(jobs, shards, on_words)
-        else:
-            _compute_spread(jobs, shards, count, on_words)
+    try:
+        with words_progress(title, total) as on_words:
+            if count == 1:
+                _compute_here(jobs, shards, on_words)
+            else:
+                _compute_spread(jobs, shards, count, on_words)
+    except KeyboardInterrupt as stop:
+        raise _stopped(stop, jobs) from stop
+
+
+def _stopped(stop: KeyboardInterrupt, jobs: Sequence[ScoringJob]) -> ScoringStoppedError:
+    """Say how many sentences are stored after a signal."""
+    total = sum(len(set(map(tuple, job.sentences))) for job in jobs)
+    store = jobs[0].store
+    return ScoringStoppedError(
+        stop.number if isinstance(stop, StoppedError) else signal.SIGINT,
+        stored=total - sum(len(one.sentences) for one in _missing(jobs)),
+        total=total,
+        path=None if isinstance(store, TemporaryStore) else store.path,
+        models=len(jobs),
+    )
 
 
 def _missing(jobs: Sequence[ScoringJob]) -> Iterator[ScoringShard]:

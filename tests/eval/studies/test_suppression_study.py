@@ -19,6 +19,7 @@ from gardenpath.eval.statistics.questions.analysis import (
 from gardenpath.eval.statistics.questions.answering import run_analysis
 from gardenpath.eval.studies.compared import ComparedPart, compared_parts
 from gardenpath.eval.studies.evidence import Evidence
+from gardenpath.eval.studies.papers.suppression_changes import is_neural
 from gardenpath.eval.studies.papers.suppression_measures import condition_means
 from gardenpath.eval.studies.papers.suppression_study import SUPPRESSION
 from gardenpath.eval.studies.study_parts import RELEASED, StudyClaim, StudyData
@@ -249,6 +250,17 @@ def test_ordering_effects_are_tested_against_zero() -> None:
         row.update(model="ngram", p=p)
     start = "The ordering effect of the n-gram model"
     assert _claim(start, _analysis("ordering", rows)).verdict == "not reproduced"
+
+
+def test_ngram_models_with_other_settings_are_not_neural() -> None:
+    rows = [
+        {"corpus": "", "model": "ngram (order=3)", "effect": f"ordering_effect_{design}",
+         "estimate": 1.0, "p": 0.01}
+        for design in ("sentence", "embedding", "long")
+    ]  # fmt: skip
+    start = "The ordering effect of neural models"
+    assert _claim(start, _analysis("ordering", rows)).verdict == "not tested"
+    assert not is_neural("ngram (order=3)") and is_neural("lstm (size=tiny)")
 
 
 def test_toy_suites_are_no_part_of_the_study() -> None:

@@ -8,12 +8,14 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator, Sized
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gardenpath.errors import RunError
+from gardenpath.errors import RunError, ScoringStoppedError, StoppedError
 from gardenpath.runs.parsing import parsed
 from gardenpath.runs.processes import spreading
 from gardenpath.runs.processes.jobs import ScoringJob
@@ -45,7 +47,7 @@ def jobs_of(folder: Path, store: Path) -> list[ScoringJob]:
     ]
 
 
-def stored(jobs: list[ScoringJob]) -> list[object]:
+def stored(jobs: list[ScoringJob]) -> list[Sized]:
     return [job.store.get(job.key, job.sentences) for job in jobs]
 
 
@@ -104,6 +106,32 @@ def test_a_killed_worker_is_named_and_the_stored_chunks_are_kept(
     alone = jobs_of(folder, tmp_path / "alone.sqlite")
     spread_jobs(alone, 1)
     assert stored(jobs) == stored(alone)
+
+
+@pytest.mark.usefixtures("always_starts")
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_signal_says_how_much_is_stored(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    """As without several processes; no chunk is stored after the message."""
+    jobs = jobs_of(folder, tmp_path / "s.sqlite")
+
+    def stop(*_: object) -> None:
+        raise StoppedError(signal.SIGTERM)
+
+    @contextmanager
+    def stopping(*_: object) -> Iterator[Callable[[int], None]]:
+        yield stop
+
+    monkeypatch.setattr(spreading, "words_progress", stopping)
+    with pytest.raises(ScoringStoppedError) as raised:
+        spread_jobs(jobs, processes)
+    count = sum(map(len, stored(jobs)))
+    total = len(jobs) * len(SENTENCES)
+    assert count < total
+    said = f"{count} of {total} sentences of {len(jobs)} models are stored in {tmp_path}"
+    assert raised.value.number == signal.SIGTERM
+    assert said in raised.value.in_words and "run the same command again" in raised.value.in_words
 
 
 def test_a_run_that_cannot_be_scored_is_left_to_the_caller(

@@ -34,10 +34,11 @@ _RESERVED = frozenset(
 def r_script(result: AnalysisResult) -> str:
     """Return a script that repeats the analysis of ``<name>.csv`` with lme4 or base R."""
     analysis = result.analysis
+    name = file_stem(analysis.name)
     about = f"{analysis.title}\n{analysis.description.strip()}".strip()
     heading = [
         *(f"# {line}" for line in about.splitlines()),
-        f"# Data: {analysis.name}.csv. Usage: Rscript {analysis.name}.R",
+        f"# Data: {name}.csv. Usage: Rscript {name}.R",
         "# The script prints its estimates as a table (CSV).\n",
     ]
     blocks = [*_functions(result), r.BESIDE, _reading(result)]
@@ -115,7 +116,7 @@ def _reading(result: AnalysisResult) -> str:
     used = [analysis.measured, *analysis.predictors, *analysis.slopes, *analysis.contrasts]
     numbers = dict.fromkeys(used)
     lines = [
-        f'd <- read.csv({_text(f"{analysis.name}.csv")}, check.names = FALSE, encoding = "UTF-8",',
+        f'd <- read.csv({_text(f"{file_stem(analysis.name)}.csv")}, check.names = FALSE, encoding = "UTF-8",',
         '              colClasses = "character", na.strings = character(0))',
         *(
             f"d${_name(name)} <- as.numeric(d${_name(name)})"

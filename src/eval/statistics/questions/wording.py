@@ -51,9 +51,12 @@ def corpus_name(value: object) -> str:
 
 
 def prose_name(value: object) -> str:
-    """Format a table value for prose: ``rnng`` as RNNG, ``missing_object`` as missing object."""
-    text = str(value)
-    return _NAMES.get(text.lower(), text.replace("_", " "))
+    """Format a table value for prose: ``rnng`` as RNNG, ``missing_object`` as missing object.
+
+    What follows a name in parentheses, such as settings of a model, stays as it is.
+    """
+    text, bracket, more = str(value).partition(" (")
+    return _NAMES.get(text.lower(), text.replace("_", " ")) + bracket + more
 
 
 def rounded(value: float) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gardenpath.eval.display import family_of
 from gardenpath.eval.statistics.questions.wording import p_value, prose_name, rounded
 from gardenpath.eval.studies.evidence import WITH_GAP, Evidence, names_or_none
 from gardenpath.eval.studies.papers.suppression_measures import SUPPRESSION_MODELS
@@ -68,7 +69,8 @@ def effect_change(row: Mapping[str, Any], sign: float = 1.0) -> EffectChange:
 
 def is_neural(model: str) -> bool:
     """Whether a model is none of the n-gram baselines."""
-    return model not in _BASELINES
+    # The names of baselines with different settings go on: "ngram (order=3)".
+    return family_of(model) not in _BASELINES
 
 
 def changes_of(found: Sequence[EffectChange], models: Sequence[str]) -> list[EffectChange]:

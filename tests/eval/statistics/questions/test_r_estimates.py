@@ -26,6 +26,7 @@ from gardenpath.eval.statistics.questions.analysis import (
 from gardenpath.eval.statistics.questions.answering import run_analysis
 from gardenpath.eval.statistics.questions.r_functions import LME4_VARIANT, MAIN_VARIANT, R_COLUMNS
 from gardenpath.eval.statistics.questions.rscript import write_result
+from gardenpath.text import file_stem
 from tests.eval.statistics.r_program import run_script
 from tests.eval.statistics.shipped import ANALYSES
 from tests.eval.statistics.study_tables import study_effects, study_items, study_sentences
@@ -51,7 +52,7 @@ def _answer(
     """Our answer, and the table that the script prints for it."""
     result = run_analysis(analysis, tables[analysis.table])
     write_result(folder, result)
-    printed = run_script(folder / f"{analysis.name}.R")
+    printed = run_script(folder / f"{file_stem(analysis.name)}.R")
     assert tuple(printed.columns) == (*analysis.parts_by, *R_COLUMNS)
     return result, printed
 
