@@ -115,8 +115,9 @@ def _reading(result: AnalysisResult) -> str:
     factors = {name for part in result.fits for name in part.codings}
     used = [analysis.measured, *analysis.predictors, *analysis.slopes, *analysis.contrasts]
     numbers = dict.fromkeys(used)
+    name = file_stem(analysis.name)
     lines = [
-        f'd <- read.csv({_text(f"{file_stem(analysis.name)}.csv")}, check.names = FALSE, encoding = "UTF-8",',
+        f'd <- read.csv({_text(f"{name}.csv")}, check.names = FALSE, encoding = "UTF-8",',
         '              colClasses = "character", na.strings = character(0))',
         *(
             f"d${_name(name)} <- as.numeric(d${_name(name)})"

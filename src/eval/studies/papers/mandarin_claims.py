@@ -139,6 +139,8 @@ def _objects_are_easier(one: Evidence) -> Judgement:
         return untested("needs both garden-path classes")
     both = means[classes].dropna()
     both = both[both.index.get_level_values("model").isin(NEURAL)]
+    if both.empty:
+        return untested("needs neural models on both garden-path classes")
     easier = both[classes[0]] > both[classes[1]]
     said = f"object above subject for {int(easier.sum())} of {len(easier)} models"
     return judged(bool(len(easier)) and bool(easier.all()), said)
