@@ -1,6 +1,6 @@
 """Benchmark memory and throughput against the size of the corpus.
 
-    python -m benchmarks.scale [--sizes 10000 100000 1000000] [--models lstm rnng] [--folder DIR]
+    python -m benchmarks.scale [--sizes 10000 100000 1000000] [--models lstm rnng] [--processes 2]
 
 Corpora are sampled from the toy grammar of English and written as bracketed trees. Preparation is
 measured with one process and with one per core; a *start* is a preparation that finds everything in
@@ -27,6 +27,7 @@ from typing import Any, Literal
 
 import torch
 
+from benchmarks import processes
 from benchmarks.memory import in_own_process, kilobytes
 from gardenpath.data.batches.batch_loader import BatchLoader
 from gardenpath.data.corpus_files import write_corpus
@@ -216,6 +217,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--models", choices=MODELS, nargs="+", default=list(MODELS))
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--folder", type=Path, help="keep corpora and caches in this folder")
+    parser.add_argument(
+        "--processes", type=int, default=available_cores(),
+        help="most processes for which evaluation is measured; 0 measures none",
+    )  # fmt: skip
     parser.add_argument("--only", help="do one job, given as JSON, and print JSON")
     return parser
 
@@ -229,6 +234,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         report(folder.resolve(), arguments.sizes, arguments.models, arguments.steps)
+    if arguments.processes:
+        processes.main(["--processes", str(arguments.processes)])
 
 
 if __name__ == "__main__":

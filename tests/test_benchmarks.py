@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks import scale, training
+from benchmarks import processes, scale, training
 from benchmarks import search as search_benchmark
 from benchmarks.copying_rnng import copied_stacks
 from benchmarks.memory import in_own_process, peak_gb
@@ -206,3 +206,9 @@ def test_the_tables_of_scale_have_a_row_for_everything(
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.startswith("| ")]) == 2 + 2 + 4
     assert (tmp_path / "corpus30" / "train.txt").read_text().count("\n") == 30
+
+
+def test_processes_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    processes.main(["--models", "lstm", "--size", "tiny", "--sentences", "5", "--processes", "1"])
+    output = capsys.readouterr().out
+    assert "lstm" in output and "1 × 1 thread" in output
