@@ -11,6 +11,7 @@ import contextlib
 import errno
 import json
 import logging
+import math
 import os
 import shlex
 import socket
@@ -34,6 +35,8 @@ FOREVER = -1.0
 _REMEDY = "wait until it ends, or stop it"
 _LONGEST_COMMAND = 200
 _ATTEMPTS = 20
+# Numbers of processes are smaller on all systems.
+_MOST_PROCESSES = 2**31
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +129,9 @@ def owner_of(path: Path) -> Owner | None:
             since=float(content["since"]),
             command=str(content["command"]),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+        if not (0 < owner.pid < _MOST_PROCESSES and math.isfinite(owner.since)):
+            return None
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
     return None if owner.is_gone else owner
 

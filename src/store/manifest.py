@@ -20,6 +20,9 @@ from gardenpath.versions import versions
 
 MANIFEST_FILE = "manifest.json"
 
+# What a file that is not a manifest may raise; a size may even be infinite.
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError)
+
 
 @dataclass(frozen=True)
 class FileRecord:
@@ -87,7 +90,7 @@ def read_manifest(folder: Path, *, kind: str, format: int, remedy: str) -> Manif
     path = folder / MANIFEST_FILE
     try:
         manifest = _from_json(parse_json(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise RunError(f"{path}: the manifest cannot be read ({error}); {remedy}") from error
     if manifest.kind != kind:
         raise RunError(f"{path}: describes {manifest.kind!r}, not {kind!r}; {remedy}")
@@ -103,7 +106,7 @@ def kind_of_folder(folder: Path) -> str | None:
     """Return the kind named in a folder's manifest; None if there is no readable manifest."""
     try:
         return _from_json(parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))).kind
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except _UNREADABLE:
         return None
 
 

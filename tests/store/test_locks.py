@@ -70,7 +70,20 @@ def test_the_age_of_an_owner(tmp_path: Path, seconds: int, said: str) -> None:
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": "x"}', '{"pid": 1}'])
+def _record(**changed: str) -> str:
+    """A record with other numbers than a process can have, as JSON."""
+    values = {"pid": "1", "host": '"elsewhere"', "since": "1.5", "command": '"x"', **changed}
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in values.items()) + "}"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{", "[]", '{"pid": "x"}', '{"pid": 1}'),
+        *(_record(pid=pid) for pid in ("-1e999", "-1", "0", "99999999999999999999")),
+        *(_record(since=since) for since in ("1e999", "NaN")),
+    ],
+)
 def test_a_damaged_record_of_an_owner_is_no_obstacle(tmp_path: Path, content: str) -> None:
     lock = tmp_path / "lock"
     owner_path(lock).write_text(content, encoding="utf-8")

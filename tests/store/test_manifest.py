@@ -109,7 +109,10 @@ def test_a_newer_manifest_is_refused(folder: Path) -> None:
     assert read(folder).format == 1
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '"x"', "{}", '{"files": []}'])
+_INFINITE = '{"files": {"cats.txt": {"size": 1e999, "sha256": ""}}}'
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '"x"', "{}", '{"files": []}', _INFINITE])
 def test_a_damaged_manifest_is_named(folder: Path, content: str) -> None:
     (folder / "manifest.json").write_text(content, encoding="utf-8")
     assert kind_of_folder(folder) is None

@@ -109,10 +109,11 @@ def test_a_resumed_run_fails_before_it_begins_again(tmp_path: Path) -> None:
     assert failure is not None and failure.message == "no corpus"
 
 
+_ENDLESS = '{"kind": "error", "message": "", "step": 1e999, "time": ""}'
 _ODD = '{"kind": "odd", "message": "", "step": null, "time": ""}'
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", _ODD, "[" * 10**5])
+@pytest.mark.parametrize("content", ["", "[]", "{}", _ODD, _ENDLESS, "[" * 10**5])
 def test_the_failure_of_a_damaged_file_is_unknown(tmp_path: Path, content: str) -> None:
     folder = RunFolder(tmp_path)
     folder.failure_path.write_text(content, encoding="utf-8")

@@ -107,7 +107,7 @@ def sentences_read(shard: Shard, folder: Path) -> int | None:
     try:
         content = parse_json(_marker(shard, folder).read_text(encoding="utf-8"))
         blocks, sentences = int(content["blocks"]), int(content["sentences"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
     is_whole = all(
         SentenceBlock.load(_block_path(shard, folder, number)) is not None

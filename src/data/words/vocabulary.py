@@ -96,7 +96,7 @@ class Vocabulary:
             )
             loaded._require_usable()
             return loaded
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             raise InputError(
                 f"is not a vocabulary: {error}", path=path, remedy="prepare the corpus again"
             ) from error

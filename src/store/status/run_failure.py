@@ -68,7 +68,7 @@ def read_failure(folder: RunFolder) -> Failure | None:
             raise ValueError(f"{failure.kind!r} is not a kind of failure")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         message = f"{path.name} cannot be read ({error})"
         return Failure(kind="unknown", message=message, step=None, time="")
     return failure
