@@ -56,7 +56,12 @@ def test_names_of_suites(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_runs_of_others(name: str) -> None:
     """``data.name`` and ``model.name`` in the config.yaml of a run."""
-    run = SimpleNamespace(name=RunName(run="a", model=name, corpus=name, seed=1), path=Path("a"))
+    run = SimpleNamespace(
+        name=RunName(run="a", model=name, corpus=name, seed=1),
+        path=Path("a"),
+        settings=SimpleNamespace(model=SimpleNamespace(name=name)),
+        mark="",
+    )
     (place,) = _places(cast(Any, [run]))
     assert not place.is_absolute() and ".." not in place.parts and len(place.parts) == 1
     assert len(place.name.encode()) < 255 and "\0" not in place.name

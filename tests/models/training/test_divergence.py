@@ -80,7 +80,10 @@ def test_it_is_not_resumed_but_can_be_replaced(exploded: tuple[Path, RunFolder, 
     folder, run, message = exploded
     with pytest.raises(DivergedError, match="would diverge again") as caught:
         small_runs.run(folder, *EXPLODING, "trainer.checkpoint_steps=1", "existing=resume")
-    assert message in str(caught.value)
+    reason = message.removeprefix(f"{run.path}: ")
+    assert str(caught.value) == (
+        f"{run.path}: is not resumed, because it would diverge again: {reason}"
+    )
     small_runs.run(folder, *NEURAL, "existing=overwrite", "trainer.max_epochs=1")
     assert run.is_finished and read_failure(run) is None
     assert not run.diverged_path.exists()
