@@ -125,6 +125,7 @@ CASES: dict[str, Callable[[], object]] = {
     "arpa_count": _file(read_arpa, "m.arpa", _ARPA.format("9" * 10_000, -1, -1)),
     "arpa_many": _file(read_arpa, "m.arpa", _ARPA.format(99_999_999_999, -1, -1)),
     "arpa_nan": _file(read_arpa, "m.arpa", _ARPA.format(3, "nan", -1)),
+    "arpa_backoff": _file(read_arpa, "m.arpa", _ARPA.format(3, -1, "1e31")),
     "arpa_positive": _file(read_arpa, "m.arpa", _ARPA.format(3, 5, -1)),
     "arpa_order": _file(read_arpa, "m.arpa", _ARPA.replace("1-grams", "9" * 5000 + "-grams")),
     "tree_deep": _deep_tree,

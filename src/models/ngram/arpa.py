@@ -5,7 +5,6 @@ A file has one section of lines ``log10(p) <tab> words [<tab> log10(backoff)]`` 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,6 +30,8 @@ _SECTION = re.compile(r"\\([0-9]{1,3})-grams:")
 _BLANKS = re.compile(r"[ \t]+")
 # Probabilities may be a little above 1 by rounding.
 _LARGEST_LOG10 = 1e-3
+# Larger backoff weights are not the exponents of numbers.
+_LARGEST_BACKOFF = 300.0
 
 
 def read_arpa(path: Path, *, language: Language = "en") -> tuple[NgramModel, Vocabulary]:
@@ -88,7 +89,7 @@ def _parse_entry(line: str, order: int, path: Path, number: int) -> tuple[list[s
             raise ValueError
         log10_prob = float(fields[0])
         backoff = float(fields[-1]) if len(fields) == order + 2 else 0.0
-        if not log10_prob <= _LARGEST_LOG10 or math.isnan(backoff) or backoff == math.inf:
+        if not (log10_prob <= _LARGEST_LOG10 and backoff <= _LARGEST_BACKOFF):
             raise ValueError
         return fields[1 : order + 1], log10_prob, backoff
     except ValueError:
