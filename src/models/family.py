@@ -7,19 +7,24 @@ imported inside the methods, so that settings can be read without it.
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.models.training.training_settings import OptimiserSettings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch import nn
 
+    from gardenpath.data.arrays import Floats
     from gardenpath.data.batches.batch_loader import Collate
     from gardenpath.data.encoding.encoded import EncodedSplit
     from gardenpath.data.preparation import PreparedCorpus
     from gardenpath.data.trees.actions import Strategy
+    from gardenpath.data.words.boundaries import Boundary, BoundaryChoice
     from gardenpath.data.words.vocabulary import Vocabulary
     from gardenpath.models.ngram.ngram import NgramModel
 
@@ -96,3 +101,64 @@ class SyntacticFamily(NeuralFamily):
     @abc.abstractmethod
     def as_searched(self, network: nn.Module, search: Any, *, is_packed: bool) -> Any:
         """Wrap the network for the search (``TransitionModel``)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdoptedSettings(ModelSettings):
+    """Settings common to models that others trained."""
+
+    language: Literal["en", "zh", "any"] = "any"
+    """Language of the suites on which the model is scored; any stands for all."""
+
+
+class AdoptedModel(Protocol):
+    """A model that others trained; weights are loaded when the first sentence is scored."""
+
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """Return, for each sentence, the log probability (nats) of each word, then its end.
+
+        Values that the model does not define, such as that of the end, are NaN.
+        """
+
+    def knows(self, word: str) -> bool:
+        """Whether the model sees the word itself, not a symbol for unknown words."""
+
+    def seen_as(self, words: Sequence[str]) -> list[str]:
+        """Return what the model sees for each word: the word, its pieces, or another symbol."""
+
+
+class AdoptedFamily(Family):
+    """Models that others trained: adopted by ``task=adopt``, never trained here.
+
+    ``measure`` says what a model computes: surprisal, or a pseudo-log-likelihood.
+    """
+
+    measure: ClassVar[Literal["surprisal", "pll"]] = "surprisal"
+
+    @abc.abstractmethod
+    def adopt(self, settings: Any, source: str, folder: Path) -> AdoptedSettings:
+        """Write the files of the run to an empty folder; return the settings stored with it.
+
+        ``source`` is a path or a name. Files may stay where they are if the settings contain their
+        checksums.
+        """
+
+    @abc.abstractmethod
+    def identity(self, settings: Any, folder: Path) -> str:
+        """Return a hash of the files that determine the numbers, after verifying them."""
+
+    @abc.abstractmethod
+    def open(
+        self,
+        settings: Any,
+        folder: Path,
+        *,
+        device: str,
+        boundary: Boundary | None,
+        on_words: Callable[[int], None] = lambda _: None,
+    ) -> AdoptedModel:
+        """Open the model of a run folder; ``boundary`` is what :meth:`boundary` returned."""
+
+    def boundary(self, settings: Any, asked: BoundaryChoice) -> Boundary | None:
+        """Return how words are made of pieces; None if the units are words."""
+        return None

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from gardenpath.data.corpus_settings import CorpusSettings
 from gardenpath.data.readers.base import Reader
+from gardenpath.data.readers.elsewhere import CorpusElsewhere
 from gardenpath.data.readers.registry import SINGLE_READERS
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.cleaning import Cleaning
@@ -147,4 +148,8 @@ def _key(name: str, part: CorpusPart, splits: Sequence[str]) -> str:
         raise error.in_part(name) from error
 
 
-READERS: Mapping[str, Any] = {**SINGLE_READERS, "combined": CombinedCorpus}
+READERS: Mapping[str, Any] = {
+    **SINGLE_READERS,
+    "combined": CombinedCorpus,
+    "elsewhere": CorpusElsewhere,
+}
