@@ -7,8 +7,8 @@ products add up to more than one.
 
 ``next``
     The word ends where it ends: the probability includes that the next token begins a word or ends
-    the sentence, p(w) = Π p(pieces) · B(after w) / B(before w), where B is the probability of such a
-    token (Pimentel and Meister 2024; Oh and Schuler 2024). These are probabilities of words.
+    the sentence, p(w) = Π p(pieces) · B(after w) / B(before w), where B is its probability
+    (Pimentel and Meister 2024; Oh and Schuler 2024). These are probabilities of words.
 ``leading``
     Probability of the characters of the word and of the blank before it, whatever follows. It is
     the only choice for text that is not separated by blanks.
