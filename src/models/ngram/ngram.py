@@ -76,7 +76,8 @@ class NgramModel:
         )
         starts = np.zeros(len(text), dtype=bool)
         starts[np.cumsum(lengths) - lengths] = True
-        return self._score_text(text, starts)[np.cumsum(lengths) - 1]
+        scores: Floats = self._score_text(text, starts)[np.cumsum(lengths) - 1]
+        return scores
 
     def _score_text(self, text: Ints, is_begin: Bools) -> Floats:
         found = find_all(self.tables, text, is_begin)

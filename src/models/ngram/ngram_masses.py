@@ -54,7 +54,8 @@ class NgramMasses:
         """Score each position with all pieces that begin with the piece at this position."""
         order = self._model.order
         tokens = [*sentence.tolist(), END_ID]
-        histories, places = [], []
+        histories: list[tuple[list[int], bool, int]] = []
+        places: list[int] = []
         for place, token in enumerate(tokens):
             history = tokens[max(place - order + 1, 0) : place]
             # Shorter contexts than that of the model occur only at the beginning of a sentence.

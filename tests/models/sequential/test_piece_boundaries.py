@@ -222,7 +222,8 @@ def _unknown(plain: SequentialScorer) -> float:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_equal_beginnings_batches_and_order(family: str, boundary: Boundary) -> None:
     sentences: list[list[tuple[int, ...]]] = [
-        [(4,), (5, 6)], [(4,), (5, 6), (4, 8)], [(5,)], [(4,), (5, 6), (5,)], [(4, 7)], [(4,), (5,)],
+        [(4,), (5, 6)], [(4,), (5, 6), (4, 8)], [(5,)], [(4,), (5, 6), (5,)], [(4, 7)],
+        [(4,), (5,)],
     ]  # fmt: skip
     scorer = _scorer(family, boundary=boundary)
     together = scorer.split_log_probs(_split(sentences))
