@@ -14,6 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+import numpy as np
+
+from gardenpath.data.arrays import Bools
 from gardenpath.data.words.unknown_words import UNKNOWN, Language, coarser, unknown_class
 from gardenpath.errors import InputError
 from gardenpath.safe_text import parse_json
@@ -27,6 +30,9 @@ Element = TypeVar("Element")
 
 PAD, BEGIN, END = "<pad>", "<s>", "</s>"
 SPECIALS = (PAD, BEGIN, END, UNKNOWN)
+
+# Pieces that begin a word begin with this mark; it may be a piece of its own.
+WORD_MARK = "▁"
 PAD_ID, BEGIN_ID, END_ID, UNKNOWN_ID = range(4)
 
 
@@ -53,6 +59,24 @@ class Vocabulary:
     def label_ids(self) -> Mapping[str, int]:
         """Maps constituent labels to ids."""
         return {label: number for number, label in enumerate(self.labels)}
+
+    @cached_property
+    def is_continuation(self) -> Bools:
+        """``(tokens,)``: whether a token can only continue a word; never if tokens are words.
+
+        Unknown characters at the beginning of a word follow the mark if it is a piece.
+        """
+        if self.subword_hash is None:
+            return np.zeros(len(self.tokens), dtype=bool)
+        result = np.array([not token.startswith(WORD_MARK) for token in self.tokens])
+        result[: len(SPECIALS)] = False
+        result[UNKNOWN_ID] = WORD_MARK in self.ids
+        return result
+
+    @property
+    def has_continuations(self) -> bool:
+        """Whether a word can consist of several tokens."""
+        return bool(self.is_continuation.any())
 
     @cached_property
     def content_hash(self) -> str:
