@@ -74,9 +74,9 @@ class Vocabulary:
         return result
 
     @property
-    def has_continuations(self) -> bool:
-        """Whether a word can consist of several tokens."""
-        return bool(self.is_continuation.any())
+    def continuations(self) -> Bools | None:
+        """:attr:`is_continuation` if a word can consist of several tokens, else None."""
+        return self.is_continuation if self.is_continuation.any() else None
 
     @cached_property
     def content_hash(self) -> str:
