@@ -151,9 +151,7 @@ def _matching_close(is_open: Bools, is_close: Bools, depth: Ints) -> Ints:
 class _Recorder:
     """Arrays that the simulations write to; their sizes follow from the actions."""
 
-    def __init__(
-        self, actions: Ints, offsets: Ints, strategy: Strategy, is_inner: Bools
-    ) -> None:
+    def __init__(self, actions: Ints, offsets: Ints, strategy: Strategy, is_inner: Bools) -> None:
         def per_sentence(marks: Bools | Ints) -> Ints:
             total = np.concatenate([[0], np.cumsum(marks)])
             counts: Ints = total[offsets[1:]] - total[offsets[:-1]]

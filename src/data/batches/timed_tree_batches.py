@@ -57,9 +57,7 @@ def timed_tree_collate(
     def build(taken: EncodedSplit, plan: StackPlan, sentences: Ints) -> TimedTreeBatch:
         return _TimeAssembly(taken, levels_by_time(plan), sentences, label_count).batch()
 
-    return StackCollate(
-        split, strategy=strategy, build=build, is_continuation=is_continuation
-    )
+    return StackCollate(split, strategy=strategy, build=build, is_continuation=is_continuation)
 
 
 def levels_by_time(plan: StackPlan) -> StackPlan:

@@ -40,7 +40,8 @@ class StackBatch(TensorBatch):
 
     Stack rows: ``stack_vector`` is pushed on top of row ``stack_below``; level 0 contains the start
     elements. Actions: each is predicted from stack row ``top``; ``legal`` has one bit for each
-    kind, and two for pieces; ``shift_top`` are the SHIFT actions and ``shift_word`` the words they shift.
+    kind, and two for pieces; ``shift_top`` are the SHIFT actions and ``shift_word`` the words they
+    shift.
     """
 
     word_types: Tensor
@@ -133,9 +134,7 @@ def tree_collate(
     def build(taken: EncodedSplit, plan: StackPlan, sentences: Ints) -> TreeBatch:
         return _LevelAssembly(taken, plan, sentences, label_count).batch()
 
-    return StackCollate(
-        split, strategy=strategy, build=build, is_continuation=is_continuation
-    )
+    return StackCollate(split, strategy=strategy, build=build, is_continuation=is_continuation)
 
 
 class Gathered:

@@ -161,6 +161,7 @@ def legal_table(strategy: Strategy, *, has_pieces: bool) -> Ints:
     """Return :data:`LEGAL` or :data:`LEGAL_PIECES` of a strategy."""
     return (LEGAL_PIECES if has_pieces else LEGAL)[strategy]
 
+
 # The kinds of actions that a strategy uses, in the order of their values.
 KINDS: Mapping[Strategy, tuple[Kind, ...]] = {
     strategy: tuple(kind for kind in Kind if (table & LEGAL_BIT[kind]).any())

@@ -41,9 +41,7 @@ class LazyWords:
         kinds = [None] * len(words.split(rows)) if row is None else row.split(rows)
         parts = [
             self._log_prob(some, wanted, kind)
-            for some, wanted, kind in zip(
-                states.split(rows), words.split(rows), kinds, strict=True
-            )
+            for some, wanted, kind in zip(states.split(rows), words.split(rows), kinds, strict=True)
         ]
         return torch.cat(parts) if parts else states.new_zeros(0)
 

@@ -32,6 +32,7 @@ class ToyModel:
 
     device = torch.device("cpu")
     dtype = torch.float64
+    is_continuation: Tensor | None = None
 
     def __init__(
         self,
