@@ -46,7 +46,7 @@ class Found:
     """Result of an expansion to the next word of each group.
 
     ``beam``: the survivors, best first, before they read the word. ``log_prob``: ``(groups,)`` log
-    probability of the prefix including the word; if the word is a piece, as if it were the last one.
+    probability of the prefix including the word; if it is a piece, as if it were the last one.
     ``too_many_open``, ``too_many_opened``: whether a limit excluded hypotheses.
     """
 
