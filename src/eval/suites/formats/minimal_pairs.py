@@ -86,9 +86,7 @@ def pair_suite(
     )
 
 
-def _item(
-    number: int, pair: Pair, split: Callable[[str], Sequence[str]], path: str | Path
-) -> Item:
+def _item(number: int, pair: Pair, split: Callable[[str], Sequence[str]], path: str | Path) -> Item:
     variants = []
     for condition, sentence in ((GOOD, pair.good), (BAD, pair.bad)):
         words = tuple(split(sentence))
