@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 
-_CHARACTERS = re.compile(r"[A-Za-z0-9]+|\S")
+# Latin words, numbers and names such as e-mail, 2.5 and Ph.D, else single characters.
+_CHARACTERS = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\S")
 
 
 class CharacterSegmenter:
-    """Every character is a word; consecutive Latin letters and digits form one word."""
+    """Every character is a word, except that what is written in Latin letters and digits is one.
+
+    Such words keep their hyphens and inner full stops, because the blank that separates words of
+    Latin letters would change the text.
+    """
 
     name = "characters"
     version = ""

@@ -30,6 +30,8 @@ def test_words_joined_are_the_text_without_its_blanks(name: str, text: str) -> N
 def test_every_character_is_a_word_but_latin_letters_and_digits_stay_together() -> None:
     found = segmenter_named("characters").segment("他买了2张CD。")
     assert found == ["他", "买", "了", "2", "张", "CD", "。"]
+    found = segmenter_named("characters").segment("发e-mail给Ph.D. 2.5-3天...")
+    assert found == ["发", "e-mail", "给", "Ph.D", ".", "2.5-3", "天", ".", ".", "."]
 
 
 def test_words_between_blanks() -> None:
