@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import io
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -30,7 +31,10 @@ ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 
 # What macOS adds to archives and folders.
 _ADDED = "__MACOSX"
-_DAMAGE = (EOFError, OSError, ValueError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
+_DAMAGE = (
+    EOFError, LookupError, OSError, OverflowError, ValueError, struct.error, zlib.error,
+    tarfile.TarError, zipfile.BadZipFile,
+)  # fmt: skip
 
 Wanted = Callable[[str], bool]
 
@@ -103,7 +107,7 @@ def _in_zip(root: Path, wanted: Wanted) -> Iterator[tuple[tuple[str, ...], bytes
                 parts = _safe_parts(member.filename, root)
                 if stat.S_ISLNK(member.external_attr >> 16):
                     raise _is_link(member.filename, root)
-                if member.is_dir() or not parts or _is_added(parts) or not wanted(parts[-1]):
+                if not parts or member.is_dir() or _is_added(parts) or not wanted(parts[-1]):
                     continue
                 if member.flag_bits & 1:
                     raise InputError(f"{member.filename}: is encrypted", path=root)
