@@ -16,6 +16,7 @@ from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.eval.usable import MIN_ITEMS, ItemCount, unusable_items
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import (
+    AGGREGATE,
     EFFECTS,
     PERPLEXITY,
     SENTENCES,
@@ -113,6 +114,11 @@ class Results:
         return self.tables.sentences
 
     @property
+    def aggregate(self) -> pd.DataFrame:
+        """Accuracies on published minimal pairs, averaged as by their authors; else empty."""
+        return self.tables.aggregate
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Notes, for example on sentences without a surviving hypothesis."""
         return self.tables.notes
@@ -135,8 +141,14 @@ class Results:
         return self.scored.summary
 
     def accuracy_tables(self) -> list[Table]:
-        """Return a table for the terminal for each corpus: classes as rows, models as columns."""
-        return self.scored.tables(title=f"{self.title}: accuracy")
+        """Return a table for the terminal for each corpus: classes as rows, models as columns.
+
+        Tables of published minimal pairs, averaged as by their authors, follow.
+        """
+        from gardenpath.eval.suites.pairs.pair_tables import pair_tables
+
+        found = self.scored.tables(title=f"{self.title}: accuracy")
+        return [*found, *pair_tables(self.aggregate)]
 
     @cached_property
     def analyses(self) -> list[AnalysisResult]:
@@ -186,7 +198,7 @@ class Results:
             surprisals=self.surprisals, versions=versions(*REPORT_PACKAGES, *MODEL_PACKAGES),
             search=self.search, analyses=self.analyses, parses=self.tables.parses,
             curves=self.curves, perplexity=self.perplexity, origin=self.origin,
-            sources=self.sources,
+            sources=self.sources, aggregate=self.aggregate,
         )  # fmt: skip
         with results_folder(Path(folder), about=self._about()) as temporary:
             self.write_tables(temporary)
@@ -200,6 +212,8 @@ class Results:
         write_table(folder / EFFECTS.file, self.effects)
         write_table(folder / SURPRISALS.file, self.surprisals)
         write_table(folder / SENTENCES.file, self.sentences)
+        if len(self.aggregate):
+            write_table(folder / AGGREGATE.file, self.aggregate)
         if self.receipt is not None:
             self.receipt.write(folder)
         if self.word_pairs:
@@ -210,8 +224,12 @@ class Results:
             write_table(folder / PERPLEXITY.file, perplexity_frame(self.perplexity))
 
     def _about(self) -> dict[str, Any]:
+        from gardenpath.eval.suites.pairs.pair_tables import pair_words
+
         suites = [suite.name for suite in self.suites]
-        return how_made(title=self.title, suites=suites, search=self.search, **self.about)
+        words = pair_words(self.suites)
+        facts = {**({"words": words} if words else {}), **self.about}
+        return how_made(title=self.title, suites=suites, search=self.search, **facts)
 
 
 def how_made(**facts: Any) -> dict[str, Any]:

@@ -200,6 +200,25 @@ WORD_PAIRS = Schema(
         TableColumn("items", "integer", "number of items in which the two alternate"),
     ),
 )
+AGGREGATE = Schema(
+    name="aggregate",
+    file="aggregate.csv",
+    columns=(
+        *_RUN,
+        TableColumn("set", "text", "published set of minimal pairs"),
+        TableColumn("words", "text", "what divided the sentences into words"),
+        TableColumn("score", "text", "what is compared: see docs/minimal_pairs.md"),
+        TableColumn("official", "flag", "whether score and pairs are those of the authors"),
+        TableColumn("level", "text", "paradigm, phenomenon, field or overall"),
+        TableColumn("name", "text", "name of the paradigm, phenomenon, field or mean"),
+        TableColumn("accuracy", "number", "share of correct pairs; ties as the authors count them"),
+        TableColumn("accuracy_ties_half", "number", "the same; a tie counts 1/2"),
+        TableColumn("paradigms", "integer", "number of paradigms"),
+        TableColumn("pairs", "integer", "number of pairs"),
+        TableColumn("ties", "integer", "number of pairs with equal scores"),
+        TableColumn("missing", "integer", "number of pairs without a score"),
+    ),
+)
 
 # Tables of other tasks and of training.
 

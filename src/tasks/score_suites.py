@@ -8,7 +8,7 @@ from pathlib import Path
 from gardenpath.console import console
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.runs.evaluation import evaluate
+from gardenpath.runs.evaluation import evaluate, pairs_for
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain
@@ -27,7 +27,7 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     runs = asked_runs(settings)
     results = evaluate(
         runs,
-        load_suites(chosen.suites),
+        load_suites(chosen.suites, pairs=pairs_for(runs, chosen.pairs), leave_out=chosen.leave_out),
         title=chosen.label,
         in_vocabulary=chosen.in_vocabulary,
         items=chosen.items,
