@@ -24,7 +24,7 @@ _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?|nan", re.I
 )
 
-_TOKEN_COLUMNS = ("sentence_id", "token_id", "token", "surprisal")
+TOKEN_COLUMNS = ("sentence_id", "token_id", "token", "surprisal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +68,17 @@ def read_token_table(path: Path) -> list[ScoredSentence]:
 def _token_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of a table with exactly the columns of SyntaxGym, else as ``read_tabs``."""
     lines = read_lines(path)
-    if lines[0].split("\t") == list(_TOKEN_COLUMNS):
+    if lines[0].split("\t") == list(TOKEN_COLUMNS):
         for line, text in enumerate(lines[1:], start=2):
             fields = text.split("\t")
-            if len(fields) == len(_TOKEN_COLUMNS):
+            if len(fields) == len(TOKEN_COLUMNS):
                 yield line, fields
             elif text.strip():
-                problem = f"{len(fields)} columns, but the header has {len(_TOKEN_COLUMNS)}"
+                problem = f"{len(fields)} columns, but the header has {len(TOKEN_COLUMNS)}"
                 raise InputError(problem, path=path, line=line)
         return
-    for line, row in read_tabs(path, _TOKEN_COLUMNS):
-        yield line, [row[column] for column in _TOKEN_COLUMNS]
+    for line, row in read_tabs(path, TOKEN_COLUMNS):
+        yield line, [row[column] for column in TOKEN_COLUMNS]
 
 
 def read_two_columns(path: Path, lengths: Sequence[int]) -> list[ScoredSentence]:

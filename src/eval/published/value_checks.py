@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, Unit
+from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.suites.scoring.alignment import is_unknown
-from gardenpath.units import NATS_PER_BIT, NATS_PER_LOG10
+from gardenpath.units import NATS_PER_BIT, NATS_PER_LOG10, Unit
 
 # Bits per unit; negative for log probabilities.
 _BITS: dict[Unit, float] = {

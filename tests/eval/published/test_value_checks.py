@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.beginnings import check_beginnings
-from gardenpath.eval.published.import_settings import Unit
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.published.value_checks import (
     StatedUnit,
@@ -21,6 +20,7 @@ from gardenpath.eval.published.value_checks import (
     not_scored,
     unit_problem,
 )
+from gardenpath.units import Unit
 
 PATH = Path("table.tsv")
 PROBABILITIES = (0.5, 0.25, 0.1)

@@ -21,7 +21,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.published.token_tables import read_words
-from gardenpath.eval.surprisal.side_cars import side_car
+from gardenpath.eval.published.forms.side_cars import side_car
 from gardenpath.eval.surprisal.surprisal_rows import (
     RunHeader,
     SentenceFailure,
@@ -250,7 +250,7 @@ def test_suites_are_rescored_from_our_tsv(tmp_path: Path) -> None:
     assert [row[2] for row in run.rows] == pytest.approx(nouns)
 
 
-@pytest.mark.parametrize("name", ["table.csv", "table", "table.tsv.gz"])
+@pytest.mark.parametrize("name", ["table.xlsx", "table", "table.tsv.gz"])
 def test_other_extensions_are_refused(tmp_path: Path, name: str) -> None:
     for action in (
         lambda: check_extension(tmp_path / name),
