@@ -54,6 +54,6 @@ def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
                 path=", ".join(map(str, suite.suites)),
                 remedy="write a YAML file with 'table:' and predictions (docs/suites.md)",
             )
-        return import_tables(suites, sets, task.pairing, columns=task.columns)
+        return import_tables(suites, sets, task.pairing, columns=task.columns, form=task.form)
     materials = material_paths(task.materials)
     return import_layout(suite.label, materials, sets, task.pairing, conditions=task.conditions)

@@ -10,6 +10,8 @@ with other columns are read by ``token_tables``.
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gardenpath.errors import InputError
+from gardenpath.eval.suites.formats.csv_tables import csv_rows
 from gardenpath.eval.suites.scoring.alignment import is_edge
 from gardenpath.store.files import read_text
 
@@ -155,6 +158,11 @@ def read_tabs(path: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[st
         yield line, dict(zip(header, fields, strict=True))
     if not header:
         raise InputError("the table is empty", path=path)
+
+
+def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the cells of each row of a table separated by commas."""
+    yield from csv_rows(csv.reader(io.StringIO(read_text(path), newline="")), path)
 
 
 def check_folders(paths: Iterable[Path]) -> None:

@@ -9,7 +9,6 @@ with the columns ``sentence_id token_id token surprisal`` and a separate header.
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import json
 import math
@@ -24,9 +23,13 @@ import pyarrow.parquet as pq
 from gardenpath.data.surprisal_forms import TableForm
 from gardenpath.data.words.boundaries import Boundary
 from gardenpath.errors import InputError
-from gardenpath.eval.published.surprisal_files import TOKEN_COLUMNS, read_lines, read_tabs
-from gardenpath.eval.suites.formats.csv_tables import csv_rows
 from gardenpath.eval.published.forms.side_cars import read_side_car, side_car, whole_table
+from gardenpath.eval.published.surprisal_files import (
+    TOKEN_COLUMNS,
+    read_cells,
+    read_lines,
+    read_tabs,
+)
 from gardenpath.eval.surprisal.surprisal_rows import (
     RunHeader,
     SentenceFailure,
@@ -34,7 +37,7 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     TableHeader,
 )
 from gardenpath.safe_text import parse_json
-from gardenpath.store.files import read_text, whole_file
+from gardenpath.store.files import whole_file
 from gardenpath.store.tables import WORD_SURPRISALS
 
 _COLUMNS = WORD_SURPRISALS.names
@@ -166,7 +169,7 @@ def _write_csv(path: Path, rows: _Rows, header: TableHeader) -> None:
 
 
 def _read_csv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
-    lines = csv_rows(csv.reader(io.StringIO(read_text(path), newline="")), path)
+    lines = read_cells(path)
     if tuple(next(lines, (1, ()))[1]) != _COLUMNS:
         raise InputError(f"the header is not {','.join(_COLUMNS)}", path=path, line=1)
     rows = []

@@ -1,0 +1,100 @@
+"""Which form a file has, and its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from gardenpath.data.surprisal_forms import SurprisalForm
+from gardenpath.errors import InputError
+from gardenpath.eval.published.forms.completions import (
+    is_openai,
+    is_vllm,
+    read_openai,
+    read_vllm,
+)
+from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence, form_unit
+from gardenpath.eval.published.forms.json_records import is_json, read_documents
+from gardenpath.eval.published.forms.lm_eval import is_lm_eval, read_lm_eval
+from gardenpath.eval.published.forms.minicons_tables import is_minicons, read_minicons
+from gardenpath.eval.published.forms.readable_tokens import readable_sentences
+from gardenpath.eval.published.forms.syntaxgym_regions import (
+    is_syntaxgym,
+    read_syntaxgym_results,
+)
+from gardenpath.eval.published.surprisal_files import read_token_table
+from gardenpath.text import enumeration
+from gardenpath.units import Unit
+
+_SIGNS: Mapping[SurprisalForm, Callable[[object], bool]] = {
+    "lm_eval": is_lm_eval,
+    "vllm": is_vllm,
+    "openai": is_openai,
+    "minicons": is_minicons,
+    "syntaxgym": is_syntaxgym,
+}
+
+
+def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
+    """Return the form of a file by its content; a file that fits several is refused.
+
+    Everything that is not JSON is a table. Tables of LM Zoo and of minicons have columns of the
+    same names in different units: they are tables whose unit is not known, unless their form or
+    their unit is stated.
+    """
+    if form != "auto":
+        return form
+    if not is_json(path):
+        return "table"
+    documents = read_documents(path)
+    sample: list[object] = [documents, *documents[:1]]
+    found = [name for name, fits in _SIGNS.items() if any(map(fits, sample))]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(
+            f"fits several forms: {enumeration(found)}",
+            path=path,
+            remedy=f"name the one to read, as in form={found[0]}",
+        )
+    raise InputError(
+        "is JSON in no known form of surprisals",
+        path=path,
+        remedy=f"known are {enumeration(list(_SIGNS))}; see docs/interchange.md",
+    )
+
+
+def read_foreign(path: Path, form: SurprisalForm, unit: Unit | None) -> ForeignFile:
+    """Read a file of a form other than ``table``; tokens are readable text afterwards."""
+    found = _READERS[form](path, unit)
+    if not found.sentences:
+        raise InputError("contains no sentences", path=path)
+    if found.is_whole:
+        return found
+    return ForeignFile(
+        path=path,
+        form=form,
+        unit=found.unit,
+        sentences=readable_sentences(found.sentences, path),
+        is_by_text=found.is_by_text,
+    )
+
+
+def _read_lm_zoo(path: Path, unit: Unit | None) -> ForeignFile:
+    return ForeignFile(
+        path=path,
+        form="lm_zoo",
+        unit=form_unit("lm_zoo", "bits", unit),
+        sentences=tuple(ForeignSentence(scored=one) for one in read_token_table(path)),
+        is_by_text=False,
+    )
+
+
+_READERS: Mapping[SurprisalForm, Callable[[Path, Unit | None], ForeignFile]] = {
+    "lm_zoo": _read_lm_zoo,
+    "minicons": read_minicons,
+    "lm_eval": read_lm_eval,
+    "vllm": read_vllm,
+    "openai": read_openai,
+    "syntaxgym": read_syntaxgym_results,
+}
