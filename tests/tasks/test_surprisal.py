@@ -93,7 +93,7 @@ def test_formats_by_extension(folder: Path, text: Path, extension: str) -> None:
 
 def test_an_unknown_extension_is_an_error_before_anything_is_done(folder: Path, text: Path) -> None:
     path = text.parent / "table.xlsx"
-    with pytest.raises(InputError, match=r"choose one of \.tsv, \.jsonl, \.parquet"):
+    with pytest.raises(InputError, match=r"choose one of \.tsv, \.csv, \.jsonl, \.parquet"):
         _evaluate(folder, text, f"task.file={path}")
     assert [one.name for one in text.parent.iterdir()] == [text.name]
 

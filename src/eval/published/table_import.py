@@ -18,8 +18,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.published.beginnings import MOST_DIFFERENT
 from gardenpath.eval.published.forms.foreign import ForeignFile
 from gardenpath.eval.published.forms.form_import import add_by_text, as_token_table
-from gardenpath.eval.published.forms.json_records import is_json
-from gardenpath.eval.published.forms.recognition import form_of, read_foreign
+from gardenpath.eval.published.forms.recognition import form_of, may_have_form, read_foreign
 from gardenpath.eval.published.forms.side_cars import SIDE_CAR
 from gardenpath.eval.published.forms.stated_boundaries import stated_boundaries
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
@@ -32,7 +31,6 @@ from gardenpath.eval.published.token_tables import (
     TableSentence,
     TokenTable,
     cut_sentences,
-    is_token_table,
     read_words,
 )
 from gardenpath.eval.suites.design.suite import Suite
@@ -40,7 +38,8 @@ from gardenpath.eval.suites.formats.table_suite import TABLE_META
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.text import is_count
 
-_SUFFIXES = (".tsv", ".csv", ".txt", ".json", ".jsonl")
+_TABLES = (".tsv", ".csv", ".txt")
+_SUFFIXES = (*_TABLES, ".json", ".jsonl")
 
 
 def import_tables(
@@ -63,7 +62,7 @@ def import_tables(
     usual = {k: v for suite in suites for k, v in _table(suite).get("columns", {}).items()}
     selecting = list(dict.fromkeys(name for suite in suites for name in _selected(suite)))
     for given in sets:
-        for path, place, own in _files(given.path, suites, bool(columns), importing):
+        for path, place, own in _files(given.path, suites, bool(columns), form, importing):
             kind = form_of(path, form)
             if kind != "table":
                 _add_foreign(importing, given, place, own, read_foreign(path, kind, rules.unit))
@@ -95,7 +94,11 @@ def _add_foreign(
 
 
 def _files(
-    root: Path, suites: Sequence[Suite], has_columns: bool, importing: Importing
+    root: Path,
+    suites: Sequence[Suite],
+    has_columns: bool,
+    form: SurprisalForm,
+    importing: Importing,
 ) -> list[tuple[Path, Path, Sequence[Suite]]]:
     """Return the tables, each with the folder that names its run, and the suites it may have.
 
@@ -114,7 +117,7 @@ def _files(
                 found.append((path, folder, [suite]))
     tables = sorted(path for path in root.rglob("*") if _may_be_table(path))
     if not found:
-        chosen = [path for path in tables if has_columns or is_json(path) or is_token_table(path)]
+        chosen = [path for path in tables if _is_chosen(path, has_columns, form)]
         found = [(path, path, suites) for path in chosen]
     used = {path for path, _, _ in found}
     importing.left_out += [str(path) for path in tables if path not in used]
@@ -123,6 +126,10 @@ def _files(
 
 def _may_be_table(path: Path) -> bool:
     return path.suffix in _SUFFIXES and not path.name.endswith(SIDE_CAR)
+
+
+def _is_chosen(path: Path, has_columns: bool, form: SurprisalForm) -> bool:
+    return may_have_form(path, form) or (has_columns and path.suffix in _TABLES)
 
 
 def _file_of(folder: Path, suite: Suite) -> Path | None:

@@ -123,14 +123,18 @@ def _write_tsv(path: Path, rows: _Rows, header: TableHeader) -> None:
 
 def _tsv_line(fields: Sequence[str], row: SurprisalRow, path: Path) -> str:
     line = "\t".join(fields)
-    if "\n" in line or "\r" in line or line.count("\t") != len(fields) - 1:
+    _require_one_line(line, row, path, is_broken=line.count("\t") != len(fields) - 1)
+    return line + "\n"
+
+
+def _require_one_line(line: str, row: SurprisalRow, path: Path, *, is_broken: bool = False) -> None:
+    if "\n" in line or "\r" in line or is_broken:
         raise InputError(
             f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run "
             f"{row.run!r} contains a tab or a line break",
             path=path,
             remedy="write the table as .jsonl or .parquet",
         )
-    return line + "\n"
 
 
 def _fields(row: SurprisalRow) -> list[str]:
@@ -165,7 +169,11 @@ def _write_csv(path: Path, rows: _Rows, header: TableHeader) -> None:
     ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
-        writer.writerows(map(_fields, rows))
+        for row in rows:
+            # Readers take line breaks within cells for one another.
+            fields = _fields(row)
+            _require_one_line("".join(fields), row, path)
+            writer.writerow(fields)
 
 
 def _read_csv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:

@@ -18,7 +18,7 @@ from gardenpath.data.surprisal_forms import SurprisalForm
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence, form_unit
 from gardenpath.eval.published.forms.json_records import (
-    Record,
+    JsonObject,
     list_of,
     log_prob,
     read_records,
@@ -32,7 +32,7 @@ _ZERO_PROBABILITY = -9999.0
 
 _PROMPT = "prompt_logprobs"
 
-_Read = Callable[[Record, Record, int, Path], ForeignSentence]
+_Read = Callable[[JsonObject, JsonObject, int, Path], ForeignSentence]
 
 
 def is_vllm(record: object) -> bool:
@@ -69,12 +69,12 @@ def _read(path: Path, form: SurprisalForm, unit: Unit | None, read: _Read) -> Fo
     return ForeignFile(path=path, form=form, unit=stated, sentences=tuple(sentences))
 
 
-def _choices(record: Record) -> list[Record]:
+def _choices(record: JsonObject) -> list[JsonObject]:
     choices = record.get("choices")
     return [one for one in choices if isinstance(one, Mapping)] if isinstance(choices, list) else []
 
 
-def _parts(record: Record, form: SurprisalForm) -> Iterator[Record]:
+def _parts(record: JsonObject, form: SurprisalForm) -> Iterator[JsonObject]:
     """Yield the parts of a response, in the order of the prompts."""
     if form == "vllm" and isinstance(record.get(_PROMPT), list):
         yield record
@@ -86,7 +86,9 @@ def _parts(record: Record, form: SurprisalForm) -> Iterator[Record]:
     yield from choices
 
 
-def _prompt_sentence(record: Record, part: Record, number: int, path: Path) -> ForeignSentence:
+def _prompt_sentence(
+    record: JsonObject, part: JsonObject, number: int, path: Path
+) -> ForeignSentence:
     entries = list_of(part, _PROMPT, path, number)
     if not entries or entries[0] is not None:
         problem = f"sentence {number}: the first entry of {_PROMPT} is not null"
@@ -108,7 +110,7 @@ def _prompt_sentence(record: Record, part: Record, number: int, path: Path) -> F
     )
 
 
-def _chosen(entry: Any, token_id: Any, number: int, path: Path) -> Record:
+def _chosen(entry: Any, token_id: Any, number: int, path: Path) -> JsonObject:
     """Return the entry of the token of the prompt among those of more probable tokens."""
     if not isinstance(entry, Mapping) or not entry:
         problem = f"sentence {number}: an entry of {_PROMPT} is not an object with tokens"
@@ -121,7 +123,9 @@ def _chosen(entry: Any, token_id: Any, number: int, path: Path) -> Record:
     return found
 
 
-def _echo_sentence(record: Record, part: Record, number: int, path: Path) -> ForeignSentence:
+def _echo_sentence(
+    record: JsonObject, part: JsonObject, number: int, path: Path
+) -> ForeignSentence:
     logprobs = part.get("logprobs")
     if not isinstance(logprobs, Mapping):
         raise InputError(
@@ -147,7 +151,7 @@ def _echo_sentence(record: Record, part: Record, number: int, path: Path) -> For
     return ForeignSentence(scored=ScoredSentence(tuple(tokens), tuple(values), number))
 
 
-def _generated(record: Record, choices: int) -> int:
+def _generated(record: JsonObject, choices: int) -> int:
     """Return the number of tokens after the prompt, which a response to one prompt says."""
     usage = record.get("usage")
     count = usage.get("completion_tokens") if isinstance(usage, Mapping) else None

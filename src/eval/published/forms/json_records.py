@@ -12,7 +12,7 @@ from gardenpath.eval.published.surprisal_files import is_number
 from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.store.files import read_text
 
-Record = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
 def is_json(path: Path) -> bool:
@@ -45,7 +45,7 @@ def _line(text: str, number: int, path: Path) -> Any:
         raise InputError(error.problem, path=path, line=number) from error
 
 
-def read_records(path: Path) -> list[Record]:
+def read_records(path: Path) -> list[JsonObject]:
     """Return the objects of a file, one for each sentence, request or response."""
     found = read_documents(path)
     for number, one in enumerate(found, start=1):
@@ -68,7 +68,7 @@ def log_prob(value: object, path: Path, sentence: int) -> float:
         return math.copysign(math.inf, float(str(value)[:1] == "-") * -2 + 1)
 
 
-def list_of(record: Record, key: str, path: Path, sentence: int) -> Sequence[Any]:
+def list_of(record: JsonObject, key: str, path: Path, sentence: int) -> Sequence[Any]:
     """Return a list of a record."""
     found = record.get(key)
     if not isinstance(found, list):

@@ -14,7 +14,7 @@ from typing import Any
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence, form_unit
-from gardenpath.eval.published.forms.json_records import Record, log_prob, read_records, text_of
+from gardenpath.eval.published.forms.json_records import JsonObject, log_prob, read_records, text_of
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.units import Unit
 
@@ -46,7 +46,7 @@ def read_lm_eval(path: Path, unit: Unit | None) -> ForeignFile:
     )
 
 
-def _requests(record: Record, number: int, path: Path) -> Iterator[tuple[str, float]]:
+def _requests(record: JsonObject, number: int, path: Path) -> Iterator[tuple[str, float]]:
     arguments = _arguments(record.get("arguments"), number, path)
     key = next((key for key in _RESPONSES if isinstance(record.get(key), list)), None)
     responses = record[key] if key else []

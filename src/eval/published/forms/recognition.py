@@ -23,6 +23,7 @@ from gardenpath.eval.published.forms.syntaxgym_regions import (
     read_syntaxgym_results,
 )
 from gardenpath.eval.published.surprisal_files import read_token_table
+from gardenpath.eval.published.token_tables import is_token_table
 from gardenpath.text import enumeration
 from gardenpath.units import Unit
 
@@ -33,6 +34,22 @@ _SIGNS: Mapping[SurprisalForm, Callable[[object], bool]] = {
     "minicons": is_minicons,
     "syntaxgym": is_syntaxgym,
 }
+
+
+def may_have_form(path: Path, form: SurprisalForm) -> bool:
+    """Whether a file in a folder is one of those to read."""
+    if not is_json(path):
+        return form in ("auto", "table", "lm_zoo", "minicons") and is_token_table(path)
+    try:
+        return form in _fitting(path) if form != "auto" else bool(_fitting(path))
+    except InputError:
+        return False
+
+
+def _fitting(path: Path) -> list[SurprisalForm]:
+    documents = read_documents(path)
+    sample: list[object] = [documents, *documents[:1]]
+    return [name for name, fits in _SIGNS.items() if any(map(fits, sample))]
 
 
 def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
@@ -46,9 +63,7 @@ def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
         return form
     if not is_json(path):
         return "table"
-    documents = read_documents(path)
-    sample: list[object] = [documents, *documents[:1]]
-    found = [name for name, fits in _SIGNS.items() if any(map(fits, sample))]
+    found = _fitting(path)
     if len(found) == 1:
         return found[0]
     if found:

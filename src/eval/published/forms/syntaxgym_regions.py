@@ -13,7 +13,7 @@ from typing import Any
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence, form_unit
-from gardenpath.eval.published.forms.json_records import Record, list_of, log_prob, read_records
+from gardenpath.eval.published.forms.json_records import JsonObject, list_of, log_prob, read_records
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.units import Unit
 
@@ -27,7 +27,7 @@ def is_syntaxgym(record: object) -> bool:
     return any(_METRIC in region for region in _first_regions(record["items"]))
 
 
-def _first_regions(items: Any) -> list[Record]:
+def _first_regions(items: Any) -> list[JsonObject]:
     item = items[0] if isinstance(items, list) and items else None
     conditions = item.get("conditions") if isinstance(item, Mapping) else None
     first = conditions[0] if isinstance(conditions, list) and conditions else None
@@ -53,13 +53,13 @@ def read_syntaxgym_results(path: Path, unit: Unit | None) -> ForeignFile:
     )
 
 
-def _object(value: Any, path: Path) -> Record:
+def _object(value: Any, path: Path) -> JsonObject:
     if not isinstance(value, Mapping):
         raise InputError("items and conditions must be objects", path=path)
     return value
 
 
-def _sentence(item: Record, condition: Record, number: int, path: Path) -> ForeignSentence:
+def _sentence(item: JsonObject, condition: JsonObject, number: int, path: Path) -> ForeignSentence:
     tokens, values = [], []
     name = str(condition.get("condition_name", ""))
     for region in list_of(condition, "regions", path, number):
