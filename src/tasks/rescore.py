@@ -36,7 +36,13 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
         tie_seed=task.tie_seed,
     )
     about = {"settings": plain(settings)}
-    results = replace(results, about=about, correction=task.correction, min_items=task.min_items)
+    results = replace(
+        results,
+        about=about,
+        correction=task.correction,
+        min_items=task.min_items,
+        also=task.also,
+    )
     print_unusable(results)
     for table in results.accuracy_tables():
         console.print(table)

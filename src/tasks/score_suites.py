@@ -9,6 +9,7 @@ from gardenpath.console import console
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.runs.evaluation import evaluate
+from gardenpath.runs.result_forms import check_result_forms
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain
@@ -24,10 +25,12 @@ from gardenpath.tasks.publish import write_results
 def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     """Score, print and write."""
     chosen = settings.suites
+    suites = load_suites(chosen.suites)
+    check_result_forms(task.also, suites)
     runs = asked_runs(settings)
     results = evaluate(
         runs,
-        load_suites(chosen.suites),
+        suites,
         title=chosen.label,
         in_vocabulary=chosen.in_vocabulary,
         items=chosen.items,
@@ -38,7 +41,7 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         allow_unknown=task.allow_unknown,
     )
     about = {**results.about, "settings": plain(settings)}
-    results = replace(results, about=about, correction=task.correction)
+    results = replace(results, about=about, correction=task.correction, also=task.also)
     print_unusable(results)
     for table in results.accuracy_tables():
         console.print(table)
