@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from gardenpath.eval.published.forms.side_cars import side_car
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.released.bert_files import read_bert
 from gardenpath.eval.published.released.published_imports import (
@@ -17,7 +18,6 @@ from gardenpath.eval.published.surprisal_files import read_token_table, read_two
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.published.token_tables import is_token_table, read_words
 from gardenpath.eval.suites.formats.compact import load_compact
-from gardenpath.eval.published.forms.side_cars import side_car
 from gardenpath.eval.surprisal.surprisal_rows import RunHeader, SurprisalRow, TableHeader
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals, write_surprisals
 from gardenpath.store.tables import METRICS, read_table

@@ -14,8 +14,8 @@ import pytest
 
 from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import InputError
-from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.published.forms.side_cars import side_car
+from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.surprisal.surprisal_rows import SurprisalRow
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer

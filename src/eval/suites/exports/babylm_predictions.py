@@ -156,14 +156,14 @@ def prediction_accuracies(
         if len(own) != len(group):
             problem = f"{uid}: {len(group)} predictions for {len(own)} pairs of the suites"
             raise InputError(problem, path=path)
-        for one, both in zip(group, own, strict=True):
-            if one.pred.strip() not in {text.strip() for text in both}:
-                problem = f"{one.id}: {one.pred!r} is neither {both[0]!r} nor {both[1]!r}"
-                raise InputError(problem, path=path)
         found[uid] = exact_mean(
-            [
-                float(one.pred.strip() == both[0].strip())
-                for one, both in zip(group, own, strict=True)
-            ]
+            [_is_good(one, both, path) for one, both in zip(group, own, strict=True)]
         )
     return found
+
+
+def _is_good(one: PairPrediction, both: tuple[str, str], path: Path) -> float:
+    good, bad, pred = (text.strip() for text in (*both, one.pred))
+    if pred not in (good, bad):
+        raise InputError(f"{one.id}: {pred!r} is neither {good!r} nor {bad!r}", path=path)
+    return float(pred == good)
