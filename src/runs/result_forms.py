@@ -83,7 +83,7 @@ def _scored_words(results: Results) -> Iterator[ImportedRun]:
 
 
 class _Names:
-    """Names of files, of which no two are equal: ``a/b`` and ``a_b`` become ``a_b`` and ``a_b.2``."""
+    """Names of files, of which no two are equal: ``a/b`` is ``a_b``, and another one ``a_b.2``."""
 
     def __init__(self) -> None:
         self._given: dict[tuple[str, str], str] = {}

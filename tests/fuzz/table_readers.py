@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from gardenpath.eval.published.forms.side_cars import side_car
+from gardenpath.eval.published.headers.side_cars import side_car
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.released.bert_files import read_bert
 from gardenpath.eval.published.released.published_imports import (

@@ -14,7 +14,7 @@ import pytest
 
 from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import InputError
-from gardenpath.eval.published.forms.side_cars import side_car
+from gardenpath.eval.published.headers.side_cars import side_car
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.surprisal.surprisal_rows import SurprisalRow
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals

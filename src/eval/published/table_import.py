@@ -19,8 +19,8 @@ from gardenpath.eval.published.beginnings import MOST_DIFFERENT
 from gardenpath.eval.published.forms.foreign import ForeignFile
 from gardenpath.eval.published.forms.form_import import add_by_text, as_token_table
 from gardenpath.eval.published.forms.recognition import form_of, may_have_form, read_foreign
-from gardenpath.eval.published.forms.side_cars import SIDE_CAR
-from gardenpath.eval.published.forms.stated_boundaries import stated_boundaries
+from gardenpath.eval.published.headers.side_cars import SIDE_CAR
+from gardenpath.eval.published.headers.stated_boundaries import stated_boundaries
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import FileForm, Imported, Importing
 from gardenpath.eval.published.imported_runs import run_name

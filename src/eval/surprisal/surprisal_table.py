@@ -2,7 +2,7 @@
 
 All have the same columns. A TSV file starts with the header as comments; for the other formats, the
 header is a separate file, such as ``table.parquet.meta.json``
-(:mod:`gardenpath.eval.published.forms.side_cars`). A TSV file may also be written as LM Zoo does,
+(:mod:`gardenpath.eval.published.headers.side_cars`). A TSV file may also be written as LM Zoo does,
 with the columns ``sentence_id token_id token surprisal`` and a separate header.
 """
 
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from gardenpath.data.surprisal_forms import TableForm
 from gardenpath.data.words.boundaries import Boundary
 from gardenpath.errors import InputError
-from gardenpath.eval.published.forms.side_cars import read_side_car, side_car, whole_table
+from gardenpath.eval.published.headers.side_cars import read_side_car, side_car, whole_table
 from gardenpath.eval.published.surprisal_files import (
     TOKEN_COLUMNS,
     read_cells,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from gardenpath.data.arrays import Floats
 from gardenpath.data.words.boundaries import Boundary, BoundaryChoice
 from gardenpath.errors import GardenpathError
 from gardenpath.models.family import AdoptedFamily, AdoptedModel, AdoptedSettings, ModelSettings
 from gardenpath.models.tabled.table_settings import TableModel
 from gardenpath.models.tabled.word_table import WordTable, read_word_table, write_word_table
 from gardenpath.store.files import sha256_of
+
+if TYPE_CHECKING:
+    from gardenpath.data.arrays import Floats
 
 TABLE_FILE = "surprisals.jsonl"
 
@@ -85,6 +85,8 @@ class TabledScores:
 
         Sentences that are not in the table are an error.
         """
+        import numpy as np
+
         if self._table is None:
             self._table = read_word_table(self.path)
         known = self._table.sentences

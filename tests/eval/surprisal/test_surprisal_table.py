@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.forms.side_cars import side_car
+from gardenpath.eval.published.headers.side_cars import side_car
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.published.token_tables import read_words
