@@ -8,7 +8,7 @@ sign as well as the unit.
 from __future__ import annotations
 
 import math
-from typing import Literal, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,6 @@ NATS_PER_BIT = math.log(2.0)
 
 # ARPA files use logarithms to base 10.
 NATS_PER_LOG10 = math.log(10.0)
-
-# Unit of the numbers in a file: surprisals, or log probabilities to the base e, 2 or 10.
-Unit = Literal["bits", "nats", "log10", "log_prob_nats", "log_prob_bits", "log_prob_log10"]
 
 # Beyond this many nats, exp() overflows a double.
 _LARGEST_EXPONENT = 700.0

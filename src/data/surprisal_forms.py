@@ -26,6 +26,9 @@ SurprisalForm = Literal[
     "auto", "table", "lm_zoo", "minicons", "lm_eval", "vllm", "openai", "syntaxgym"
 ]
 
+# Unit of the numbers in a file: surprisals, or log probabilities to the base e, 2 or 10.
+Unit = Literal["bits", "nats", "log10", "log_prob_nats", "log_prob_bits", "log_prob_log10"]
+
 # Columns of the table of task=surprisal: ours, or those of LM Zoo.
 TableForm = Literal["own", "lm_zoo"]
 

@@ -215,7 +215,7 @@ class Results:
 
             write_table(folder / PERPLEXITY.file, perplexity_frame(self.perplexity))
         if self.also:
-            from gardenpath.runs.result_forms import write_result_forms
+            from gardenpath.runs.exchange.result_forms import write_result_forms
 
             write_result_forms(self, folder)
 

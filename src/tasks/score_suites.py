@@ -9,7 +9,7 @@ from gardenpath.console import console
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.runs.evaluation import evaluate
-from gardenpath.runs.result_forms import check_result_forms
+from gardenpath.runs.exchange.result_forms import check_result_forms
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain

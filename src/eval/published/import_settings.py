@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from gardenpath.data.surprisal_forms import Unit
 from gardenpath.settings.bounds import NonNegativeInt, Share
-from gardenpath.units import Unit
 
 # Where the conditions of the published reflexive stimuli come from.
 ConditionSource = Literal["sentences", "labels"]

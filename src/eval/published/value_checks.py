@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gardenpath.data.surprisal_forms import Unit
 from gardenpath.errors import InputError
 from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.suites.scoring.alignment import is_unknown
-from gardenpath.units import NATS_PER_BIT, NATS_PER_LOG10, Unit
+from gardenpath.units import NATS_PER_BIT, NATS_PER_LOG10
 
 # Bits per unit; negative for log probabilities.
 _BITS: dict[Unit, float] = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gardenpath.data.surprisal_forms import SurprisalForm
+from gardenpath.data.surprisal_forms import SurprisalForm, Unit
 from gardenpath.data.words.boundaries import Boundary
 from gardenpath.models.family import AdoptedSettings
-from gardenpath.units import Unit
 
 
 @dataclass(frozen=True, kw_only=True)

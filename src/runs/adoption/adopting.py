@@ -16,7 +16,7 @@ from gardenpath.errors import ConfigError, GardenpathError
 from gardenpath.models.families import ADOPTED
 from gardenpath.models.family import AdoptedSettings
 from gardenpath.runs.adoption.opening import open_run
-from gardenpath.runs.adoption.table_sources import adoptable_source
+from gardenpath.runs.exchange.table_sources import adoptable_source
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import nearest, plain, read
 from gardenpath.settings.paths import Paths

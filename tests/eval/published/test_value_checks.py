@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenpath.data.surprisal_forms import Unit
 from gardenpath.errors import InputError
 from gardenpath.eval.published.beginnings import check_beginnings
 from gardenpath.eval.published.surprisal_files import ScoredSentence
@@ -20,7 +21,6 @@ from gardenpath.eval.published.value_checks import (
     not_scored,
     unit_problem,
 )
-from gardenpath.units import Unit
 
 PATH = Path("table.tsv")
 PROBABILITIES = (0.5, 0.25, 0.1)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gardenpath.data.surprisal_forms import SurprisalForm
+from gardenpath.data.surprisal_forms import SurprisalForm, Unit
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence, form_unit
 from gardenpath.eval.published.forms.json_records import (
@@ -25,7 +25,6 @@ from gardenpath.eval.published.forms.json_records import (
     text_of,
 )
 from gardenpath.eval.published.surprisal_files import ScoredSentence
-from gardenpath.units import Unit
 
 # What vLLM writes for a probability of zero, because JSON has no infinity.
 _ZERO_PROBABILITY = -9999.0

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gardenpath.data.surprisal_forms import SurprisalForm
+from gardenpath.data.surprisal_forms import SurprisalForm, Unit
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.published.value_checks import StatedUnit
-from gardenpath.units import Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from gardenpath.data.surprisal_forms import Unit
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence
 from gardenpath.eval.published.forms.json_records import is_json, log_prob, read_documents, text_of
@@ -19,7 +20,6 @@ from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.published.token_tables import read_words
 from gardenpath.eval.published.value_checks import StatedUnit
 from gardenpath.eval.suites.formats.csv_tables import read_csv_table
-from gardenpath.units import Unit
 
 
 def is_minicons(record: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from gardenpath.data.surprisal_forms import SurprisalForm
+from gardenpath.data.surprisal_forms import SurprisalForm, Unit
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.completions import (
     is_openai,
@@ -25,7 +25,6 @@ from gardenpath.eval.published.forms.syntaxgym_regions import (
 from gardenpath.eval.published.surprisal_files import read_token_table
 from gardenpath.eval.published.token_tables import is_token_table
 from gardenpath.text import enumeration
-from gardenpath.units import Unit
 
 _SIGNS: Mapping[SurprisalForm, Callable[[object], bool]] = {
     "lm_eval": is_lm_eval,

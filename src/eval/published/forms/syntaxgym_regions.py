@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gardenpath.data.surprisal_forms import Unit
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence, form_unit
 from gardenpath.eval.published.forms.json_records import JsonObject, list_of, log_prob, read_records
 from gardenpath.eval.published.surprisal_files import ScoredSentence
-from gardenpath.units import Unit
 
 _METRIC = "metric_value"
 
