@@ -54,13 +54,13 @@ def _require_sums(suite: Suite, path: Path) -> None:
 
 def _numbered_conditions(suites: Sequence[Suite]) -> Mapping[str, str]:
     """Return conditions by the names that their variants have in files of SyntaxGym."""
-    return {
-        f"{condition}_{number}": condition
-        for suite in suites
-        for condition in suite.conditions
-        for number in range(1, 1 + max(len(item.of_condition(condition)) for item in suite.items))
-        if f"{condition}_{number}" not in suite.conditions
-    }
+    found: dict[str, str] = {}
+    for suite in suites:
+        for condition in suite.conditions:
+            most = max(len(item.of_condition(condition)) for item in suite.items)
+            names = [f"{condition}_{number}" for number in range(1, most + 1)]
+            found.update({name: condition for name in names if most > 1})
+    return found
 
 
 def add_by_text(
@@ -91,6 +91,8 @@ def add_by_text(
         )
         materials = in_file_order(Path(suite.name), suite)
         importing.add(name, materials, scored, file.path, form)
+    if file.is_whole:
+        importing.notes.append(f"{file.path}: numbers are of whole sentences, not of words")
     if found.others:
         note = f"{file.path}: {plural(found.others, 'sentence')} of other suites"
         importing.left_out.append(note)

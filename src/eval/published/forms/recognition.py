@@ -74,7 +74,8 @@ def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
     raise InputError(
         "is JSON in no known form of surprisals",
         path=path,
-        remedy=f"known are {enumeration(list(_SIGNS))}; see docs/interchange.md",
+        remedy=f"known are {enumeration(list(_SIGNS))}; tables of Gardenpath are read as .tsv or "
+        ".csv",
     )
 
 

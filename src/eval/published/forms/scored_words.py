@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from gardenpath.data.surprisal_forms import SurprisalForm
@@ -87,7 +87,7 @@ def _of_table(table: TokenTable, run: str | None) -> ForeignFile:
 
 def _scored(file: ForeignFile, rules: PairingRules, asked: Sequence[Words] | None) -> ScoredWords:
     path = file.path
-    wanted = [own_words(one, path) for one in file.sentences] if asked is None else list(asked)
+    wanted = _own_sentences(file) if asked is None else list(asked)
     found = _by_text(file, wanted) if file.is_by_text else _in_order(file, wanted)
     bits = in_bits([without_edges(one) for one in found], file.unit, path)
     check_values(bits, path)
@@ -110,16 +110,19 @@ def _scored(file: ForeignFile, rules: PairingRules, asked: Sequence[Words] | Non
     )
 
 
-def _by_text(file: ForeignFile, wanted: Sequence[Words]) -> list[ScoredSentence]:
-    if any(one.is_first_hidden and not one.text for one in file.sentences) and wanted == [
-        own_words(one, file.path) for one in file.sentences
-    ]:
+def _own_sentences(file: ForeignFile) -> list[Words]:
+    """Return the words of all sentences, as far as the file says them."""
+    if any(one.is_first_hidden and not one.text for one in file.sentences):
         raise InputError(
             "does not contain the first tokens of its sentences",
             path=file.path,
             remedy="write the prompt of each sentence beside its numbers, as 'prompt', or name the "
             "file of the sentences, as in model.network.sentences=FILE",
         )
+    return [own_words(one, file.path) for one in file.sentences]
+
+
+def _by_text(file: ForeignFile, wanted: Sequence[Words]) -> list[ScoredSentence]:
     found = find_sentences(file, wanted)
     rows = [found.of(words) for words in wanted]
     if missing := [words for words, row in zip(wanted, rows, strict=True) if row is None]:
@@ -138,4 +141,4 @@ def _in_order(file: ForeignFile, wanted: Sequence[Words]) -> list[ScoredSentence
             path=file.path,
             remedy="the file of the sentences has one line for each, in the same order",
         )
-    return [replace(one.scored) for one in file.sentences]
+    return [one.scored for one in file.sentences]
