@@ -14,7 +14,7 @@ from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence
 from gardenpath.eval.published.forms.readable_tokens import readable_sentences
 from gardenpath.eval.published.forms.recognition import read_foreign
 from gardenpath.eval.published.forms.text_matching import find_sentences
-from gardenpath.eval.published.forms.word_merging import merged_words, own_words
+from gardenpath.eval.published.forms.word_merging import merged_words, words_by_marks
 from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.published.surprisal_files import ScoredSentence, without_edges
 from gardenpath.eval.published.token_tables import TokenTable, read_words
@@ -119,7 +119,7 @@ def _own_sentences(file: ForeignFile) -> list[Words]:
             remedy="write the prompt of each sentence beside its numbers, as 'prompt', or name the "
             "file of the sentences, as in model.network.sentences=FILE",
         )
-    return [own_words(one, file.path) for one in file.sentences]
+    return words_by_marks(file.sentences, file.path)
 
 
 def _by_text(file: ForeignFile, wanted: Sequence[Words]) -> list[ScoredSentence]:

@@ -8,7 +8,7 @@ or go on; tokens without any marks are words.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from gardenpath.eval.suites.scoring.alignment import (
 )
 from gardenpath.text import Words
 
-_BLANK_MARKS = ("▁", "Ġ")
+_BLANKS = ("▁", "Ġ", " ")
 _CONTINUES = "##"
 _IS_CONTINUED = "@@"
 _END_OF_WORD = "</w>"
@@ -66,38 +66,52 @@ def merged_words(scored: ScoredSentence, words: Words, path: Path) -> ScoredSent
     return replace(scored, tokens=words, values=tuple(map(math.fsum, parts)))
 
 
-def own_words(one: ForeignSentence, path: Path) -> Words:
-    """Return the words of a sentence as its text or the marks of its tokens say."""
-    if one.text:
-        return tuple(one.text.split())
-    tokens = [token for token in one.scored.tokens if not is_edge(token)]
-    if unknown := [token for token in tokens if is_unknown(token)]:
-        raise InputError(
-            f"{one.place}: {unknown[0]!r} stands for a word that is not in the file",
-            path=path,
-            line=one.scored.line,
-            remedy="name the file of the sentences, as in model.network.sentences=FILE",
-        )
-    return tuple(_spelt(tokens).split())
+def words_by_marks(sentences: Sequence[ForeignSentence], path: Path) -> list[Words]:
+    """Return the words of the sentences of a file, as their texts or the marks of tokens say."""
+    tokens = [[token for token in one.scored.tokens if not is_edge(token)] for one in sentences]
+    spell = _speller({token for own in tokens for token in own})
+    found = []
+    for one, own in zip(sentences, tokens, strict=True):
+        if not one.text and (unknown := [token for token in own if is_unknown(token)]):
+            raise InputError(
+                f"{one.place}: {unknown[0]!r} stands for a word that is not in the file",
+                path=path,
+                line=one.scored.line,
+                remedy="name the file of the sentences, as in model.network.sentences=FILE",
+            )
+        found.append(tuple((one.text or spell(own)).split()))
+    return found
 
 
-def _spelt(tokens: Sequence[str]) -> str:
-    """Return the text of tokens, with blanks where words begin."""
+def _speller(tokens: Collection[str]) -> Callable[[Sequence[str]], str]:
+    """Return the function that joins tokens with the marks of a file, with blanks between words."""
     if any(token.startswith(_CONTINUES) and token != _CONTINUES for token in tokens):
-        return "".join(
-            token.removeprefix(_CONTINUES) if token.startswith(_CONTINUES) else f" {token}"
-            for token in tokens
-        )
+        return _with_continuations
     if any(token.endswith(_IS_CONTINUED) and token != _IS_CONTINUED for token in tokens):
-        return "".join(
-            token.removesuffix(_IS_CONTINUED) if token.endswith(_IS_CONTINUED) else f"{token} "
-            for token in tokens
-        )
+        return _with_continued
     if any(token.endswith(_END_OF_WORD) for token in tokens):
-        return "".join(tokens).replace(_END_OF_WORD, " ")
-    if any(mark in token for token in tokens for mark in (*_BLANK_MARKS, " ")):
-        text = "".join(tokens)
-        for mark in _BLANK_MARKS:
-            text = text.replace(mark, " ")
-        return text
-    return " ".join(tokens)
+        return lambda own: "".join(own).replace(_END_OF_WORD, " ")
+    if any(mark in token for token in tokens for mark in _BLANKS):
+        return _with_blanks
+    return " ".join
+
+
+def _with_continuations(tokens: Sequence[str]) -> str:
+    return "".join(
+        token.removeprefix(_CONTINUES) if token.startswith(_CONTINUES) else f" {token}"
+        for token in tokens
+    )
+
+
+def _with_continued(tokens: Sequence[str]) -> str:
+    return "".join(
+        token.removesuffix(_IS_CONTINUED) if token.endswith(_IS_CONTINUED) else f"{token} "
+        for token in tokens
+    )
+
+
+def _with_blanks(tokens: Sequence[str]) -> str:
+    text = "".join(tokens)
+    for mark in _BLANKS:
+        text = text.replace(mark, " ")
+    return text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.foreign import ForeignSentence
-from gardenpath.eval.published.forms.word_merging import merged_words, own_words
+from gardenpath.eval.published.forms.word_merging import merged_words, words_by_marks
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 
 PATH = Path("tokens.tsv")
@@ -53,9 +53,10 @@ def test_pieces_of_every_style_make_the_words(style: str, data: st.DataObject) -
     expected = tuple(math.fsum(next(values) for _ in parts) for parts in divided)
     found = merged_words(scored, words, PATH)
     assert found.tokens == words and found.values == expected
-    if style == "leading" or len(tokens) > len(words) or len(words) == 1:
-        # Without any piece that goes on, tokens show no marks, and are words themselves.
-        assert own_words(ForeignSentence(scored=scored), PATH) == words
+    # A sentence alone may have no piece that goes on; files have.
+    example = _scored(*_STYLES[style](["x", "y"], True), *_STYLES[style](["z"], False))
+    both = [ForeignSentence(scored=one) for one in (scored, example)]
+    assert words_by_marks(both, PATH) == [words, ("xy", "z")]
 
 
 @given(st.data())
@@ -102,6 +103,8 @@ def test_other_characters_are_refused_with_sentence_and_token(
 
 def test_words_that_a_file_does_not_contain() -> None:
     with pytest.raises(InputError, match=r"'<unk>' stands for a word.*sentences=FILE"):
-        own_words(ForeignSentence(scored=_scored("the", "<unk>")), PATH)
+        words_by_marks([ForeignSentence(scored=_scored("the", "<unk>"))], PATH)
     one = ForeignSentence(scored=_scored("the", "cat"), text="the  cat.")
-    assert own_words(one, PATH) == ("the", "cat.")
+    assert words_by_marks([one], PATH) == [("the", "cat.")]
+    plain = ForeignSentence(scored=_scored("the", "cat", "</s>"))
+    assert words_by_marks([plain], PATH) == [("the", "cat")]
