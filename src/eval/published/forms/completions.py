@@ -103,6 +103,7 @@ def _prompt_sentence(
         values.append(_value(chosen.get("logprob"), path, number))
     prompt = part.get("prompt", record.get("prompt"))
     return ForeignSentence(
+        number=number,
         scored=ScoredSentence(tuple(tokens), tuple(values), number),
         text=prompt if isinstance(prompt, str) else "",
         is_first_hidden=True,
@@ -147,7 +148,8 @@ def _echo_sentence(
         for place, value in enumerate(numbers[:kept])
     ]
     tokens = [text_of(name, "a token", path, number) for name in names[:kept]]
-    return ForeignSentence(scored=ScoredSentence(tuple(tokens), tuple(values), number))
+    scored = ScoredSentence(tuple(tokens), tuple(values), number)
+    return ForeignSentence(number=number, scored=scored)
 
 
 def _generated(record: JsonObject, choices: int) -> int:

@@ -15,11 +15,12 @@ from gardenpath.eval.published.value_checks import StatedUnit
 class ForeignSentence:
     """A sentence of a file; its values are in the unit of the file, NaN where there is none.
 
-    ``text`` is the sentence where the file says it beside the tokens. ``is_first_hidden``: the
+    ``number`` counts the sentences of the file from 1. ``text`` is the sentence where the file says it beside the tokens. ``is_first_hidden``: the
     first token is not in the file; it is a mark for the beginning, or the beginning of the first
     word. ``item`` and ``condition`` are empty unless the file has them.
     """
 
+    number: int
     scored: ScoredSentence
     text: str = ""
     is_first_hidden: bool = False
@@ -29,7 +30,7 @@ class ForeignSentence:
     @property
     def place(self) -> str:
         """The sentence in messages."""
-        return f"sentence {self.scored.line}"
+        return f"sentence {self.number}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,13 @@ def form_unit(form: SurprisalForm, usual: Unit, given: Unit | None) -> StatedUni
     if given is None:
         return StatedUnit(unit=usual, source=f"the form {form}")
     return StatedUnit(unit=given, source="unit=")
+
+
+def numbered(sentences: Iterable[ScoredSentence]) -> tuple[ForeignSentence, ...]:
+    """Return the sentences of a table."""
+    return tuple(
+        ForeignSentence(number=number, scored=one) for number, one in enumerate(sentences, start=1)
+    )
 
 
 def without_blanks(parts: Iterable[str]) -> str:

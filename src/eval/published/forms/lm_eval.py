@@ -36,7 +36,7 @@ def read_lm_eval(path: Path, unit: Unit | None) -> ForeignFile:
     for number, record in enumerate(read_records(path), start=1):
         for text, value in _requests(record, number, path):
             scored = ScoredSentence((text,), (value,), number)
-            sentences.append(ForeignSentence(scored=scored, text=text))
+            sentences.append(ForeignSentence(number=number, scored=scored, text=text))
     return ForeignFile(
         path=path,
         form="lm_eval",

@@ -13,7 +13,7 @@ from typing import Any
 
 from gardenpath.data.surprisal_forms import Unit
 from gardenpath.errors import InputError
-from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence
+from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence, numbered
 from gardenpath.eval.published.forms.json_records import is_json, log_prob, read_documents, text_of
 from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.published.surprisal_files import ScoredSentence
@@ -59,7 +59,7 @@ def read_minicons(path: Path, unit: Unit | None) -> ForeignFile:
         path=path,
         form="minicons",
         unit=stated,
-        sentences=tuple(ForeignSentence(scored=one.scored) for one in table.runs[0].sentences),
+        sentences=numbered(one.scored for one in table.runs[0].sentences),
         is_by_text=False,
     )
 
@@ -81,4 +81,4 @@ def _sentence(content: Any, number: int, path: Path) -> ForeignSentence:
         )
     tokens = tuple(text_of(entry[0], "a token", path, number) for entry in content)
     values = tuple(log_prob(entry[1], path, number) for entry in content)
-    return ForeignSentence(scored=ScoredSentence(tokens, values, number))
+    return ForeignSentence(number=number, scored=ScoredSentence(tokens, values, number))

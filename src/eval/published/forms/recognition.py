@@ -13,7 +13,7 @@ from gardenpath.eval.published.forms.completions import (
     read_openai,
     read_vllm,
 )
-from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence, form_unit
+from gardenpath.eval.published.forms.foreign import ForeignFile, form_unit, numbered
 from gardenpath.eval.published.forms.json_records import is_json, read_documents
 from gardenpath.eval.published.forms.lm_eval import is_lm_eval, read_lm_eval
 from gardenpath.eval.published.forms.minicons_tables import is_minicons, read_minicons
@@ -100,7 +100,7 @@ def _read_lm_zoo(path: Path, unit: Unit | None) -> ForeignFile:
         path=path,
         form="lm_zoo",
         unit=form_unit("lm_zoo", "bits", unit),
-        sentences=tuple(ForeignSentence(scored=one) for one in read_token_table(path)),
+        sentences=numbered(read_token_table(path)),
         is_by_text=False,
     )
 

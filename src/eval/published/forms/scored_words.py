@@ -10,7 +10,7 @@ from pathlib import Path
 from gardenpath.data.surprisal_forms import SurprisalForm
 from gardenpath.errors import InputError
 from gardenpath.eval.published.beginnings import RunBeginnings, check_beginnings
-from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence
+from gardenpath.eval.published.forms.foreign import ForeignFile, numbered
 from gardenpath.eval.published.forms.readable_tokens import readable_sentences
 from gardenpath.eval.published.forms.recognition import read_foreign
 from gardenpath.eval.published.forms.text_matching import find_sentences
@@ -75,7 +75,7 @@ def _of_table(table: TokenTable, run: str | None) -> ForeignFile:
             path=table.path,
             remedy="choose one, as in model.network.run=NAME",
         )
-    sentences = [ForeignSentence(scored=one.scored) for one in chosen[0].sentences]
+    sentences = numbered(one.scored for one in chosen[0].sentences)
     return ForeignFile(
         path=table.path,
         form="table",
@@ -92,7 +92,10 @@ def _scored(file: ForeignFile, rules: PairingRules, asked: Sequence[Words] | Non
     bits = in_bits([without_edges(one) for one in found], file.unit, path)
     check_values(bits, path)
     bits, count = not_scored(bits)
-    words = [merged_words(one, own, path) for one, own in zip(bits, wanted, strict=True)]
+    words = [
+        merged_words(one, own, path, number)
+        for number, (one, own) in enumerate(zip(bits, wanted, strict=True), start=1)
+    ]
     notes = []
     if unscored := sum(math.isnan(one.values[0]) for one in words):
         first = f"first words of {plural(unscored, 'sentence')} are not scored"

@@ -80,6 +80,7 @@ def _sentence(item: JsonObject, condition: JsonObject, number: int, path: Path) 
             problem = f"item {item.get('item_number')}, condition {name}: {total} for no words"
             raise InputError(problem, path=path)
     return ForeignSentence(
+        number=number,
         scored=ScoredSentence(tuple(tokens), tuple(values), number),
         item=str(item.get("item_number", "")),
         condition=name,

@@ -29,8 +29,11 @@ _IS_CONTINUED = "@@"
 _END_OF_WORD = "</w>"
 
 
-def merged_words(scored: ScoredSentence, words: Words, path: Path) -> ScoredSentence:
-    """Return the numbers of the words; the tokens must spell them, edge tokens are left out."""
+def merged_words(scored: ScoredSentence, words: Words, path: Path, number: int) -> ScoredSentence:
+    """Return the numbers of the words; the tokens must spell them, edge tokens are left out.
+
+    ``number`` is that of the sentence, from 1.
+    """
     if scored.tokens == words:
         return scored
     text = " ".join(words)
@@ -39,28 +42,28 @@ def merged_words(scored: ScoredSentence, words: Words, path: Path) -> ScoredSent
         position += len(word)
         ends.append(position)
         position += 1
-    place = f"sentence {scored.line}"
+    place = f"sentence {number}"
     try:
         spans = token_spans(text, scored.tokens, word_ends=ends, place=place)
     except AlignmentError as error:
         raise InputError(str(error), path=path, line=scored.line) from error
     parts: list[list[float]] = [[] for _ in words]
-    number = 0
+    here = 0
     for token, span, value in zip(scored.tokens, spans, scored.values, strict=True):
         if span is None:
             continue
-        while number < len(words) - 1 and span.start >= ends[number]:
-            number += 1
-        if span.end > ends[number]:
+        while here < len(words) - 1 and span.start >= ends[here]:
+            here += 1
+        if span.end > ends[here]:
             raise InputError(
-                f"{place}: token {token!r} has characters of two words, {words[number]!r} and "
-                f"{words[number + 1]!r}",
+                f"{place}: token {token!r} has characters of two words, {words[here]!r} and "
+                f"{words[here + 1]!r}",
                 path=path,
                 line=scored.line,
                 remedy="numbers of such tokens cannot be divided; score words with their "
                 "probabilities of characters (docs/models.md)",
             )
-        parts[number].append(value)
+        parts[here].append(value)
     if empty := [word for word, part in zip(words, parts, strict=True) if not part]:
         raise InputError(f"{place}: no token for {empty[0]!r}", path=path, line=scored.line)
     return replace(scored, tokens=words, values=tuple(map(math.fsum, parts)))

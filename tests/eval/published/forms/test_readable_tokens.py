@@ -75,11 +75,11 @@ def test_what_is_byte_level() -> None:
 
 
 def _one(*tokens: str) -> ForeignSentence:
-    return ForeignSentence(scored=ScoredSentence(tokens, (1.0,) * len(tokens), 3))
+    return ForeignSentence(number=3, scored=ScoredSentence(tokens, (1.0,) * len(tokens), 9))
 
 
 def test_what_cannot_be_read_is_refused_with_its_place() -> None:
-    with pytest.raises(InputError, match=r"tokens.tsv:3: sentence 3: token ' \ufffd' is a part"):
+    with pytest.raises(InputError, match=r"tokens.tsv:9: sentence 3: token ' \ufffd' is a part"):
         readable_sentences([_one("a", " \ufffd")], PATH)
     with pytest.raises(InputError, match=r"sentence 3: 'a <0xE7>' … does not end with a character"):
         readable_sentences([_one("a", "<0xE7>")], PATH)

@@ -28,7 +28,7 @@ def _one(
 ) -> ForeignSentence:
     values = tuple(start + n for n in range(len(tokens)))
     scored = ScoredSentence(tokens, values, line)
-    return ForeignSentence(scored=scored, is_first_hidden=hidden, text=text)
+    return ForeignSentence(number=line, scored=scored, is_first_hidden=hidden, text=text)
 
 
 def _asked(*texts: str) -> list[tuple[str, ...]]:

@@ -51,11 +51,11 @@ def test_pieces_of_every_style_make_the_words(style: str, data: st.DataObject) -
     scored = _scored(*tokens)
     values = iter(scored.values)
     expected = tuple(math.fsum(next(values) for _ in parts) for parts in divided)
-    found = merged_words(scored, words, PATH)
+    found = merged_words(scored, words, PATH, 7)
     assert found.tokens == words and found.values == expected
     # A sentence alone may have no piece that goes on; files have.
     example = _scored(*_STYLES[style](["x", "y"], True), *_STYLES[style](["z"], False))
-    both = [ForeignSentence(scored=one) for one in (scored, example)]
+    both = [ForeignSentence(number=1, scored=one) for one in (scored, example)]
     assert words_by_marks(both, PATH) == [words, ("xy", "z")]
 
 
@@ -68,21 +68,21 @@ def test_tokens_across_words_are_refused_and_no_others(data: st.DataObject) -> N
     tokens = [text[start:end] for start, end in itertools.pairwise([0, *ends])]
     borders = set(itertools.accumulate(map(len, words)))
     if borders <= set(ends):
-        assert merged_words(_scored(*tokens), words, PATH).tokens == words
+        assert merged_words(_scored(*tokens), words, PATH, 7).tokens == words
     else:
         with pytest.raises(InputError, match=r"tsv:7: sentence 7: token '.*' has characters"):
-            merged_words(_scored(*tokens), words, PATH)
+            merged_words(_scored(*tokens), words, PATH, 7)
 
 
 def test_edges_unknown_words_and_marks_alone() -> None:
     scored = _scored("<s>", "▁", "the", "<unk>", "▁", ".", "</s>")
-    found = merged_words(scored, ("The", "zyzzyva", "."), PATH)
+    found = merged_words(scored, ("The", "zyzzyva", "."), PATH, 7)
     assert found.values == (2.0 + 4.0, 8.0, 16.0 + 32.0)
 
 
 def test_a_word_without_a_number_for_one_token_has_none() -> None:
     scored = ScoredSentence(("Th", "e", " cat"), (math.nan, 1.0, 2.0), 1)
-    found = merged_words(scored, ("The", "cat"), PATH)
+    found = merged_words(scored, ("The", "cat"), PATH, 7)
     assert math.isnan(found.values[0]) and found.values[1] == 2.0
 
 
@@ -98,13 +98,13 @@ def test_other_characters_are_refused_with_sentence_and_token(
     tokens: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(InputError, match=f"tokens.tsv:7: {message}"):
-        merged_words(_scored(*tokens), ("The", "cat"), PATH)
+        merged_words(_scored(*tokens), ("The", "cat"), PATH, 7)
 
 
 def test_words_that_a_file_does_not_contain() -> None:
     with pytest.raises(InputError, match=r"'<unk>' stands for a word.*sentences=FILE"):
-        words_by_marks([ForeignSentence(scored=_scored("the", "<unk>"))], PATH)
-    one = ForeignSentence(scored=_scored("the", "cat"), text="the  cat.")
+        words_by_marks([ForeignSentence(number=7, scored=_scored("the", "<unk>"))], PATH)
+    one = ForeignSentence(number=7, scored=_scored("the", "cat"), text="the  cat.")
     assert words_by_marks([one], PATH) == [("the", "cat.")]
-    plain = ForeignSentence(scored=_scored("the", "cat", "</s>"))
+    plain = ForeignSentence(number=7, scored=_scored("the", "cat", "</s>"))
     assert words_by_marks([plain], PATH) == [("the", "cat")]
