@@ -209,6 +209,7 @@ def _joined(*parts: str) -> bytes:
 
 TABLE_READERS = (
     Reader("surprisal_tsv", (_surprisal_seed("table.tsv"),), _surprisals("table.tsv")),
+    Reader("surprisal_csv", (_surprisal_seed("table.csv"),), _surprisals("table.csv")),
     Reader("surprisal_jsonl", (_surprisal_seed("table.jsonl"),), _surprisals("table.jsonl")),
     Reader(
         "surprisal_parquet", (_surprisal_seed("table.parquet"),), _surprisals("table.parquet"),

@@ -15,9 +15,10 @@ from gardenpath.eval.published.value_checks import StatedUnit
 class ForeignSentence:
     """A sentence of a file; its values are in the unit of the file, NaN where there is none.
 
-    ``number`` counts the sentences of the file from 1. ``text`` is the sentence where the file says it beside the tokens. ``is_first_hidden``: the
-    first token is not in the file; it is a mark for the beginning, or the beginning of the first
-    word. ``item`` and ``condition`` are empty unless the file has them.
+    ``number`` counts the sentences of the file from 1. ``text`` is the sentence where the file says
+    it beside the tokens. ``is_first_hidden``: the first token is not in the file; it is a mark for
+    the beginning, or the beginning of the first word. ``item`` and ``condition`` are empty unless
+    the file has them.
     """
 
     number: int
