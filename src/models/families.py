@@ -14,6 +14,7 @@ from gardenpath.models.plm.plm_family import PlmFamily
 from gardenpath.models.rnng.rnng_family import RnngFamily
 from gardenpath.models.sequential.lstm_family import LstmFamily
 from gardenpath.models.sequential.transformer_family import TransformerFamily
+from gardenpath.models.tabled.table_family import TableFamily
 
 FAMILIES: Mapping[str, Family] = {
     "unigram": UnigramFamily(),
@@ -22,6 +23,7 @@ FAMILIES: Mapping[str, Family] = {
     "transformer": TransformerFamily(),
     "rnng": RnngFamily(),
     "plm": PlmFamily(),
+    "table": TableFamily(),
 }
 
 # Families of models that others trained.

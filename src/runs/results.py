@@ -29,8 +29,10 @@ from gardenpath.versions import versions
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from gardenpath.data.surprisal_forms import ResultForm
     from gardenpath.eval.perplexity.comparison import PerplexityRow
     from gardenpath.eval.published.imported import Imported
+    from gardenpath.eval.published.imported_runs import ImportedRun
     from gardenpath.eval.published.receipt import Receipt
     from gardenpath.eval.report.study import Curve, Shown
     from gardenpath.eval.statistics.choices import Correction
@@ -50,6 +52,7 @@ class Results:
     from files have an ``origin`` (``published``), ``sources`` and a ``receipt``. ``correction``
     adjusts the p values of each analysis for the number of its tests. Tests and intervals need
     ``min_items`` usable items. ``skipped`` are the run folders that were left out, with the reason.
+    ``imported`` are the surprisals as files had them; ``also`` are further forms to write.
     """
 
     title: str
@@ -67,6 +70,8 @@ class Results:
     correction: Correction | None = None
     skipped: Sequence[RunStatus] = ()
     min_items: int = MIN_ITEMS
+    imported: Sequence[ImportedRun] = ()
+    also: Sequence[ResultForm] = ()
 
     @classmethod
     def of_imported(
@@ -91,6 +96,7 @@ class Results:
             origin=origin,
             sources=sources or {},
             receipt=imported.receipt,
+            imported=imported.runs,
         )
 
     @property
@@ -222,6 +228,10 @@ class Results:
             from gardenpath.eval.perplexity.comparison import perplexity_frame
 
             write_table(folder / PERPLEXITY.file, perplexity_frame(self.perplexity))
+        if self.also:
+            from gardenpath.runs.exchange.result_forms import write_result_forms
+
+            write_result_forms(self, folder)
 
     def _about(self) -> dict[str, Any]:
         from gardenpath.eval.suites.pairs.pair_tables import pair_words

@@ -55,6 +55,7 @@ def rows_and_header(
         search=search.pop("kind"),
         settings=search,
         failures=failures_of(sentences, log_probs, remedies),
+        boundary=run.boundary,
     )
     return rows_of(run.name.run, words, log_probs, seen, end=end), header
 

@@ -110,6 +110,7 @@ class EvaluateSettings:
         "materials": "task.materials",
         "data.parts": "data.reader.parts",
         "columns": "task.columns",
+        "form": "task.form",
         "stores": "task.stores",
         "conditions": "task.conditions",
         "unit": "task.pairing.unit",

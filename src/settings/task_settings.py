@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from gardenpath.data.corpus_files import CorpusForm
 from gardenpath.data.sentence import SPLITS, Split
+from gardenpath.data.surprisal_forms import ResultForm, SurprisalForm, TableForm
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.studies.study_parts import ItemChoice
@@ -51,7 +52,10 @@ class SurprisalTask:
     end: bool = True
     """Whether to add a row for the end of each sentence (</s>)."""
     file: str | None = None
-    """Output file: .tsv, .jsonl or .parquet; null writes surprisal.tsv to the output folder."""
+    """Output file: .tsv, .csv, .jsonl or .parquet; null writes surprisal.tsv to the output folder.
+    """
+    form: TableForm = "own"
+    """Columns of the table: our own, or those of LM Zoo (one run; .tsv)."""
     chunk: PositiveInt | None = None
     """Number of sentences scored together; an interrupted job loses at most one chunk. Null uses 64
     for a search on a CPU, 256 otherwise."""
@@ -97,6 +101,9 @@ class SuiteTask:
     """Random seed of ties=coin."""
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
+    also: Sequence[ResultForm] = ()
+    """Further forms in which to write results: syntaxgym (surprisals of regions), babylm (the
+    preferred sentences of minimal pairs)."""
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
@@ -143,6 +150,8 @@ class RescoreTask:
     """Folder of the published materials, or several; null scores the suites of suite=."""
     columns: Mapping[str, str] | None = None
     """Names of columns of tables of surprisals, as {word: token, surprisal: surp}."""
+    form: SurprisalForm = "auto"
+    """Form of the files of surprisals; auto recognises it by their content."""
     conditions: ConditionSource = "sentences"
     """Conditions of the published reflexives: from the sentences, or from the labels as published.
     """
@@ -154,6 +163,9 @@ class RescoreTask:
     """Random seed of ties=coin."""
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
+    also: Sequence[ResultForm] = ()
+    """Further forms in which to write results: syntaxgym (surprisals of regions), babylm (the
+    preferred sentences of minimal pairs)."""
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """

@@ -36,7 +36,13 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
         tie_seed=task.tie_seed,
     )
     about = {"settings": plain(settings)}
-    results = replace(results, about=about, correction=task.correction, min_items=task.min_items)
+    results = replace(
+        results,
+        about=about,
+        correction=task.correction,
+        min_items=task.min_items,
+        also=task.also,
+    )
     print_unusable(results)
     for table in results.accuracy_tables():
         console.print(table)
@@ -54,6 +60,6 @@ def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
                 path=", ".join(map(str, suite.suites)),
                 remedy="write a YAML file with 'table:' and predictions (docs/suites.md)",
             )
-        return import_tables(suites, sets, task.pairing, columns=task.columns)
+        return import_tables(suites, sets, task.pairing, columns=task.columns, form=task.form)
     materials = material_paths(task.materials)
     return import_layout(suite.label, materials, sets, task.pairing, conditions=task.conditions)

@@ -14,7 +14,7 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     SurprisalRow,
     TableHeader,
 )
-from gardenpath.eval.surprisal.surprisal_table import check_extension, write_surprisals
+from gardenpath.eval.surprisal.surprisal_table import check_form, write_surprisals
 from gardenpath.runs.finding.whole_runs import each_whole
 from gardenpath.runs.processes.jobs import ScoringJob
 from gardenpath.runs.processes.spreading import spread_jobs
@@ -32,6 +32,7 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     """Score the input with every run, and write one long table."""
     path = surprisal_file(settings, task)
     runs = asked_runs(settings)
+    check_form(path, task.form, runs=len(runs))
     skipped = list(runs.skipped)
     read = _inputs(task, runs)
     require_known_input(runs, read, task)
@@ -42,7 +43,7 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     rows = [row for _, (found, _) in scored for row in found]
     headers = [header for _, (_, header) in scored]
     policy: EndPolicy = "row" if task.end else "none"
-    write_surprisals(path, rows, _header(headers, policy, skipped))
+    write_surprisals(path, rows, _header(headers, policy, skipped), form=task.form)
     for header in headers:
         for failure in header.failures:
             console.print(f"{failure.place}: no hypothesis survived; {failure.remedy}")
@@ -62,7 +63,7 @@ def _header(
 def surprisal_file(settings: EvaluateSettings, task: SurprisalTask) -> Path:
     """Return the file of the table; its extension must be that of a known format."""
     path = Path(task.file or Path(settings.output) / "surprisal.tsv")
-    check_extension(path)
+    check_form(path, task.form)
     return path
 
 

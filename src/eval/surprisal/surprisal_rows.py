@@ -70,6 +70,8 @@ class RunHeader:
 
     ``model`` is the family, ``vocabulary`` the hash of the vocabulary. ``search`` is ``none`` for
     models that need no search; ``settings`` are the settings of the search, such as beam widths.
+    ``boundary`` says how words are made of pieces (:mod:`gardenpath.data.words.boundaries`); None
+    if the units of the model are words.
     """
 
     run: str
@@ -78,6 +80,7 @@ class RunHeader:
     search: str = "none"
     settings: Mapping[str, Setting] = field(default_factory=dict)
     failures: tuple[SentenceFailure, ...] = ()
+    boundary: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,7 +92,7 @@ def _item(number: int, pair: Pair, split: Callable[[str], Sequence[str]], path: 
         words = tuple(split(sentence))
         if not words:
             raise InputError(f"the {condition} sentence is empty", path=path, line=pair.line)
-        variants.append(Variant(condition, (words,)))
+        variants.append(Variant(condition, (words,), sentence))
     return Item(number, tuple(variants), dict(pair.labels))
 
 
