@@ -18,6 +18,7 @@ from gardenpath.eval.suites.pairs.pair_suites import PairSource
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.eval.word_scorer import Scorer
+from gardenpath.runs.adoption.how_scored import how_scored, marked, scoring_notes
 from gardenpath.runs.finding.variants import name_variants
 from gardenpath.runs.finding.whole_runs import (
     each_whole,
@@ -117,6 +118,7 @@ def evaluate(
     asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
     models = [one for one in models if any(_fits(one, suite.language) for suite in asked)]
     _require_different(models)
+    how = how_scored(one for one in models if isinstance(one, Run))
     require_known(
         [
             unknown_words(one, sentences_in(asked, one.language))
@@ -133,18 +135,20 @@ def evaluate(
     if in_vocabulary:
         measured += exact_grammars(runs, lambda language: sentences_in(asked, language))
     searched = next((run for run in runs if run.is_syntactic), None)
-    tables = suite_tables(asked, measured, ties=ties, tie_seed=tie_seed)
+    tables = marked(suite_tables(asked, measured, ties=ties, tie_seed=tie_seed), how)
     return Results(
         title=title,
         suites=tuple(asked),
         names=names,
-        tables=replace(tables, notes=(*tables.notes, *skip_notes(skipped))),
+        tables=replace(tables, notes=(*scoring_notes(runs), *tables.notes, *skip_notes(skipped))),
+        how=how,
         skipped=tuple(skipped),
         word_pairs=word_pair_rows(asked, runs),
         curves=tuple(curve for run in runs if (curve := _curve(run)) is not None),
         search=search_in_words(plain(searched.search)) if searched else None,
         about={
             "runs": {run.name.run: run.folder.known_fingerprint() for run in runs},
+            "boundary": {name: one.boundary for name, one in how.items() if one.boundary},
             **skip_facts(skipped),
         },
         min_items=min_items,

@@ -14,6 +14,7 @@ import pandas as pd
 
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.eval.usable import MIN_ITEMS, ItemCount, unusable_items
+from gardenpath.runs.adoption.how_scored import HowScored, with_own_columns
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import (
     AGGREGATE,
@@ -52,7 +53,8 @@ class Results:
     from files have an ``origin`` (``published``), ``sources`` and a ``receipt``. ``correction``
     adjusts the p values of each analysis for the number of its tests. Tests and intervals need
     ``min_items`` usable items. ``skipped`` are the run folders that were left out, with the reason.
-    ``imported`` are the surprisals as files had them; ``also`` are further forms to write.
+    ``imported`` are the surprisals as files had them; ``also`` are further forms to write. ``how``
+    says, by the names of runs, how words were scored.
     """
 
     title: str
@@ -72,6 +74,7 @@ class Results:
     min_items: int = MIN_ITEMS
     imported: Sequence[ImportedRun] = ()
     also: Sequence[ResultForm] = ()
+    how: Mapping[str, HowScored] = field(default_factory=dict)
 
     @classmethod
     def of_imported(
@@ -111,8 +114,8 @@ class Results:
 
     @property
     def surprisals(self) -> pd.DataFrame:
-        """One row per model and word, in bits."""
-        return self.tables.surprisals
+        """One row per model and word, in bits; those of masked models are ``pll_bits``."""
+        return with_own_columns(self.tables.surprisals, self.how)
 
     @property
     def sentences(self) -> pd.DataFrame:
@@ -201,7 +204,7 @@ class Results:
 
         study = build_study(
             title=self.title, suites=self.suites, names=self.names, results=self.scored,
-            surprisals=self.surprisals, versions=versions(*REPORT_PACKAGES, *MODEL_PACKAGES),
+            surprisals=self.tables.surprisals, versions=versions(*REPORT_PACKAGES, *MODEL_PACKAGES),
             search=self.search, analyses=self.analyses, parses=self.tables.parses,
             curves=self.curves, perplexity=self.perplexity, origin=self.origin,
             sources=self.sources, aggregate=self.aggregate,

@@ -108,7 +108,9 @@ _VARIANT = TableColumn("variant", "integer", "number of the variant of the condi
 _WORD_ID = TableColumn("word_id", "integer", "position of the word in the sentence, from 1")
 _WORD = TableColumn("word", "text", "the word")
 _SEEN = TableColumn("seen", "flag", "whether the word is in the model's vocabulary")
-_BITS = TableColumn("surprisal_bits", "number", "surprisal of the word, in bits")
+# Masked models have no surprisals: their numbers have a column of their own.
+SURPRISAL_BITS, PLL_BITS = "surprisal_bits", "pll_bits"
+_BITS = TableColumn(SURPRISAL_BITS, "number", "surprisal of the word, in bits")
 _CORPUS = TableColumn("corpus", "text", "name of the corpus")
 
 RUN_COLUMNS = tuple(column.name for column in _RUN)
