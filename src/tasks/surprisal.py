@@ -46,8 +46,8 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     rows = [row for _, (found, _) in scored for row in found]
     headers = [header for _, (_, header) in scored]
     policy: EndPolicy = "row" if task.end else "none"
-    header = replace(_header(headers, policy, skipped), measure=runs[0].measure)
-    write_surprisals(path, rows, header, form=task.form)
+    table = replace(_header(headers, policy, skipped), measure=runs[0].measure)
+    write_surprisals(path, rows, table, form=task.form)
     for note in scoring_notes(runs):
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     for header in headers:
