@@ -9,7 +9,6 @@ counted while reading, because headers may lie.
 from __future__ import annotations
 
 import gzip
-import io
 import stat
 import struct
 import tarfile
@@ -18,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from gardenpath.errors import InputError
 
@@ -126,7 +125,7 @@ def _in_tar(root: Path, wanted: Wanted) -> Iterator[tuple[tuple[str, ...], bytes
             root.open("rb") as file,
             file if is_plain else gzip.GzipFile(fileobj=file) as content,
             # As a stream: members are met in their order, and nothing is read twice.
-            tarfile.open(fileobj=_Bounded(content, root), mode="r|") as archive,
+            tarfile.open(fileobj=_bounded(content.read, root), mode="r|") as archive,
         ):
             for number, member in enumerate(archive, start=1):
                 _require_few(number, root)
@@ -144,21 +143,23 @@ def _in_tar(root: Path, wanted: Wanted) -> Iterator[tuple[tuple[str, ...], bytes
         raise _damaged(root, error) from error
 
 
-class _Bounded(io.RawIOBase):
+class _Bounded:
     """The content of an archive, up to the largest total; also what is skipped is counted."""
 
-    def __init__(self, file: IO[bytes], root: Path) -> None:
-        self._file, self._root, self._left = file, root, LARGEST_TOTAL
+    def __init__(self, read: Callable[[int], bytes], root: Path) -> None:
+        self._read, self._root, self._left = read, root, LARGEST_TOTAL
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        found = self._file.read(min(size, self._left + 1) if size >= 0 else self._left + 1)
+    def read(self, size: int) -> bytes:
+        found = self._read(min(size, self._left + 1))
         self._left -= len(found)
         if self._left < 0:
             raise _too_large(self._root, LARGEST_TOTAL)
         return found
+
+
+def _bounded(read: Callable[[int], bytes], root: Path) -> IO[bytes]:
+    """Return what tarfile needs of a file that it reads as a stream."""
+    return cast(IO[bytes], _Bounded(read, root))
 
 
 def _safe_parts(name: str, root: Path) -> tuple[str, ...]:

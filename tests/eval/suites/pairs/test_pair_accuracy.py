@@ -119,7 +119,7 @@ def test_official_needs_all_pairs_and_the_score_of_the_authors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     small = replace(PAIR_SETS["blimp"], paradigms=2, pairs=2)
-    monkeypatch.setitem(PAIR_SETS, "blimp", small)  # type: ignore[arg-type]
+    monkeypatch.setitem(PAIR_SETS, "blimp", small)
     two, bits = [("a", "b"), ("c", "d")], [([1.0], [2.0]), ([2.0], [1.0])]
     p, q = _scored(_suite("p", "x", two), bits), _scored(_suite("q", "y", two), bits)
     frame = pair_accuracies([p, q])
