@@ -1,0 +1,1 @@
+"""Models that load through the library transformers: causal and masked."""
