@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from gardenpath.models.family import AdoptedFamily, AdoptedSettings, ModelSettings
+from gardenpath.models.pretrained.masked_words import MaskedSpacing
 from gardenpath.settings.bounds import PositiveInt
 from gardenpath.store.keys import fingerprint
 
@@ -37,6 +38,9 @@ class MaskedSettings:
     pll: Pll = "within_word_l2r"
     """Tokens of the word that are masked with the predicted one: those after it (within_word_l2r,
     Kauf and Ivanova 2023), none (original, Salazar et al. 2020), or all (whole_word)."""
+    spacing: MaskedSpacing = "auto"
+    """Where blanks stand between words: everywhere, nowhere, or everywhere except beside Chinese
+    characters (auto)."""
     unscorable: Unscorable = "refuse"
     """What to do with words that share a token with another word, or have none: refuse the
     sentence, or leave out the values of these words."""
@@ -107,7 +111,7 @@ class MaskedFamily(AdoptedFamily):
             lambda: load_masked_network(found, network.precision),
             pll=network.pll,
             unscorable=network.unscorable,
-            language=settings.language,
+            spacing=network.spacing,
             max_batch_tokens=network.max_batch_tokens,
             device=device,
             on_words=on_words,

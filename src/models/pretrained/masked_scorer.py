@@ -22,7 +22,7 @@ from gardenpath.data.arrays import Floats
 from gardenpath.data.words.unknown_words import UNKNOWN
 from gardenpath.errors import GardenpathError
 from gardenpath.models.pretrained.masked_family import Pll, Unscorable
-from gardenpath.models.pretrained.masked_words import TextLanguage, WordTokens, word_tokens
+from gardenpath.models.pretrained.masked_words import MaskedSpacing, WordTokens, word_tokens
 from gardenpath.text import Words
 
 # A prediction: tokens with masks, and the position of the token to predict.
@@ -53,7 +53,7 @@ class MaskedScorer:
         *,
         pll: Pll = "within_word_l2r",
         unscorable: Unscorable = "refuse",
-        language: TextLanguage = "any",
+        spacing: MaskedSpacing = "auto",
         max_batch_tokens: int = 4096,
         device: torch.device | str = "cpu",
         on_words: Callable[[int], None] = lambda _: None,
@@ -62,7 +62,7 @@ class MaskedScorer:
         self._load = network
         self._pll = pll
         self._unscorable = unscorable
-        self._language: TextLanguage = language
+        self._spacing: MaskedSpacing = spacing
         self._max_batch_tokens = max_batch_tokens
         self._device = torch.device(device)
         self._on_words = on_words
@@ -101,7 +101,7 @@ class MaskedScorer:
         return UNKNOWN if is_unknown else str(self._tokenizer.convert_ids_to_tokens(number))
 
     def _tokens(self, words: Words) -> WordTokens:
-        return word_tokens(self._tokenizer, words, self._language)
+        return word_tokens(self._tokenizer, words, self._spacing)
 
     def _predictions(self, words: Words) -> Iterator[tuple[_Row, _Asked]]:
         """Yield what has to be predicted for a sentence, in the order of its tokens."""

@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from gardenpath.errors import GardenpathError
 
-# Language of a text; any decides at each place.
-TextLanguage = Literal["en", "zh", "any"]
+# Where blanks stand in the text of a sentence: between all words, between none, or between all but
+# beside Chinese characters (auto).
+MaskedSpacing = Literal["auto", "blanks", "none"]
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,12 @@ class WordTokens:
     problems: Mapping[int, str]
 
 
-def word_tokens(tokenizer: Any, words: Sequence[str], language: TextLanguage) -> WordTokens:
+def word_tokens(tokenizer: Any, words: Sequence[str], spacing: MaskedSpacing) -> WordTokens:
     """Divide a sentence into tokens, and assign them to its words.
 
     A sentence is refused if a word of it is a special token for the tokeniser all the same.
     """
-    text, spans = _joined(words, language)
+    text, spans = _joined(words, spacing)
     # Words that look like special tokens, such as [MASK], are text.
     found = tokenizer(
         text,
@@ -83,24 +84,22 @@ def _words_of(text: str, start: int, end: int, spans: Sequence[tuple[int, int]])
     return range(first, max(last, min(first + 1, len(spans))))
 
 
-def _joined(words: Sequence[str], language: TextLanguage) -> tuple[str, list[tuple[int, int]]]:
+def _joined(words: Sequence[str], spacing: MaskedSpacing) -> tuple[str, list[tuple[int, int]]]:
     """Return the text of a sentence, and where each of its words begins and ends."""
     text, spans = "", list[tuple[int, int]]()
     for word in words:
-        if text and word and _has_blank(text[-1], word[0], language):
+        if text and word and _is_apart(text[-1], word[0], spacing):
             text += " "
         spans.append((len(text), len(text) + len(word)))
         text += word
     return text, spans
 
 
-def _has_blank(before: str, after: str, language: TextLanguage) -> bool:
-    """Whether a blank separates two words: between Chinese ones it does not."""
-    if language == "en":
-        return True
-    if language == "zh":
-        return before.isascii() and after.isascii() and before.isalnum() and after.isalnum()
-    return not (_is_wide(before) and _is_wide(after))
+def _is_apart(before: str, after: str, spacing: MaskedSpacing) -> bool:
+    """Whether a blank separates two words, given the characters that would meet."""
+    if spacing == "auto":
+        return not (_is_wide(before) or _is_wide(after))
+    return spacing == "blanks"
 
 
 def _is_wide(character: str) -> bool:

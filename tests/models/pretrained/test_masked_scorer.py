@@ -37,13 +37,13 @@ def _model(name: str) -> tuple[Any, Any]:
 
 def _scorer(name: str, **options: Any) -> MaskedScorer:
     tokenizer, network = _model(name)
-    return MaskedScorer(tokenizer, lambda: network, language="en", **options)
+    return MaskedScorer(tokenizer, lambda: network, spacing="blanks", **options)
 
 
 def _oracle(name: str, words: list[str], pll: Pll) -> list[float]:
     """One forward pass for every token."""
     tokenizer, network = _model(name)
-    tokens = word_tokens(tokenizer, words, "en")
+    tokens = word_tokens(tokenizer, words, "blanks")
     scores = []
     for places in tokens.positions:
         total = 0.0
@@ -77,7 +77,7 @@ def test_scores_are_those_of_one_pass_per_token(name: str, pll: Pll) -> None:
 def test_the_choices_differ_only_in_words_of_several_tokens(name: str) -> None:
     tokenizer, _ = _model(name)
     words = [*SENTENCES[2], "king", "queen"]
-    several = [len(one) > 1 for one in word_tokens(tokenizer, words, "en").positions]
+    several = [len(one) > 1 for one in word_tokens(tokenizer, words, "blanks").positions]
     assert any(several) and not all(several)
     within, original, whole = (
         _scorer(name, pll=pll).word_log_probs([words])[0][:-1] for pll in PLLS
@@ -93,7 +93,7 @@ def test_the_words_of_as_many_tokens_add_up_to_one() -> None:
     """
     tokenizer, network = _model("bert")
     words = ["the", "queenly", "."]
-    tokens = word_tokens(tokenizer, words, "en")
+    tokens = word_tokens(tokenizer, words, "blanks")
     assert tokens.positions[1] == (2, 3)
     mask = tokenizer.mask_token_id
     masked = [*tokens.ids[:2], mask, mask, *tokens.ids[4:]]
@@ -130,7 +130,7 @@ def test_shared_predictions_are_computed_once() -> None:
     )
     try:
         pair = [["the", "king", "."], ["the", "queen", "."]]
-        scorer = MaskedScorer(tokenizer, lambda: network, language="en")
+        scorer = MaskedScorer(tokenizer, lambda: network, spacing="blanks")
         scorer.word_log_probs([*pair, *pair])
     finally:
         hook.remove()
@@ -170,12 +170,12 @@ def test_progress_counts_every_word_once() -> None:
 def test_a_sentence_with_a_token_of_two_words_is_refused_or_incomplete() -> None:
     tokenizer, network = _model("roberta")
     words = ["国王", "看见", "了", "。"]
-    scorer = MaskedScorer(tokenizer, lambda: network, language="zh")
+    scorer = MaskedScorer(tokenizer, lambda: network, spacing="none")
     with pytest.raises(GardenpathError, match=r"见了.*unscorable=missing"):
         scorer.word_log_probs([words])
     seen: list[int] = []
     lenient = MaskedScorer(
-        tokenizer, lambda: network, language="zh", unscorable="missing", on_words=seen.append
+        tokenizer, lambda: network, spacing="none", unscorable="missing", on_words=seen.append
     )
     (scores,) = lenient.word_log_probs([words])
     assert np.isnan(scores).tolist() == [False, True, True, False, True] and sum(seen) == 4
@@ -186,7 +186,7 @@ def test_sentences_fit_into_the_positions_of_the_model(name: str, limit: int) ->
     tokenizer, _ = _model(name)
     word = "the"
     longest = [word] * (limit - 2)
-    assert len(word_tokens(tokenizer, longest, "en").ids) == limit
+    assert len(word_tokens(tokenizer, longest, "blanks").ids) == limit
     (scores,) = _scorer(name).word_log_probs([longest])
     assert np.isfinite(scores[:-1]).all()
     with pytest.raises(GardenpathError, match=f"{limit + 1} tokens .* at most {limit}"):
