@@ -15,6 +15,7 @@ from gardenpath.settings.task_settings import (
     PerplexityTask,
     RescoreTask,
     RunsTask,
+    ShareTask,
     StudyTask,
     SuitesTask,
     SuiteTask,
@@ -75,6 +76,10 @@ def _run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks import export
 
             export.run(settings, task)
+        case ShareTask() as task:
+            from gardenpath.tasks import share_runs
+
+            share_runs.run(settings, task)
         case MergeTask() as task:
             from gardenpath.tasks import merge
 
