@@ -13,6 +13,7 @@ from torch import nn
 
 from gardenpath.errors import GardenpathError, InputError
 from gardenpath.models.pretrained.masked_files import MISSING_EXTRA, MaskedFiles
+from gardenpath.models.pretrained.quiet_library import transformers_quiet
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
@@ -97,7 +98,7 @@ def _require_special_tokens(tokenizer: Any, files: MaskedFiles) -> None:
 
 def _expected_count(tokenizer: Any) -> int:
     """Return how often a sentence has each of its end tokens: twice if both are the same."""
-    return 1 + (tokenizer.cls_token_id == tokenizer.sep_token_id)
+    return 2 if tokenizer.cls_token_id == tokenizer.sep_token_id else 1
 
 
 @contextmanager
@@ -113,20 +114,12 @@ def _only(files: MaskedFiles) -> Iterator[Path]:
 @contextmanager
 def _reading(files: MaskedFiles, what: str) -> Iterator[None]:
     """Name the model in errors of the library, and keep the library quiet."""
-    from transformers.utils import logging
-
-    level, shows_progress = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     try:
-        yield
+        with transformers_quiet():
+            yield
     except GardenpathError:
         raise
     # Files of others may fail anywhere in the library, with any error.
     except Exception as error:
         problem = (str(error).splitlines() or [type(error).__name__])[0][:300]
         raise InputError(f"{what} cannot be loaded: {problem}", path=files.source) from error
-    finally:
-        logging.set_verbosity(level)
-        if shows_progress:
-            logging.enable_progress_bar()

@@ -58,7 +58,7 @@ class GardenpathLstmForCausalLM(PreTrainedModel):
             batch_first=True,
         )
         self.output = nn.Linear(config.hidden_size, config.vocab_size)
-        self.post_init()
+        self.post_init()  # type: ignore[no-untyped-call]
 
     def get_input_embeddings(self) -> nn.Module:
         """Return the embedding of tokens."""

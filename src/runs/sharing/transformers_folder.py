@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel
-from transformers.utils import logging
 
 from gardenpath.data.batches.token_batches import token_batch
 from gardenpath.data.encoding.encoded import encode_sentences
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.errors import GardenpathError, RunError
+from gardenpath.models.pretrained.quiet_library import transformers_quiet
 from gardenpath.models.sequential.lstm import LstmNetwork
 from gardenpath.models.sequential.transformer import TransformerNetwork
 from gardenpath.runs.run import Run
@@ -63,7 +62,7 @@ def transformers_writer(run: Run) -> Callable[[Path], None]:
     )
 
     def write(folder: Path) -> None:
-        with _quietly():
+        with transformers_quiet():
             model.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
             if kind == "lstm":
@@ -164,17 +163,3 @@ def _difference_in(
         return float("inf")
     found = log_probs.gather(1, torch.tensor([*ids[1:], END_ID])[:, None])[:, 0]
     return float((found - expected[: len(found)]).abs().max())
-
-
-@contextmanager
-def _quietly() -> Any:
-    """Show no progress of the library."""
-    level, shows_progress = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if shows_progress:
-            logging.enable_progress_bar()

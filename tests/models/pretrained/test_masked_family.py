@@ -94,7 +94,7 @@ def test_a_file_that_was_changed_since_is_refused(source: Path, tmp_path: Path, 
         file.write(b" ")
     for act in (FAMILY.identity, _opened):
         with pytest.raises(DamagedRunError, match=f"{name} is not the file that was adopted"):
-            act(settings, tmp_path)  # type: ignore[operator]
+            act(settings, tmp_path)
 
 
 def test_a_file_that_is_missing_or_new_is_refused(source: Path, tmp_path: Path) -> None:

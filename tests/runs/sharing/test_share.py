@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
 import gardenpath as gp
 from gardenpath.data.batches.token_batches import token_batch
 from gardenpath.data.encoding.encoded import encode_sentences
+from gardenpath.data.words.subwords import Subwords
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.runs.run import Run
 from gardenpath.runs.sharing import transformers_folder
@@ -127,23 +128,27 @@ def test_words_are_lower_cased_and_unknown_ones_read_as_the_card_says(
     share_run(trained["transformer"], tmp_path / "other", "huggingface")
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "other")
     assert tokenizer("the zebra").tokens() == ["<s>", "the", "<unk>"]
+    assert "read as `<unk>`, as in Gardenpath" in (tmp_path / "other" / "README.md").read_text()
     # Blanks other than the common ones may be parts of words.
     assert tokenizer(" the\tcat\n").tokens() == ["<s>", "the", "cat"]
     assert tokenizer("the\u00a0cat").tokens() == ["<s>", "<unk>"]
 
 
-def test_classes_of_unknown_words_can_be_written(folder: Path, tmp_path: Path) -> None:
-    run = toy_runs.run_of(folder, "lstm")
-    classes = [one for one in run.vocabulary.tokens if one.startswith("<unk-")]
+def test_classes_of_unknown_words_can_be_written(tmp_path: Path) -> None:
+    small_runs.write_corpus(tmp_path / "corpus")
+    with (tmp_path / "corpus" / "train.txt").open("a", encoding="utf-8") as file:
+        file.write("the walruses sleeps .\n")
+    run = small_runs.loaded(small_runs.run(tmp_path, *KINDS["lstm"], "data.min_count=2"))
     share_run(run, tmp_path / "shared", "huggingface")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "shared")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "shared", trust_remote_code=True)
+    (scores,) = run.word_log_probs([["the", "zebras", "."]])
+    seen = run.vocabulary.seen_as("zebras", is_first=False)
+    assert seen == "<unk-lc-s>"
+    assert np.allclose(_scored(model, tokenizer, f"the {seen} .")[1], scores, atol=2e-5)
+    assert not np.allclose(_scored(model, tokenizer, "the zebras .")[1], scores, atol=1e-2)
     card = (tmp_path / "shared" / "README.md").read_text(encoding="utf-8")
-    if classes:
-        tokenizer = AutoTokenizer.from_pretrained(tmp_path / "shared")
-        ids = tokenizer(classes[0], add_special_tokens=False)["input_ids"]
-        assert ids == [run.vocabulary.ids[classes[0]]]
-        assert "The numbers of sentences with unknown words differ" in card
-    else:
-        assert "read as `<unk>`, as in Gardenpath" in card
+    assert "The numbers of sentences with unknown words differ" in card
 
 
 @pytest.mark.parametrize("model", ["ngram", "lstm", "rnng", "plm"])
@@ -223,12 +228,12 @@ def test_a_segmentation_that_differs_is_refused(
     trained: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = trained["unigram_pieces"]
-    encode = type(run.subwords).encode
+    encode = Subwords.encode
 
     def backwards(self: Any, word: str, vocabulary: Any) -> list[int]:
         return encode(self, word, vocabulary)[::-1]
 
-    monkeypatch.setattr(type(run.subwords), "encode", backwards)
+    monkeypatch.setattr(Subwords, "encode", backwards)
     with pytest.raises(GardenpathError, match="in a tokeniser of the library tokenizers"):
         share_run(run, tmp_path / "shared", "huggingface")
 
