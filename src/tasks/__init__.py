@@ -77,7 +77,7 @@ def _run_task(settings: EvaluateSettings) -> None:
 
             export.run(settings, task)
         case ShareTask() as task:
-            from gardenpath.tasks import share_runs
+            from gardenpath.tasks.exchange import share_runs
 
             share_runs.run(settings, task)
         case MergeTask() as task:

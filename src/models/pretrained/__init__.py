@@ -1,1 +1,1 @@
-"""Models that load through the library transformers: causal and masked."""
+"""Models that others trained and that load through transformers."""
