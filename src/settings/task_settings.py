@@ -18,6 +18,9 @@ from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.settings.bounds import NonNegativeInt, PositiveFloat, PositiveInt, Seed
 from gardenpath.settings.surprisal_sources import MaterialPaths, SurprisalPaths
 
+# A run folder with a description in JSON, or a model of the library transformers.
+SharedForm = Literal["safetensors", "huggingface"]
+
 _A_FOLDER_OF_SURPRISALS = "the folder with one folder per model, or a table"
 
 
@@ -202,6 +205,15 @@ class ExportTask:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShareTask:
+    """Write runs to folders for others, with a text that says how to load them."""
+
+    name: Literal["share"] = "share"
+    form: SharedForm = "safetensors"
+    """A run folder without logs and checkpoints, or a model of the library transformers."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MergeTask:
     """Put the surprisals of several files into one, as after an evaluation on several machines."""
 
@@ -287,6 +299,7 @@ Task = (
     | RescoreTask
     | CorpusTask
     | ExportTask
+    | ShareTask
     | MergeTask
     | RunsTask
     | StudyTask
@@ -302,6 +315,7 @@ TASKS: Mapping[str, type[Task]] = {
     "rescore": RescoreTask,
     "corpus": CorpusTask,
     "export": ExportTask,
+    "share": ShareTask,
     "merge": MergeTask,
     "runs": RunsTask,
     "study": StudyTask,
