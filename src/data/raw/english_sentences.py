@@ -10,25 +10,26 @@ from __future__ import annotations
 import re
 
 # Never followed by a new sentence, because a name or a number follows.
-_BEFORE_NAMES = frozenset(
-    "mr mrs ms messrs mme mlle dr prof gen sen rep reps sens gov capt cmdr lt col sgt maj adm rev "
-    "hon pres supt det insp fr vs cf fig figs eq eqs sec ch vol no nos pp ed eds approx "
-    "e.g i.e viz ca".split()
-)
+_TITLES = """
+mr mrs ms messrs mme mlle dr prof gen sen rep reps sens gov capt cmdr lt col sgt maj adm rev hon
+pres supt det insp fr vs cf fig figs eq eqs sec ch vol no nos pp ed eds approx e.g i.e viz ca
+"""
 # Followed by a new sentence only if its first word is one that often begins sentences.
-_AMBIGUOUS = frozenset(
-    "inc corp co cos ltd llc plc bros jr sr etc al a.m p.m a.m p.m u.s u.k u.n u.s.a u.s.s.r e.u "
-    "d.c b.c a.d ph.d m.d b.a m.a jan feb mar apr jun jul aug sept sep oct nov dec mon tue tues "
-    "wed thu thurs fri sat sun st ave blvd rd mt ft dept univ assn est op p n.y calif mass "
-    "md penn conn ill ind tex va fla ariz ala ark colo del ga ia kan ky la me mich minn miss mo "
-    "mont neb nev okla ore pa tenn vt wash wis wyo ext gal hr hrs in lb lbs min oz sq yd".split()
-)  # fmt: skip
-_STARTERS = frozenset(
-    "the a an this that these those it he she they we you i there here in on at by for from with "
-    "as if when while after before since although though because but and or so yet however "
-    "moreover meanwhile then also his her its their our my your what who why how where which "
-    "no not all some many most one two another each every such even still now".split()
-)
+_SHORTENED = """
+inc corp co cos ltd llc plc bros jr sr etc al a.m p.m u.s u.k u.n u.s.a u.s.s.r e.u d.c b.c a.d ph.d
+m.d b.a m.a jan feb mar apr jun jul aug sept sep oct nov dec mon tue tues wed thu thurs fri st ave
+blvd rd mt ft dept univ assn est op p n.y calif penn conn tex fla ariz ala ark colo kan mich minn
+mont neb nev okla ore tenn wash wis wyo ext hr hrs lb lbs oz sq yd
+"""
+_FIRST_WORDS = """
+the a an this that these those it he she they we you i there here in on at by for from with as if
+when while after before since although though because but and or so yet however moreover meanwhile
+then also his her its their our my your what who why how where which no not all some many most one
+two another each every such even still now
+"""
+_BEFORE_NAMES = frozenset(_TITLES.split())
+_AMBIGUOUS = frozenset(_SHORTENED.split())
+_STARTERS = frozenset(_FIRST_WORDS.split())
 
 _CLOSING = "\"'”’»)\\]}"
 _OPENING = "\"'“‘«([{`"

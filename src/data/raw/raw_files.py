@@ -21,7 +21,7 @@ _HEAD = 64
 _GZIP = b"\x1f\x8b"
 # Longest line in bytes; longer ones are no text that anybody wrote.
 LONGEST_LINE = 16_000_000
-_MARKS = str.maketrans({number: " " for number in range(32)} | {127: " ", 0: None, 0xFEFF: None})
+_MARKS = str.maketrans(dict.fromkeys(range(32), " ") | {127: " ", 0: None, 0xFEFF: None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,9 @@ def _matching(name: str) -> list[Path]:
         below = (one for one in path.rglob("*") if one.is_file())
         hidden = {one: one.relative_to(path).parts for one in below}
         return sorted(one for one, parts in hidden.items() if not _is_hidden(parts))
-    return sorted(Path(one) for one in glob.glob(name, recursive=True) if Path(one).is_file())
+    # Not Path.glob, which takes no absolute patterns.
+    found = map(Path, glob.glob(name, recursive=True))  # noqa: PTH207
+    return sorted(one for one in found if one.is_file())
 
 
 def _is_hidden(parts: Sequence[str]) -> bool:
@@ -153,12 +155,14 @@ def _byte_lines(piece: Piece) -> Iterator[tuple[int, bytes]]:
 def _opened(piece: Piece) -> Iterator[IO[bytes]]:
     """Open a file at the beginning of a piece; damage of compressed files is an error of input."""
     path = piece.path
-    file: IO[bytes]
     try:
-        file = gzip.open(path, "rb") if is_compressed(path) else path.open("rb")
-        with file:
-            file.seek(piece.begin)
-            yield file
+        if is_compressed(path):
+            with gzip.open(path, "rb") as unpacked:
+                yield unpacked
+        else:
+            with path.open("rb") as file:
+                file.seek(piece.begin)
+                yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         remedy = "copy it again; test it with gzip -t"
         raise InputError(f"is damaged: {error}", path=path, remedy=remedy) from error

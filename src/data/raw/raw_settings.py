@@ -65,8 +65,8 @@ class SentenceSettings:
     """Our own rules, NLTK's punkt for English (if its model is installed), or one sentence per
     paragraph."""
     chinese_ends: str = "。！？…!?"
-    """Characters that end a Chinese sentence, with quotes and brackets that close after them. Add ；
-    to divide at semicolons."""
+    """Characters that end a Chinese sentence, with quotes and brackets that close after them; add
+    the semicolon to divide there too."""
 
     def mistakes(self) -> list[str]:
         """Return a mistake if no character ends a sentence."""

@@ -17,12 +17,13 @@ from gardenpath.errors import GardenpathError
 # From a text to the positions after its sentences, except that of its end.
 _Ends = Callable[[str], list[int]]
 
+_DEFAULT = SentenceSettings()
 _PUNKT = "tokenizers/punkt_tab/english/"
 _LATIN = re.compile(r"[\w.,;:!?%)\]'\"-]", re.ASCII)
 
 
 def split_sentences(
-    text: str, *, language: Language, settings: SentenceSettings = SentenceSettings()
+    text: str, *, language: Language, settings: SentenceSettings = _DEFAULT
 ) -> list[str]:
     """Return the sentences of a paragraph; joined, they are the paragraph up to blanks."""
     return [text[begin:end].strip() for begin, end in _spans(text, _ends_of(language, settings))]

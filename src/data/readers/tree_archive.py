@@ -17,14 +17,14 @@ _DAMAGE = (tarfile.TarError, OSError, EOFError, zlib.error, LZMAError, ValueErro
 
 def is_archive(path: Path) -> bool:
     """Whether a path is a file that ends like a tar archive."""
-    return path.is_file() and ".tar" in path.suffixes or path.suffix == ".tgz" and path.is_file()
+    return path.is_file() and (".tar" in path.suffixes or path.suffix == ".tgz")
 
 
 def archived_texts(path: Path, endings: tuple[str, ...]) -> dict[str, str]:
     """Return the texts, in UTF-8, of the files in an archive whose names end so, by name."""
     try:
         with tarfile.open(path, "r:*") as archive:
-            return {name: text for name, text in _texts(archive, path, endings)}
+            return dict(_texts(archive, path, endings))
     except _DAMAGE as error:
         raise InputError(
             f"cannot be read as a tar archive: {str(error)[:200]}",

@@ -67,7 +67,7 @@ def segmenter_named(name: str) -> Segmenter:
 
 
 def segmenter_problem(name: str) -> str:
-    """Return why a segmenter cannot be used, before its dictionaries are loaded; empty if it can."""
+    """Return why a segmenter cannot be used, before its data are loaded; empty if it can."""
     kind, _, model = name.partition(":")
     if kind == "spacy":
         return spacy_problem(model or DEFAULT_SPACY_MODEL)

@@ -57,7 +57,9 @@ def test_text_that_tokens_do_not_cover_is_kept() -> None:
 def test_quotes_of_the_treebank() -> None:
     text = 'He said "no ("never")" and “yes”.'
     words = segmenter_named("nltk").segment(text)
-    assert " ".join(treebank_quotes(text, words)) == "He said `` no ( `` never '' ) '' and `` yes '' ."
+    assert (
+        " ".join(treebank_quotes(text, words)) == "He said `` no ( `` never '' ) '' and `` yes '' ."
+    )
 
 
 def test_spacy(monkeypatch: pytest.MonkeyPatch) -> None:
