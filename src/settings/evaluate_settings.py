@@ -14,7 +14,13 @@ from gardenpath.models.training.training_settings import LOGGERS, LoggerSettings
 from gardenpath.settings.bounds import PositiveInt
 from gardenpath.settings.check import Tagged
 from gardenpath.settings.paths import Paths
-from gardenpath.settings.task_settings import TASKS, TASKS_OF_CORPORA, StudyTask, Task
+from gardenpath.settings.task_settings import (
+    TASKS,
+    TASKS_OF_CORPORA,
+    AnnotateTask,
+    StudyTask,
+    Task,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +71,8 @@ class EvaluateSettings:
     # Short names that users may write instead of longer ones.
     SHORT: ClassVar[Mapping[str, str]] = {
         "input": "task.input",
+        "segmenter": "task.segmenter",
+        "parser": "task.parser",
         "surprisals": "task.surprisals",
         "materials": "task.materials",
         "data.parts": "data.reader.parts",
@@ -149,6 +157,8 @@ class EvaluateSettings:
             found.append("suite= has no effect on a study; study.suites=[…] names other suites")
         if self.run is None and not isinstance(self.task, StudyTask):
             found.append("run is missing: name a run folder, or a folder that contains runs")
+        if isinstance(self.task, AnnotateTask) and self.output == EvaluateSettings.output:
+            found.append("output is missing: name the folder of the corpus, as in corpora/mine")
         if self.named_corpora and not isinstance(self.task, TASKS_OF_CORPORA):
             found.append(f"data= and corpora= have no effect on task={self.task.name}")
         names = [one.name for one in self.named_corpora]

@@ -8,6 +8,7 @@ from typing import assert_never
 from gardenpath.console import stop_on_signals
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import (
+    AnnotateTask,
     CorpusTask,
     ExportTask,
     MergeTask,
@@ -75,6 +76,10 @@ def _run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks import export
 
             export.run(settings, task)
+        case AnnotateTask() as task:
+            from gardenpath.tasks.raw_text import annotate
+
+            annotate.run(settings, task)
         case MergeTask() as task:
             from gardenpath.tasks import merge
 

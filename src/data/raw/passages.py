@@ -29,11 +29,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that was left out: the line, the reason, and the beginning of the text."""
+    """Something that was left out: the line, the reason, and more about it."""
 
     line: int
     reason: str
-    text: str = ""
+    detail: str = ""
 
 
 def format_of(path: Path, settings: RawSettings, encoding: str) -> str:
@@ -69,7 +69,7 @@ def _noting(
     for line in lines:
         if line.problem:
             done = "replaced" if settings.broken == "replace" else "line left out"
-            problems.append(LeftOut(line.number, f"broken bytes, {done}: {line.problem}"))
+            problems.append(LeftOut(line.number, "broken bytes", f"{line.problem}; {done}"))
         yield line.number, line.text
 
 
@@ -107,7 +107,7 @@ def _sgml_passages(
     yield from _passage(gathered, document)
     if not has_text:
         tags = ", ".join(f"<{tag}>" for tag in settings.text_tags) or "tags"
-        yield LeftOut(1, f"no text in {tags}: set task.raw.text_tags")
+        yield LeftOut(1, "no text", f"nothing in {tags}; set task.raw.text_tags")
 
 
 def _is_indented(text: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from gardenpath.data.file_kinds import binary_kind
 from gardenpath.data.raw.raw_settings import RawSettings
@@ -158,7 +158,7 @@ def _opened(piece: Piece) -> Iterator[IO[bytes]]:
     try:
         if is_compressed(path):
             with gzip.open(path, "rb") as unpacked:
-                yield unpacked
+                yield cast(IO[bytes], unpacked)
         else:
             with path.open("rb") as file:
                 file.seek(piece.begin)

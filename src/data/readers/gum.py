@@ -20,7 +20,7 @@ from gardenpath.data.trees.brackets import read_trees
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import InputError, MissingCorpusError
 from gardenpath.store.files import read_text
-from gardenpath.store.keys import fingerprint
+from gardenpath.store.keys import Json, fingerprint
 
 Partition = Literal["train", "dev", "test", "test2"]
 
@@ -61,12 +61,11 @@ class GumTreebank:
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         chosen: list[str] = [getattr(self, split) for split in splits]
-        how: dict[str, object] = {"masked": self.masked, "partitions": chosen}
-        root = Path(self.root)
-        if root.is_file():
-            return fingerprint("gum", 1, archive=content_hash(root), **how)
+        how: dict[str, Json] = {"masked": self.masked, "partitions": chosen}
         release = self._release()
         names = [name for partition in chosen for name in release.documents(partition)]
+        if not isinstance(release, _Unpacked):
+            return fingerprint("gum", 1, archive=content_hash(Path(self.root)), **how)
         files = [release.files[name] for name in names]
         return fingerprint("gum", 1, files=hash_files(files), names=names, **how)
 
