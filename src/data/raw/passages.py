@@ -40,7 +40,7 @@ def format_of(path: Path, settings: RawSettings, encoding: str) -> str:
     """Return whether a file is ``text`` or ``sgml``; raise an error if it is no raw text."""
     require_raw_text(path)
     head = first_lines(path, _LOOKED_AT, encoding)
-    if any(is_tree(line) for line in head):
+    if is_tree("\n".join(head)):
         raise InputError(
             "contains bracketed trees, not raw text", path=path, remedy="read it with data=brackets"
         )

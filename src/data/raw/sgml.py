@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 from gardenpath.data.raw.raw_settings import RawSettings
 
-# A tag, a comment on one line, or a declaration. No two parts match the same characters.
+# A declaration or a tag. No two parts match the same characters.
 _TAG = re.compile(
-    r"<!--(?:(?!-->).)*-->|<[!?][^<>]*>"
-    r"|<(?P<close>/?)(?P<name>[A-Za-z][\w.:-]*)(?P<rest>(?:[\s/][^<>]*)?)>"
+    r"<[!?][^<>]*>|<(?P<close>/?)(?P<name>[A-Za-z][\w.:-]*)(?P<rest>(?:[\s/][^<>]*)?)>"
 )
 # The beginning of a tag that ends on a following line.
 _OPEN_END = re.compile(r"<[/!?]?[A-Za-z][^<>]*$")
@@ -50,7 +49,17 @@ def sgml_lines(lines: Iterable[tuple[int, str]], settings: RawSettings) -> Itera
     """Yield the lines of the texts of a file, without tags and with entities resolved."""
     reading = _Reading(settings)
     for number, line in _with_whole_tags(lines):
-        yield from reading.line(number, line)
+        yield from reading.line(number, without_comments(line))
+
+
+def without_comments(line: str) -> str:
+    """Remove the comments that begin and end on a line."""
+    kept = []
+    position = 0
+    while (begin := line.find("<!--", position)) >= 0 and (end := line.find("-->", begin)) >= 0:
+        kept.append(line[position:begin])
+        position = end + len("-->")
+    return "".join(kept) + line[position:]
 
 
 def resolve_entities(text: str) -> str:

@@ -182,7 +182,7 @@ def _no_lists(path: Path) -> InputError:
 def partitions_of(text: str, *, path: str) -> dict[str, list[str]]:
     """Return the documents listed below each heading of ``splits.md``."""
     lists: dict[str, list[str]] = {}
-    seen: dict[str, str] = {}
+    seen: set[str] = set()
     current: list[str] | None = None
     for number, line in enumerate(text.splitlines(), start=1):
         if heading := _HEADING.fullmatch(line):
@@ -191,7 +191,7 @@ def partitions_of(text: str, *, path: str) -> dict[str, list[str]]:
             if found[1] in seen:
                 problem = f"lists {found[1]} twice"
                 raise InputError(problem, path=path, line=number, remedy="remove one of them")
-            seen[found[1]] = found[1]
+            seen.add(found[1])
             current.append(found[1])
     return lists
 
