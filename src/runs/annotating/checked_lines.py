@@ -14,7 +14,7 @@ from gardenpath.store.keys import digest
 
 def write_checked(path: Path, records: Iterable[Any]) -> None:
     """Write records, one per line, and a last line with their checksum; whole or not at all."""
-    # ASCII, so that words with unpaired surrogates survive.
+    # ASCII, so that no character of a word is taken for the end of a line.
     body = "".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in records)
     write_text(path, f"{body}{digest(body)}\n")
 

@@ -64,6 +64,11 @@ class _OutsideParser(abc.ABC):
     def parse(self, sentences: Sequence[Words], scratch: Path) -> list[str | None]:
         """Return the trees, without a bracket for the whole, with the words as they were given."""
         trees = list(self._trees(sentences))
+        lengths = [len(tree.words()) for tree in trees]
+        if lengths != [len(words) for words in sentences]:
+            raise GardenpathError(
+                f"{self.label}: a tree has other words than its sentence; use another version"
+            )
         return [
             format_tree(with_words(_inner(tree), words))
             for tree, words in zip(trees, sentences, strict=True)
