@@ -96,7 +96,7 @@ def test_marks_that_are_not_text(tmp_path: Path) -> None:
 
 
 def test_compressed_files(tmp_path: Path) -> None:
-    path = written(tmp_path, gzip.compress("a.\nb.\n".encode()), "raw.txt.gz")
+    path = written(tmp_path, gzip.compress(b"a.\nb.\n"), "raw.txt.gz")
     assert passages(path) == [(1, "a."), (2, "b.")]
     # By content and not by name.
     assert passages(written(tmp_path, path.read_bytes(), "raw2")) == [(1, "a."), (2, "b.")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,8 +13,10 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
-from gardenpath.settings.compose import load_settings
+from gardenpath.settings.compose import ConfigSource, composed, plain_config, typed
+from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.tasks import run_task
 
 ENGLISH = """\
@@ -50,8 +54,20 @@ def write_raw(folder: Path, *, copies: int = 1) -> Path:
 
 def annotate(raw: Path, output: Path, *arguments: str) -> None:
     """Do the task as evaluate.py does."""
-    given = ["task=annotate", f"input={raw}", f"output={output}", *arguments]
-    run_task(load_settings("evaluate", given))
+    content = copy.deepcopy(_composed())
+    for argument in [f"input={raw}", f"output={output}", *arguments]:
+        written, _, value = argument.partition("=")
+        *groups, last = EvaluateSettings.SHORT.get(written, written).split(".")
+        part = functools.reduce(lambda outer, key: outer[key], groups, content)
+        assert last in part, f"{written} is not a setting"
+        part[last] = yaml.safe_load(value)
+    run_task(typed("evaluate", content))
+
+
+@functools.cache
+def _composed() -> dict[str, Any]:
+    """The settings of the task, which take long to compose."""
+    return plain_config(composed(ConfigSource("evaluate"), ["task=annotate"]))
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -115,7 +131,9 @@ def install_stanza(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         loaded.append(settings)
         if language != "en":
             raise FileNotFoundError("resources.json")
-        return lambda sentences: SimpleNamespace(sentences=[_constituents(one) for one in sentences])
+        return lambda sentences: SimpleNamespace(
+            sentences=[_constituents(one) for one in sentences]
+        )
 
     install(monkeypatch, "stanza", Pipeline=pipeline)
     return loaded
