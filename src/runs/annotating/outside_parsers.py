@@ -29,14 +29,21 @@ _OUTER = ("TOP", "ROOT", "S1", "VROOT")
 class _OutsideParser(abc.ABC):
     """A parser of another package, with a model that is chosen by language."""
 
-    starts_processes = False
-
     _package: ClassVar[str]
     _models: ClassVar[dict[Language, str]]
 
     def __init__(self, model: str, *, language: Language, device: str) -> None:
         self._model = model or self._models[language]
         self._device = device
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to another process, which loads the model itself."""
+        return {name: value for name, value in vars(self).items() if name != "_loaded"}
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether it computes on a GPU, which processes do not share."""
+        return not self._uses_cpu
 
     @property
     def label(self) -> str:

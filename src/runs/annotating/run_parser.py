@@ -18,7 +18,7 @@ from gardenpath.text import Words
 class RunParser:
     """The best tree of each sentence by the search of a run; unknown words stay as they are."""
 
-    starts_processes = True
+    stays_here = True
 
     def __init__(
         self,

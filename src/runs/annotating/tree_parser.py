@@ -29,8 +29,8 @@ class TreeParser(Protocol):
         """A hash of everything that determines trees."""
 
     @property
-    def starts_processes(self) -> bool:
-        """Whether it divides sentences among processes itself."""
+    def stays_here(self) -> bool:
+        """Whether it is used in this process only: it has a GPU, or starts processes itself."""
 
     def check(self, sentences: Sequence[Words]) -> None:
         """Raise an error if it cannot be used, or not for text like these sentences."""

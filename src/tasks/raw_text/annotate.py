@@ -8,7 +8,8 @@ from gardenpath.console import console, count_in_lines, show_counting
 from gardenpath.data.shards.task_pool import available_cores
 from gardenpath.data.words.unknown_words import Language
 from gardenpath.errors import ConfigError, GardenpathError
-from gardenpath.runs.annotating.annotation import SKIPPED_FILE, Annotation, Work
+from gardenpath.runs.annotating.annotation import RawAnnotation
+from gardenpath.runs.annotating.annotation_work import LEFT_OUT_FILE, AnnotationWork
 from gardenpath.runs.annotating.tree_parser import TreeParser, kind_of_parser, parser_named
 from gardenpath.runs.finding.loading import load
 from gardenpath.runs.results import how_made
@@ -25,7 +26,7 @@ _UNFINISHED = ".unfinished"
 def run(settings: EvaluateSettings, task: AnnotateTask) -> None:
     """Write the annotated sentences to the output folder, with a log of what was left out."""
     language = _language(settings, task)
-    annotation = Annotation(task, language, _parser(settings, task, language))
+    annotation = RawAnnotation(task, language, _parser(settings, task, language))
     annotation.check()
     folder = Path(settings.output)
     about = how_made(settings=plain(settings), **annotation.facts())
@@ -33,7 +34,7 @@ def run(settings: EvaluateSettings, task: AnnotateTask) -> None:
         key = annotation.key()
         target = Path(temporary).parent
         unfinished = target / f".{folder.resolve().name}.{key}{_UNFINISHED}"
-        work = Work(annotation, unfinished)
+        work = AnnotationWork(annotation, unfinished)
         with show_counting("dividing into words") as advance:
             shards = work.segment(advance)
         kept = work.keep(shards)
@@ -47,13 +48,13 @@ def run(settings: EvaluateSettings, task: AnnotateTask) -> None:
     console.print(f"{written} sentences, {summary['words']:,} words in {folder}", soft_wrap=True)
     if summary["skipped"]:
         listed = enumeration([f"{name} {count:,}" for name, count in summary["skipped"].items()])
-        console.print(f"Left out: {listed}; see {folder / SKIPPED_FILE}", soft_wrap=True)
+        console.print(f"Left out: {listed}; see {folder / LEFT_OUT_FILE}", soft_wrap=True)
     console.print(f"To read it: {_reading(annotation, folder)}", soft_wrap=True)
 
 
-def _fresh(annotation: Annotation) -> Annotation:
+def _fresh(annotation: RawAnnotation) -> RawAnnotation:
     """Return the same annotation, whose files are read again."""
-    return Annotation(annotation.task, annotation.language, annotation.parser)
+    return RawAnnotation(annotation.task, annotation.language, annotation.parser)
 
 
 def _language(settings: EvaluateSettings, task: AnnotateTask) -> Language:
@@ -78,7 +79,7 @@ def _parser(
     )
 
 
-def _reading(annotation: Annotation, folder: Path) -> str:
+def _reading(annotation: RawAnnotation, folder: Path) -> str:
     """Return the settings that read the files."""
     reader = "text" if annotation.parser is None else "brackets"
     chosen = [f"data={reader}", f"data.root={folder}"]

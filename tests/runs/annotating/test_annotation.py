@@ -13,13 +13,14 @@ from gardenpath.data.readers import pieces
 from gardenpath.data.readers.lines import BracketFiles, TextFiles
 from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.errors import ConfigError, GardenpathError, InputError, RunError
-from gardenpath.runs.annotating import annotation, raw_shards
+from gardenpath.runs.annotating import annotation_work, raw_shards
 from gardenpath.runs.annotating.checked_lines import read_checked, write_checked
 from gardenpath.settings.compose import load_settings
 from gardenpath.store.results_folder import read_results_manifest
 from tests.concurrency.kills import killed_before_step
 from tests.runs.annotating.samples import (
     Berkeley,
+    InputSentence,
     annotate,
     content,
     install_benepar,
@@ -192,9 +193,8 @@ def test_a_parser_with_other_words_is_refused(
         annotate(raw, tmp_path / "out", "task.language=en", "task.processes=1")
 
 
-def _shorter(sentence: object) -> object:
-    sentence.words = sentence.words[:-1]  # type: ignore[attr-defined]
-    return sentence
+def _shorter(sentence: InputSentence) -> InputSentence:
+    return InputSentence(sentence.words[:-1])
 
 
 # ---- Our own parser
@@ -232,7 +232,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Shards of a few sentences, and a parser that is fast."""
     for module in (pieces, raw_shards):
         monkeypatch.setattr(module, "PIECE_BYTES", 300)
-    monkeypatch.setattr(annotation, "PARSED_TOGETHER", 5)
+    monkeypatch.setattr(annotation_work, "PARSED_TOGETHER", 5)
     install_benepar(monkeypatch)
     return write_raw(tmp_path / "raw", copies=40)
 
@@ -255,7 +255,7 @@ def test_shards_change_nothing(small: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for module in (pieces, raw_shards):
             patch.setattr(module, "PIECE_BYTES", 10**6)
-        patch.setattr(annotation, "PARSED_TOGETHER", 10**6)
+        patch.setattr(annotation_work, "PARSED_TOGETHER", 10**6)
         with_trees(small, tmp_path / "whole")
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 
@@ -275,7 +275,7 @@ def test_a_killed_annotation_resumes(small: Path, tmp_path: Path, step: int) -> 
         write_checked(path, records)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(annotation, "write_checked", note)
+        patch.setattr(annotation_work, "write_checked", note)
         with_trees(small, out)
     assert content(out) == content(tmp_path / "alone")
     finished = {name for name in done if name.startswith(("words-", "trees-"))}
@@ -322,13 +322,13 @@ def test_errors_are_those_of_one_process(small: Path, tmp_path: Path, processes:
 def test_input_that_changes_meanwhile_is_refused(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = annotation.Work.write
+    write = annotation_work.AnnotationWork.write
 
-    def change(self: annotation.Work, *given: object) -> object:
+    def change(self: annotation_work.AnnotationWork, *given: object) -> object:
         (small / "a.txt").write_text("Something else.\n")
         return write(self, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(annotation.Work, "write", change)
+    monkeypatch.setattr(annotation_work.AnnotationWork, "write", change)
     with pytest.raises(GardenpathError, match="the input has changed"):
         with_trees(small, tmp_path / "out")
     assert not (tmp_path / "out").exists()
