@@ -25,6 +25,7 @@ from gardenpath.settings.task_settings import (
     TASKS,
     TASKS_OF_CORPORA,
     AdoptTask,
+    AnnotateTask,
     StudyTask,
     Task,
 )
@@ -106,6 +107,8 @@ class EvaluateSettings:
     SHORT: ClassVar[Mapping[str, str]] = {
         "name": "task.source",
         "input": "task.input",
+        "segmenter": "task.segmenter",
+        "parser": "task.parser",
         "surprisals": "task.surprisals",
         "materials": "task.materials",
         "data.parts": "data.reader.parts",
@@ -199,6 +202,8 @@ class EvaluateSettings:
             found.append("suite= has no effect on a study; study.suites=[…] names other suites")
         if self.run is None and not isinstance(self.task, StudyTask):
             found.append("run is missing: name a run folder, or a folder that contains runs")
+        if isinstance(self.task, AnnotateTask) and self.output == EvaluateSettings.output:
+            found.append("output is missing: name the folder of the corpus, as in corpora/mine")
         if self.named_corpora and not isinstance(self.task, TASKS_OF_CORPORA):
             found.append(f"data= and corpora= have no effect on task={self.task.name}")
         if self.model is not None and not isinstance(self.task, AdoptTask):

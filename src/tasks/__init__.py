@@ -9,6 +9,7 @@ from gardenpath.console import stop_on_signals
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import (
     AdoptTask,
+    AnnotateTask,
     CorpusTask,
     ExportTask,
     MergeTask,
@@ -81,6 +82,10 @@ def _run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks.exchange import share_runs
 
             share_runs.run(settings, task)
+        case AnnotateTask() as task:
+            from gardenpath.tasks.corpora import annotate
+
+            annotate.run(settings, task)
         case MergeTask() as task:
             from gardenpath.tasks import merge
 

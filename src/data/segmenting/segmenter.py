@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Protocol
 
-from gardenpath.data.segmenting.jieba_segmenter import JiebaSegmenter
+from gardenpath.data.segmenting.jieba_segmenter import JiebaSegmenter, jieba_problem
+from gardenpath.data.segmenting.model_segmenters import (
+    DEFAULT_PKUSEG_MODEL,
+    DEFAULT_SPACY_MODEL,
+    PkusegSegmenter,
+    SpacySegmenter,
+    pkuseg_problem,
+    spacy_problem,
+)
+from gardenpath.data.segmenting.nltk_segmenter import NltkSegmenter
 from gardenpath.data.segmenting.plain_segmenters import CharacterSegmenter, WhitespaceSegmenter
 from gardenpath.errors import GardenpathError
 from gardenpath.settings.check import nearest
@@ -36,6 +45,12 @@ SEGMENTERS: Mapping[str, Callable[[], Segmenter]] = {
     "characters": CharacterSegmenter,
     "whitespace": WhitespaceSegmenter,
     "jieba": JiebaSegmenter,
+    "nltk": NltkSegmenter,
+}
+# Segmenters of which there are several models, written ``spacy:zh_core_web_sm``.
+MODEL_SEGMENTERS: Mapping[str, Callable[[str], Segmenter]] = {
+    "spacy": SpacySegmenter,
+    "pkuseg": PkusegSegmenter,
 }
 
 
@@ -45,9 +60,22 @@ def segmenter_named(name: str) -> Segmenter:
 
     Segmenters load their dictionaries once per process.
     """
+    if problem := segmenter_problem(name):
+        raise GardenpathError(problem)
+    kind, _, model = name.partition(":")
+    return MODEL_SEGMENTERS[kind](model) if kind in MODEL_SEGMENTERS else SEGMENTERS[name]()
+
+
+def segmenter_problem(name: str) -> str:
+    """Return why a segmenter cannot be used, before its data are loaded; empty if it can."""
+    kind, _, model = name.partition(":")
+    if kind == "spacy":
+        return spacy_problem(model or DEFAULT_SPACY_MODEL)
+    if kind == "pkuseg":
+        return pkuseg_problem(model or DEFAULT_PKUSEG_MODEL)
     if name not in SEGMENTERS:
-        raise GardenpathError(f"unknown segmenter {name!r}; {nearest(name, SEGMENTERS)}")
-    return SEGMENTERS[name]()
+        return f"unknown segmenter {name!r}; {nearest(name, [*SEGMENTERS, *MODEL_SEGMENTERS])}"
+    return jieba_problem() if name == "jieba" else ""
 
 
 def segmenter_label(segmenter: Segmenter) -> str:
