@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gardenpath.eval.suites.design.suite import Item as Item
     from gardenpath.eval.suites.design.suite import Suite as Suite
     from gardenpath.eval.word_scorer import Scorer as Scorer
+    from gardenpath.runs.adoption.adopting import adopt as adopt
     from gardenpath.runs.evaluation import evaluate as evaluate
     from gardenpath.runs.evaluation import read_suite as read_suite
     from gardenpath.runs.evaluation import score as score
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "load": "runs.finding.loading",
     "find": "runs.finding.loading",
+    "adopt": "runs.adoption.adopting",
     "Run": "runs.run",
     "Runs": "runs.finding.loading",
     "suites": "runs.evaluation",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gardenpath.models.family import Family, ModelSettings
+from gardenpath.models.family import AdoptedFamily, Family, ModelSettings
 from gardenpath.models.ngram.ngram_family import KneserNeyFamily, UnigramFamily
 from gardenpath.models.plm.plm_family import PlmFamily
 from gardenpath.models.rnng.rnng_family import RnngFamily
@@ -22,6 +22,16 @@ FAMILIES: Mapping[str, Family] = {
     "transformer": TransformerFamily(),
     "rnng": RnngFamily(),
     "plm": PlmFamily(),
+}
+
+# Families of models that others trained.
+ADOPTED: Mapping[str, AdoptedFamily] = {
+    name: family for name, family in FAMILIES.items() if isinstance(family, AdoptedFamily)
+}
+
+# Their settings classes, by the name of the family.
+ADOPTED_MODELS: Mapping[str, type[ModelSettings]] = {
+    name: family.settings for name, family in ADOPTED.items()
 }
 
 # Settings classes, by the name of the family.

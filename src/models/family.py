@@ -107,8 +107,14 @@ class SyntacticFamily(NeuralFamily):
 class AdoptedSettings(ModelSettings):
     """Settings common to models that others trained."""
 
+    name: str = ""
+    """Name of the model in folders and tables; empty uses that of its source."""
     language: Literal["en", "zh", "any"] = "any"
     """Language of the suites on which the model is scored; any stands for all."""
+
+
+# What a model computes for a word: surprisal, or a pseudo-log-likelihood.
+Measure = Literal["surprisal", "pll"]
 
 
 class AdoptedModel(Protocol):
@@ -130,10 +136,11 @@ class AdoptedModel(Protocol):
 class AdoptedFamily(Family):
     """Models that others trained: adopted by ``task=adopt``, never trained here.
 
-    ``measure`` says what a model computes: surprisal, or a pseudo-log-likelihood.
+    ``reads_text`` says whether a model reads text as it is, not words of a vocabulary.
     """
 
-    measure: ClassVar[Literal["surprisal", "pll"]] = "surprisal"
+    measure: ClassVar[Measure] = "surprisal"
+    reads_text: ClassVar[bool] = False
 
     @abc.abstractmethod
     def adopt(self, settings: Any, source: str, folder: Path) -> AdoptedSettings:
@@ -162,3 +169,16 @@ class AdoptedFamily(Family):
     def boundary(self, settings: Any, asked: BoundaryChoice) -> Boundary | None:
         """Return how words are made of pieces; None if the units are words."""
         return None
+
+    def weight_bytes(self, settings: Any, folder: Path) -> int:
+        """Return the size of the weights, which decides how many words are scored at a time."""
+        weights = folder / "weights.safetensors"
+        return weights.stat().st_size if weights.is_file() else 0
+
+    def is_order_dependent(self, settings: Any) -> bool:
+        """Whether the score of a sentence depends on the sentences before it."""
+        return False
+
+    def notes(self, settings: Any, folder: Path) -> tuple[str, ...]:
+        """Return what readers of the results must know about how words were scored."""
+        return ()

@@ -148,7 +148,7 @@ def _of_another_corpus(
     skipped: list[RunStatus],
     allow_unknown: bool,
 ) -> CorpusPerplexities:
-    fitting = [run for run in runs if run.language == data.language]
+    fitting = [run for run in runs if run.language in (None, data.language)]
     if not fitting:
         raise RunError(
             f"no run has the language of {data.name} ({data.language}); name others with run="
@@ -244,14 +244,14 @@ def _named(run: Run, result: Perplexity, sentences: Sequence[Words], kind: str) 
         seed=name.seed,
         result=result,
         trained_on=name.corpus,
-        vocabulary=len(run.vocabulary),
+        vocabulary=run.vocabulary_size,
         unknown_rate=_unknown_rate(run, sentences),
     )
 
 
 def _unknown_rate(run: Run, sentences: Sequence[Words]) -> float | None:
     """Return the fraction of unknown words; None if the units are subword pieces."""
-    if run.vocabulary.subword_hash is not None:
+    if not run.has_unknown_words:
         return None
     known = [run.knows(word) for words in sentences for word in words]
     return 1 - sum(known) / len(known) if known else 0.0
@@ -259,7 +259,7 @@ def _unknown_rate(run: Run, sentences: Sequence[Words]) -> float | None:
 
 def _known_to_all(runs: Sequence[Run]) -> Callable[[str], bool] | None:
     """Return a test of words that all runs know; None if they have the same vocabulary."""
-    if len({run.vocabulary.content_hash for run in runs}) < 2:
+    if len({run.vocabulary_hash for run in runs}) < 2:
         return None
     return lambda word: all(run.knows(word) for run in runs)
 
@@ -268,7 +268,7 @@ def _vocabulary_notes(
     runs: Sequence[Run], sentences: Sequence[Words], *, has_shared: bool = True
 ) -> list[str]:
     """Say why perplexities of models with different vocabularies cannot be compared."""
-    different = {run.vocabulary.content_hash: run for run in runs}
+    different = {run.vocabulary_hash: run for run in runs}
     if len(different) < 2:
         return []
     notes = [
@@ -283,14 +283,16 @@ def _vocabulary_notes(
             unknown = "subword pieces, no unknown words"
         else:
             classes = {
-                run.vocabulary.seen_as(word, is_first=place == 0)
+                seen
                 for words in sentences
-                for place, word in enumerate(words)
+                for word, seen in zip(words, run.seen_as(words), strict=True)
                 if not run.knows(word)
             }
             kinds = f"{len(classes)} class{'es' * (len(classes) != 1)}"
             unknown = f"{rate:.1%} of the words are unknown, predicted as {kinds}"
-        notes.append(f"{run.name.corpus}: {len(run.vocabulary):,} units, {unknown}")
+        size = run.vocabulary_size
+        units = f"{size:,} units" if size is not None else "units of its own"
+        notes.append(f"{run.name.corpus}: {units}, {unknown}")
     return notes
 
 

@@ -12,13 +12,20 @@ import numpy as np
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.sentence import Sentence, Split
+from gardenpath.data.words.boundaries import Boundary, BoundaryChoice
 from gardenpath.data.words.vocabulary import WORDS_VERSION
 from gardenpath.errors import ConfigError, DamagedRunError
 from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSettings, WordSync
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.eval.word_scorer import OnWords
 from gardenpath.models.families import FAMILIES
-from gardenpath.models.family import Family, NeuralFamily, SyntacticFamily
+from gardenpath.models.family import (
+    AdoptedModel,
+    Family,
+    Measure,
+    NeuralFamily,
+    SyntacticFamily,
+)
 from gardenpath.runs.given import Given, is_single, sentences_of_given
 from gardenpath.settings.check import plain
 from gardenpath.settings.compose import typed
@@ -43,6 +50,9 @@ if TYPE_CHECKING:
 
 MODEL_KEY_VERSION = 1
 
+# Raise it whenever syntactic models over pieces give other log probabilities than before.
+PIECES_VERSION = 2
+
 # Most sentences scored together; an interrupted job loses at most one chunk, and processes share a
 # job by chunks. On a CPU, a search of more sentences at once is not faster.
 _SEARCHED_TOGETHER = 64
@@ -52,7 +62,8 @@ _SCORED_TOGETHER = 256
 class Run:
     """The run folder of a trained model, with a device and search settings.
 
-    ``search`` is used by syntactic models only. With a ``store``, log probabilities are looked up
+    ``search`` is used by syntactic models only, ``boundary`` by models over pieces of words
+    (:mod:`boundaries`). With a ``store``, log probabilities are looked up
     there first and stored there, so that no sentence is scored twice. ``processes`` is the number
     of processes, of one thread each, that compute missing scores; None computes them in this
     process with all its threads.
@@ -66,8 +77,10 @@ class Run:
         search: SearchSettings | None = None,
         store: SurprisalStore | None = None,
         processes: int | None = None,
+        boundary: BoundaryChoice = "auto",
     ) -> None:
         self.folder = RunFolder(Path(path))
+        self.boundary_choice: BoundaryChoice = boundary
         self.search = search or WordSync()
         self._device = device
         self.store = store
@@ -123,9 +136,31 @@ class Run:
         )
 
     @property
-    def language(self) -> str:
-        """The language of the corpus."""
+    def language(self) -> str | None:
+        """The language of the corpus; None if the model can be tested in any language."""
         return self.settings.data.language
+
+    @property
+    def measure(self) -> Measure:
+        """What the numbers are: surprisal, or a pseudo-log-likelihood."""
+        return "surprisal"
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether the model reads text as it is, not words of a vocabulary."""
+        return False
+
+    @functools.cached_property
+    def boundary(self) -> Boundary | None:
+        """How pieces make words; None if the units are words."""
+        if self.vocabulary.subword_hash is None:
+            return None
+        return "next" if self.boundary_choice == "auto" else self.boundary_choice
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What readers of the results must know about how words were scored."""
+        return ()
 
     @property
     def family(self) -> Family:
@@ -156,6 +191,27 @@ class Run:
                 "of vocabulary.json next to it; copy the run folder again, or train again"
             )
         return found
+
+    @property
+    def vocabulary_hash(self) -> str:
+        """A hash that identifies the units of the model."""
+        return self.vocabulary.content_hash
+
+    @property
+    def vocabulary_size(self) -> int | None:
+        """Number of units; None if it is not known."""
+        return len(self.vocabulary)
+
+    @property
+    def has_unknown_words(self) -> bool:
+        """Whether words that are not in the vocabulary are predicted as classes."""
+        return self.vocabulary.subword_hash is None
+
+    def seen_as(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Return what the model sees for each word: the word, its class, or its pieces."""
+        from gardenpath.eval.surprisal.surprisal_rows import seen_as
+
+        return seen_as(words, self.vocabulary, self.subwords)
 
     @functools.cached_property
     def weights_sha256(self) -> str:
@@ -230,8 +286,15 @@ class Run:
             family=model.family,
             network=plain(model.network),
             search=self._search_key(),
+            **self._boundary_key(),
             **self._code_key(),
         )
+
+    def _boundary_key(self) -> dict[str, Any]:
+        """Return how pieces make words; plain sums of sequential models are as they always were."""
+        if self.boundary is None or (self.boundary == "none" and not self.is_syntactic):
+            return {}
+        return {"boundary": self.boundary, "pieces": PIECES_VERSION}
 
     def _code_key(self) -> dict[str, Any]:
         """Return the versions of the code that computes log probabilities.
@@ -262,7 +325,7 @@ class Run:
 
     def scorer(
         self, *, search: SearchSettings | None = None, on_words: OnWords = lambda _: None
-    ) -> SequentialScorer | StructuredScorer:
+    ) -> SequentialScorer | StructuredScorer | AdoptedModel:
         """Return a scorer of words with this model, without the store."""
         from gardenpath.runs.scorers import make_scorer
 

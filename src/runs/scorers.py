@@ -10,7 +10,7 @@ from gardenpath.eval.parsing.parses import partial_parses
 from gardenpath.eval.search.search_settings import SearchSettings
 from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
 from gardenpath.eval.word_scorer import OnWords
-from gardenpath.models.family import SyntacticFamily
+from gardenpath.models.family import AdoptedModel, SyntacticFamily
 from gardenpath.models.ngram.ngram import NgramModel
 from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
@@ -40,6 +40,7 @@ def make_scorer(
             subwords=run.subwords,
             device=device,
             share_prefixes=search.share_prefixes,
+            boundary=run.boundary,
         )
     # Reading the number of live hypotheses is free on a CPU but synchronises a GPU.
     is_packed = device.type == "cpu" if search.fixed_shapes is None else not search.fixed_shapes
@@ -62,14 +63,14 @@ class Computing:
     run: Run
     parsed: Collection[Words]
     on_words: OnWords = lambda _: None
-    _scorer: SequentialScorer | StructuredScorer | None = None
+    _scorer: SequentialScorer | StructuredScorer | AdoptedModel | None = None
 
     def __call__(self, sentences: Sequence[Words]) -> list[Stored]:
         if self._scorer is None:
             self._scorer = self.run.scorer(on_words=self.on_words)
-        if isinstance(self._scorer, SequentialScorer):
-            return [Stored(scores.tolist()) for scores in self._scorer.word_log_probs(sentences)]
-        return self._searched(self._scorer, sentences)
+        if isinstance(self._scorer, StructuredScorer):
+            return self._searched(self._scorer, sentences)
+        return [Stored(scores.tolist()) for scores in self._scorer.word_log_probs(sentences)]
 
     def _searched(self, scorer: StructuredScorer, sentences: Sequence[Words]) -> list[Stored]:
         keeps_history = any(words in self.parsed for words in sentences)

@@ -209,7 +209,8 @@ def _failure_notes(suites: Sequence[Suite], models: Sequence[Measured]) -> tuple
 def word_pair_rows(suites: Sequence[Suite], runs: Iterable[Run]) -> list[dict[str, object]]:
     """Count paired critical words in the training corpora, with one row per vocabulary."""
     rows: list[dict[str, object]] = []
-    for run in {run.vocabulary.content_hash: run for run in runs}.values():
+    counted = [run for run in runs if run.unigram_log_prob is not None]
+    for run in {run.vocabulary_hash: run for run in counted}.values():
         vocabulary: Vocabulary = run.vocabulary
         counts = Counter(dict(zip(vocabulary.tokens, vocabulary.counts, strict=True)))
         for suite in (one for one in suites if one.language == vocabulary.language):

@@ -15,7 +15,6 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     SurprisalRow,
     failures_of,
     rows_of,
-    seen_as,
 )
 from gardenpath.runs.known_words import unknown_words
 from gardenpath.settings.check import plain
@@ -46,13 +45,13 @@ def rows_and_header(
     words = [sentence.words for sentence in sentences]
     log_probs = [np.array(scored[one].log_probs) for one in words]
     remedies = {n: scored[one].remedy or "" for n, one in enumerate(words)}
-    seen = [seen_as(one, run.vocabulary, run.subwords) for one in words]
+    seen = [run.seen_as(one) for one in words]
     # Sequential models are not searched.
     search = plain(run.search) if run.is_syntactic else {"kind": "none"}
     header = RunHeader(
         run=run.name.run,
         model=run.name.model,
-        vocabulary=run.vocabulary.content_hash,
+        vocabulary=run.vocabulary_hash,
         search=search.pop("kind"),
         settings=search,
         failures=failures_of(sentences, log_probs, remedies),

@@ -32,7 +32,8 @@ _MOST_COMPARED = 2000
 _WRONG = object()
 
 
-@dataclasses.dataclass(frozen=True)
+# Compared by identity, because its classes cannot be hashed, as the parts of a union must be.
+@dataclasses.dataclass(frozen=True, eq=False)
 class Tagged:
     """Marks a setting whose class is selected by one of its own entries, such as ``kind``.
 

@@ -29,6 +29,7 @@ from yaml import YAMLError
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.readers.combined import READERS
 from gardenpath.errors import ConfigError
+from gardenpath.models.families import ADOPTED_MODELS
 from gardenpath.places import CONFIG_DIR
 from gardenpath.safe_text import yaml_tree
 from gardenpath.settings.check import defaults, read
@@ -89,6 +90,7 @@ def _evaluate_nodes() -> Iterable[tuple[str, str, Any]]:
 
     yield from (("task", f"_{name}", defaults(one)) for name, one in TASKS.items())
     yield from (("search", f"_{name}", defaults(one)) for name, one in SEARCHES.items())
+    yield from (("model", f"_{name}", defaults(one)) for name, one in ADOPTED_MODELS.items())
     yield "suite", "_suite", defaults(SuiteSettings)
     yield "study", "_study", defaults(StudySettings)
 
@@ -180,9 +182,16 @@ def composed_files(source: ConfigSource, overrides: Sequence[str]) -> list[tuple
 
 
 def choices_of(group: str, source: ConfigSource) -> list[str]:
-    """Return the choices of a group; names with a leading underscore are parts of other files."""
+    """Return the choices of a group; names with a leading underscore are parts of other files.
+
+    Models are trained by one script and adopted by the other.
+    """
     folders = [CONFIG_DIR, *([Path(source.folder)] if source.folder else [])]
     names = {path.stem for folder in folders for path in (folder / group).glob("*.yaml")}
+    if group == "model":
+        names = (
+            names & {*ADOPTED_MODELS} if source.script == "evaluate" else names - {*ADOPTED_MODELS}
+        )
     return sorted(name for name in names if not name.startswith("_"))
 
 

@@ -8,13 +8,22 @@ from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
 from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.words.boundaries import BoundaryChoice
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
+from gardenpath.models.families import ADOPTED_MODELS
+from gardenpath.models.family import AdoptedSettings
 from gardenpath.models.training.training_settings import LOGGERS, LoggerSettings, NoLogger
 from gardenpath.settings.bounds import PositiveInt
 from gardenpath.settings.check import Tagged
 from gardenpath.settings.paths import Paths
-from gardenpath.settings.task_settings import TASKS, TASKS_OF_CORPORA, StudyTask, Task
+from gardenpath.settings.task_settings import (
+    TASKS,
+    TASKS_OF_CORPORA,
+    AdoptTask,
+    StudyTask,
+    Task,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +73,7 @@ class EvaluateSettings:
 
     # Short names that users may write instead of longer ones.
     SHORT: ClassVar[Mapping[str, str]] = {
+        "name": "task.source",
         "input": "task.input",
         "surprisals": "task.surprisals",
         "materials": "task.materials",
@@ -94,6 +104,8 @@ class EvaluateSettings:
     """Where to send results, in addition to the output folder."""
     paths: Paths = Paths()
     """Folders of runs and caches."""
+    model: Annotated[AdoptedSettings, Tagged("family", ADOPTED_MODELS)] | None = None
+    """Kind of model to adopt (task=adopt)."""
     data: DataSettings | None = None
     """Corpus of task=corpus, perplexity, export and study; null uses the corpora of the runs, in a
     study none."""
@@ -105,6 +117,10 @@ class EvaluateSettings:
     unfinished: Literal["skip", "include"] = "skip"
     """Whether to evaluate runs that were stopped, by their best weights so far; tables mark them.
     """
+    boundary: BoundaryChoice = "auto"
+    """How the pieces of a word make its probability, for models over pieces: next includes that the
+    word ends there, leading does not, none is the product of the pieces; auto is next or, for text
+    without blanks, leading."""
     output: str = "results"
     """Folder of tables, figures and reports."""
     device: str = "auto"
@@ -138,6 +154,8 @@ class EvaluateSettings:
         missing = _suite_is_missing() if is_needed else []
         if isinstance(task, Mapping) and name == "study":
             missing += _missing_in_study(content, task)
+        if name == "adopt" and content.get("model") is None:
+            missing.append("model is missing: name the kind of the model, as in model=hf")
         if name == "export" and not has_corpus:
             missing.append("data is missing: name the corpus to write, as in data=ptb_sample")
         return missing
@@ -151,6 +169,8 @@ class EvaluateSettings:
             found.append("run is missing: name a run folder, or a folder that contains runs")
         if self.named_corpora and not isinstance(self.task, TASKS_OF_CORPORA):
             found.append(f"data= and corpora= have no effect on task={self.task.name}")
+        if self.model is not None and not isinstance(self.task, AdoptTask):
+            found.append(f"model= has no effect on task={self.task.name}; name runs with run=")
         names = [one.name for one in self.named_corpora]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             found.append(f"two corpora are called {twice[0]}; set the name of one of them")

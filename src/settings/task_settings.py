@@ -245,6 +245,27 @@ class StudyTask:
     """Whether to score input of which a run does not know most words."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class AdoptTask:
+    """Make a model that others trained a run like any other; model= is its kind."""
+
+    REMEDIES: ClassVar[Mapping[str, str]] = {
+        "source": "the file, the folder or the name of the model, as in name=gpt2"
+    }
+
+    name: Literal["adopt"] = "adopt"
+    source: str
+    """File or folder of the model, or its name on the Hugging Face hub."""
+    run_dir: str | None = None
+    """Run folder; null uses adopted/<name of the model> below the folder of runs."""
+    corpus: str = "elsewhere"
+    """Name of the corpus that the model was trained on, in tables."""
+    seed: Seed = 1
+    """Number of the model among those that differ in their random seeds only."""
+    existing: Literal["skip", "overwrite", "refuse"] = "refuse"
+    """What to do if the folder contains a run."""
+
+
 Task = (
     PerplexityTask
     | SurprisalTask
@@ -257,6 +278,7 @@ Task = (
     | MergeTask
     | RunsTask
     | StudyTask
+    | AdoptTask
 )
 
 TASKS: Mapping[str, type[Task]] = {
@@ -271,6 +293,7 @@ TASKS: Mapping[str, type[Task]] = {
     "merge": MergeTask,
     "runs": RunsTask,
     "study": StudyTask,
+    "adopt": AdoptTask,
 }
 # Tasks to which data= and corpora= belong.
 TASKS_OF_CORPORA = (PerplexityTask, CorpusTask, ExportTask, StudyTask)

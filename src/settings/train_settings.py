@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from gardenpath.data.data_settings import DataSettings
-from gardenpath.models.families import FAMILIES, MODELS
+from gardenpath.models.families import ADOPTED_MODELS, FAMILIES, MODELS
 from gardenpath.models.family import ModelSettings
 from gardenpath.models.training.training_settings import (
     LOGGERS,
@@ -54,6 +54,15 @@ class TrainSettings:
     with other settings are refused by skip and resume."""
     run_dir: str
     """Run folder."""
+
+    def unavailable(self) -> list[str]:
+        """Return a mistake if the model cannot be trained."""
+        if self.model.family not in ADOPTED_MODELS:
+            return []
+        kind = self.model.family
+        return [
+            f"model={kind} is not trained here; adopt it with 'evaluate.py task=adopt model={kind}'"
+        ]
 
     def mistakes(self) -> list[str]:
         """Return the mistakes in the combination of corpus and model."""

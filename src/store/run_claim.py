@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -146,8 +146,11 @@ class ClaimedRun:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
-    def finish(self, result: Mapping[str, Any]) -> None:
-        """Write the manifest with checksums and, last, the final results; the run is finished."""
+    def finish(self, result: Mapping[str, Any], files: Sequence[str] | None = None) -> None:
+        """Write the manifest with checksums and, last, the final results; the run is finished.
+
+        ``files`` are those of a model that was adopted; None stands for those of a training.
+        """
         folder = self.folder
         with whole_file(folder.result_path) as temporary:
             text = json.dumps(dict(result), ensure_ascii=False, indent=1) + "\n"
@@ -156,12 +159,16 @@ class ClaimedRun:
                 folder.path,
                 kind=RUN_KIND,
                 format=RUN_FORMAT,
-                fingerprint=folder.fingerprint(),
+                fingerprint=folder.fingerprint(files),
                 packages=_PACKAGES,
-                names=[name for name in _VERIFIED if (folder.path / name).is_file()],
+                names=[
+                    name
+                    for name in dict.fromkeys([*_VERIFIED, *(files or ())])
+                    if (folder.path / name).is_file()
+                ],
             )
-            files = {**manifest.files, RESULT_FILE: record_of(temporary)}
-            write_manifest(folder.path, replace(manifest, files=files))
+            recorded = {**manifest.files, RESULT_FILE: record_of(temporary)}
+            write_manifest(folder.path, replace(manifest, files=recorded))
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,9 @@ CHECKPOINT_FILE = "checkpoints/last.ckpt"
 FAILURE_FILE = "failure.json"
 DIVERGED_FOLDER = "diverged"
 LOCK_FILE = ".lock"
+
+# The entry of the final results that marks a model that others trained.
+ADOPTED_RESULT = "adopted"
 
 _RETRAIN = "copy the run folder again, or train again with existing=overwrite"
 _BY_HAND = "if it was changed by hand, restore it, or delete manifest.json to use it as it is"
@@ -126,6 +129,11 @@ class RunFolder:
     def is_finished(self) -> bool:
         """Whether the run is finished."""
         return self.result_path.is_file()
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether the model was trained elsewhere; then its weights may be elsewhere too."""
+        return self.is_finished and ADOPTED_RESULT in self.result()
 
     @property
     def is_begun(self) -> bool:
@@ -238,9 +246,14 @@ class RunFolder:
         manifest = self.manifest()
         return self.fingerprint() if manifest is None else manifest.fingerprint
 
-    def fingerprint(self) -> str:
-        """Return a hash that identifies the model: of the files that determine its numbers."""
-        names = (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE)
+    def fingerprint(self, files: Sequence[str] | None = None) -> str:
+        """Return a hash that identifies the model: of the files that determine its numbers.
+
+        ``files`` are those of a model that was adopted, besides the configuration.
+        """
+        names: Sequence[str] = (CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE)
+        if files is not None:
+            names = (CONFIG_FILE, *files)
         try:
             return fingerprint(
                 RUN_KIND,

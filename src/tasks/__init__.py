@@ -8,6 +8,7 @@ from typing import assert_never
 from gardenpath.console import stop_on_signals
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import (
+    AdoptTask,
     CorpusTask,
     ExportTask,
     MergeTask,
@@ -68,17 +69,21 @@ def _run_task(settings: EvaluateSettings) -> None:
             with only_writer(replicate.study_folder(settings)):
                 replicate.run(settings, task)
         case CorpusTask() as task:
-            from gardenpath.tasks import corpus
+            from gardenpath.tasks.corpora import corpus
 
             corpus.run(settings, task)
         case ExportTask() as task:
-            from gardenpath.tasks import export
+            from gardenpath.tasks.corpora import export
 
             export.run(settings, task)
         case MergeTask() as task:
             from gardenpath.tasks import merge
 
             merge.run(settings, task)
+        case AdoptTask() as task:
+            from gardenpath.tasks import adopt_model
+
+            adopt_model.run(settings, task)
         case RunsTask() as task:
             from gardenpath.tasks import list_runs
 

@@ -25,6 +25,7 @@ def asked_runs(settings: EvaluateSettings) -> Runs:
         search=settings.search,
         cache=settings.paths.surprisals,
         unfinished=settings.unfinished == "include",
+        boundary=settings.boundary,
         processes=getattr(settings.task, "processes", None),
     )
     whole = whole_runs(track_runs(found, "verifying runs"), found.skipped)

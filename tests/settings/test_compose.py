@@ -109,6 +109,7 @@ NEEDED = {
     "export": ["data=ptb_sample"],
     "merge": ["stores=[a.sqlite]"],
     "study": ["study=mandarin", "run=runs"],
+    "adopt": ["model=hf", "name=gpt2"],
 }
 
 
@@ -194,7 +195,7 @@ def test_groups_are_those_of_the_script(script: Script) -> None:
     shared = {"logger", "paths"}
     own = {
         "train": {"data", "model", "trainer", "experiment"},
-        "evaluate": {"task", "suite", "study", "search", "data"},
+        "evaluate": {"task", "suite", "study", "search", "data", "model"},
     }
     assert groups_of(ConfigSource(script)) == shared | own[script]
 

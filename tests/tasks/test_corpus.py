@@ -11,7 +11,8 @@ import pytest
 from gardenpath.eval.report.study import Study
 from gardenpath.settings.compose import load_settings
 from gardenpath.store.results_folder import read_results_manifest
-from gardenpath.tasks import corpus, run_task
+from gardenpath.tasks import run_task
+from gardenpath.tasks.corpora import corpus
 from tests.toy_runs import TEST_SENTENCES, evaluate, run_of
 
 

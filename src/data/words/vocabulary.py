@@ -12,13 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from gardenpath.data.words.unknown_words import UNKNOWN, Language, coarser, unknown_class
 from gardenpath.errors import InputError
 from gardenpath.safe_text import parse_json
 from gardenpath.store.files import write_json
 from gardenpath.store.keys import fingerprint
+
+if TYPE_CHECKING:
+    from gardenpath.data.arrays import Bools
 
 # Raise it whenever models see other units for the same words, with the same vocabulary.
 WORDS_VERSION = 1
@@ -28,6 +31,9 @@ Element = TypeVar("Element")
 PAD, BEGIN, END = "<pad>", "<s>", "</s>"
 SPECIALS = (PAD, BEGIN, END, UNKNOWN)
 PAD_ID, BEGIN_ID, END_ID, UNKNOWN_ID = range(4)
+
+# The first piece of each word begins with it.
+WORD_MARK = "▁"
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,22 @@ class Vocabulary:
     def label_ids(self) -> Mapping[str, int]:
         """Maps constituent labels to ids."""
         return {label: number for number, label in enumerate(self.labels)}
+
+    @cached_property
+    def is_continuation(self) -> Bools:
+        """``(tokens,)``: whether a token is a piece that continues a word.
+
+        An unknown character follows the mark of beginnings, if that is a piece of its own.
+        """
+        # Imported here because NumPy takes long to load and settings do not need it.
+        import numpy as np
+
+        if self.subword_hash is None:
+            return np.zeros(len(self.tokens), dtype=bool)
+        found = [not token.startswith(WORD_MARK) for token in self.tokens]
+        found[: len(SPECIALS)] = [False] * len(SPECIALS)
+        found[UNKNOWN_ID] = WORD_MARK in self.ids
+        return np.array(found)
 
     @cached_property
     def content_hash(self) -> str:

@@ -62,6 +62,25 @@ class NgramModel:
         is_begin = np.arange(grams.size) % grams.shape[1] == 0
         return self._score_text(grams.ravel(), is_begin).reshape(grams.shape)[:, -1]
 
+    def last_log_probs(self, grams: Sequence[tuple[Sequence[int], bool, int]]) -> Floats:
+        """Return the log probability of a token after a history, for each of ``grams``.
+
+        A gram is a history, whether it begins a sentence, and a token.
+        """
+        lengths = np.array([len(history) + is_first + 1 for history, is_first, _ in grams])
+        text = np.array(
+            [
+                token
+                for history, is_first, last in grams
+                for token in (*((BEGIN_ID,) if is_first else ()), *history, last)
+            ],
+            dtype=np.int64,
+        )
+        starts = np.zeros(len(text), dtype=bool)
+        starts[np.cumsum(lengths) - lengths] = True
+        scores: Floats = self._score_text(text, starts)[np.cumsum(lengths) - 1]
+        return scores
+
     def _score_text(self, text: Ints, is_begin: Bools) -> Floats:
         found = find_all(self.tables, text, is_begin)
         scores = self.log_probs[0][found[0]]

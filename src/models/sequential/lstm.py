@@ -36,23 +36,24 @@ class LstmNetwork(SequentialNetwork):
         if settings.tied:
             self.output.linear.weight = self.embedding.weight
 
-    def log_prob(self, batch: TokenBatch) -> Tensor:
-        """``(sentences, length)`` log probabilities of the targets, zero on padding."""
+    def states(self, batch: TokenBatch) -> Tensor:
+        """``(sentences, length, hidden)`` states after each input."""
         embedded = self.dropout(self.embedding(batch.inputs))
         # Padding is only at the end, so it cannot affect earlier positions.
         states, _ = self.lstm(embedded)
-        return self.output.log_prob(self.dropout(states), batch)
+        dropped: Tensor = self.dropout(states)
+        return dropped
 
-    def prefix_log_prob(self, batch: PrefixBatch) -> Tensor:
-        """``(predictions,)`` log probabilities from shared prefixes, without dropout.
+    def prefix_states(self, batch: PrefixBatch) -> Tensor:
+        """``(prefixes, hidden)`` states after shared prefixes, without dropout.
 
         All prefixes of the same length are computed in one step, from the states of their parents.
         """
-        states = self.embedding(batch.tokens)
+        states: Tensor = self.embedding(batch.tokens)
         for input_weight, weight, input_bias, bias in self.lstm.all_weights:
             inputs = functional.linear(states, input_weight, input_bias + bias)
             states = stack_states(inputs, weight, batch.parents, batch.sizes)
-        return batch.log_prob(self.output.logits(states))
+        return states
 
     def _initialise(self) -> None:
         for name, weight in self.lstm.named_parameters():

@@ -15,11 +15,17 @@ from gardenpath.models.scores import BatchScores, score_tokens
 
 
 class SequentialNetwork(nn.Module, abc.ABC):
-    """A network that predicts each token from the preceding tokens."""
+    """A network that predicts each token from the preceding tokens, through its output layer."""
+
+    output: NextToken
 
     @abc.abstractmethod
+    def states(self, batch: TokenBatch) -> Tensor:
+        """``(sentences, length, hidden)`` states from which the targets are predicted."""
+
     def log_prob(self, batch: TokenBatch) -> Tensor:
         """``(sentences, length)`` log probabilities of the targets, zero on padding."""
+        return self.output.log_prob(self.states(batch), batch)
 
     def score(self, batch: TokenBatch) -> BatchScores:
         """Return the summed log probabilities of a batch."""

@@ -8,7 +8,6 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from gardenpath.data.batches.tensor_batch import TensorBatch
 from gardenpath.data.prefixes import PrefixTrie
@@ -51,16 +50,12 @@ class PrefixBatch(TensorBatch):
         sentence = self.first[:, None]
         return is_shorter & (self.first <= sentence) & (sentence <= self.last)
 
-    def log_prob(self, logits: Tensor) -> Tensor:
-        """``(predictions,)`` log probabilities, from logits ``(prefixes, vocabulary)``."""
-        return functional.log_softmax(logits, dim=-1)[self.contexts, self.targets]
-
 
 @runtime_checkable
 class PrefixNetwork(Protocol):
-    """A network that can score shared prefixes, at most ``most_prefixes`` at a time."""
+    """A network that can read shared prefixes, at most ``most_prefixes`` at a time."""
 
     most_prefixes: int
 
-    def prefix_log_prob(self, batch: PrefixBatch) -> Tensor:
-        """``(predictions,)`` log probabilities, without dropout."""
+    def prefix_states(self, batch: PrefixBatch) -> Tensor:
+        """``(prefixes, hidden)`` states from which the next token is predicted."""

@@ -85,20 +85,21 @@ class TransformerNetwork(SequentialNetwork):
         self.output = NextToken(hidden=hidden, vocabulary_size=vocabulary_size, bias=False)
         self.output.linear.weight = self.decoder.token_embedding.weight
 
-    def log_prob(self, batch: TokenBatch) -> Tensor:
-        """``(sentences, length)`` log probabilities of the targets, zero on padding."""
+    def states(self, batch: TokenBatch) -> Tensor:
+        """``(sentences, length, hidden)`` states after each input."""
         # Padding is only at the end, and attention is causal.
-        return self.output.log_prob(self.decoder(batch.inputs), batch)
+        states: Tensor = self.decoder(batch.inputs)
+        return states
 
-    def prefix_log_prob(self, batch: PrefixBatch) -> Tensor:
-        """``(predictions,)`` log probabilities from shared prefixes, without dropout.
+    def prefix_states(self, batch: PrefixBatch) -> Tensor:
+        """``(prefixes, hidden)`` states after shared prefixes, without dropout.
 
         All prefixes form one sequence, and each attends to its own prefixes.
         """
         self.decoder.require_positions(len(batch.sizes))
         visible = batch.is_ancestor()[None, None]
-        states = self.decoder(batch.tokens[None], visible, batch.depths[None])
-        return batch.log_prob(self.output.logits(states[0]))
+        states: Tensor = self.decoder(batch.tokens[None], visible, batch.depths[None])
+        return states[0]
 
 
 class Block(nn.Module):

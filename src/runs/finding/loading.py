@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import shutil
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gardenpath.data.sentence import Split
+from gardenpath.data.words.boundaries import BoundaryChoice
 from gardenpath.eval.search.search_settings import SearchSettings
+from gardenpath.runs.adoption.adopting import adopted_reference, reference_of
+from gardenpath.runs.adoption.opening import open_run
 from gardenpath.runs.finding.found_runs import require_usable, runs_below
 from gardenpath.runs.finding.variants import name_variants
 from gardenpath.runs.finding.whole_runs import each_whole
@@ -73,15 +80,26 @@ def load(
     cache: str | Path | None = None,
     processes: int | None = None,
     unfinished: bool = False,
+    boundary: BoundaryChoice = "auto",
 ) -> Run:
     """Load the run in a folder; one that is not a run, damaged or not finished is refused.
 
+    A model that others trained can be loaded without a run folder by its kind and its source, as in
+    ``hf:gpt2``. ``boundary`` says how pieces make words, for models over pieces: ``next``,
+    ``leading``, ``none``, or what fits the model (``auto``).
     ``cache`` is a file in which log probabilities are stored, so that nothing is computed twice.
     ``processes`` is the number of processes, of one thread each, that compute them; None computes
     in this process with all its threads. With ``unfinished``, a run that was stopped is loaded with
     its best weights so far, unless its training diverged; tables mark it.
     """
-    run = Run(path, device=device, search=search, store=_store(cache), processes=processes)
+    run = open_run(
+        _folder_of(path, cache),
+        device=device,
+        search=search,
+        store=_store(cache),
+        processes=processes,
+        boundary=boundary,
+    )
     require_usable(run.folder, unfinished=unfinished)
     _ = run.settings
     return run
@@ -94,22 +112,51 @@ def find(
     cache: str | Path | None = None,
     processes: int | None = None,
     unfinished: bool = False,
+    boundary: BoundaryChoice = "auto",
 ) -> Runs:
     """Return all finished runs at or below folders, sorted by path; at least one in each folder.
 
     A run that is below two of the folders, and a copy of a run, is returned once. Links to folders
     are followed. ``skipped`` of the returned list names the folders that were left out: unfinished
     runs (included with ``unfinished``, if they have weights), damaged ones and copies. A folder
-    that is itself a run must be usable. ``processes`` as in :func:`load`.
+    that is itself a run must be usable. ``processes``, ``boundary`` and references such as
+    ``hf:gpt2`` as in :func:`load`.
     """
     store = _store(cache)
 
     def make(path: Path) -> Run:
-        return Run(path, device=device, search=search, store=store, processes=processes)
+        return open_run(
+            path,
+            device=device,
+            search=search,
+            store=store,
+            processes=processes,
+            boundary=boundary,
+        )
 
-    found, skipped = runs_below([Path(root) for root in roots], make, unfinished=unfinished)
+    folders = [_folder_of(root, cache) for root in roots]
+    found, skipped = runs_below(folders, make, unfinished=unfinished)
     name_variants(found)
     return Runs(found, skipped=skipped)
+
+
+def _folder_of(root: str | Path, cache: str | Path | None) -> Path:
+    """Return a folder of runs; a model that is named by its kind is adopted first.
+
+    Its run folder is next to the stored log probabilities or, if none are stored, temporary.
+    """
+    if reference_of(root) is None:
+        return Path(root)
+    place = _temporary_place() if cache is None else Path(cache).parent / "adopted"
+    return adopted_reference(str(root), place)
+
+
+@functools.cache
+def _temporary_place() -> Path:
+    """A folder that is removed when the process ends."""
+    place = Path(tempfile.mkdtemp(prefix="gardenpath-adopted-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
 
 
 def _store(cache: str | Path | None) -> SurprisalStore | None:

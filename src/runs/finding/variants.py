@@ -67,7 +67,7 @@ def _tell_corpora_apart(runs: Sequence[Run], settings: Sequence[dict[str, Any]])
 
 def _vocabulary(run: Run) -> str:
     try:
-        return run.vocabulary.content_hash
+        return run.vocabulary_hash
     except RunError:
         return ""
 

@@ -62,6 +62,7 @@ class ScoringJob:
             "run": str(self.run.path.absolute()),
             "device": self.run.device_name,
             "search": plain(self.run.search),
+            "boundary": self.run.boundary_choice,
             "store": str(self.store.path.absolute()),
             "key": self.key,
             "k_best": self.k_best,

@@ -62,15 +62,16 @@ def _listen(tasks: queue.SimpleQueue[str]) -> None:
 def _computed(message: dict[str, Any], last: Computation | None, on_words: Any) -> Computation:
     """Compute a chunk, with the model of the last one if it is the same."""
     from gardenpath.errors import RunError
+    from gardenpath.runs.adoption.opening import open_run
     from gardenpath.runs.processes.jobs import Computation, key_of, read_search
-    from gardenpath.runs.run import Run
     from gardenpath.store.surprisal_store import SurprisalStore
 
-    run = Run(
+    run = open_run(
         message["run"],
         device=message["device"],
         search=read_search(message["search"]),
         store=SurprisalStore(Path(message["store"])),
+        boundary=message["boundary"],
     )
     if last is None or not _is_same(last, run, message["k_best"]):
         if key_of(run, message["k_best"]) != message["key"]:
@@ -83,5 +84,6 @@ def _computed(message: dict[str, Any], last: Computation | None, on_words: Any) 
 
 def _is_same(last: Computation, run: Run, k_best: int | None) -> bool:
     assert last.run.store is not None and run.store is not None
-    before = (last.run.path, last.run.search, last.run.store.path, last.k_best)
-    return before == (run.path, run.search, run.store.path, k_best)
+    before = (last.run.path, last.run.search, last.run.boundary_choice, last.run.store.path)
+    now = (run.path, run.search, run.boundary_choice, run.store.path)
+    return before == now and last.k_best == k_best

@@ -255,8 +255,18 @@ class CommandLine:
         valid = choices_of(group, self.source)
         wrong = [name for name in map(str, values_among(override, valid)) if name not in valid]
         wrong = [name for name in wrong if name not in ("None", "null")]
-        self.mistakes += [f"unknown {group} {name!r}; {nearest(name, valid)}" for name in wrong]
+        self.mistakes += [self._unknown_choice(group, name, valid) for name in wrong]
         return bool(wrong)
+
+    def _unknown_choice(self, group: str, name: str, valid: Sequence[str]) -> str:
+        other: Script = "evaluate" if self.source.script == "train" else "train"
+        if group == "model" and name in choices_of(group, ConfigSource(other)):
+            trained = "trained by train.py, not adopted"
+            adopted = (
+                f"not trained here; adopt it with 'evaluate.py task=adopt model={name} name=…'"
+            )
+            return f"model={name}: is {adopted if other == 'evaluate' else trained}"
+        return f"unknown {group} {name!r}; {nearest(name, valid)}"
 
     def _is_possible(self, override: Override) -> bool:
         """Record the mistakes that are visible in a single override."""

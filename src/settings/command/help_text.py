@@ -110,6 +110,8 @@ def _record_of(annotation: Any, value: Any) -> type | None:
                 return one.classes.get(str(value.get(one.key)))
         return None
     for one in (annotation, *get_args(annotation)):
+        if get_origin(one) is Annotated:
+            return _record_of(one, value)
         if dataclasses.is_dataclass(one) and isinstance(one, type):
             return one
     return None

@@ -172,7 +172,7 @@ def _trainer(folder: RunFolder) -> str | None:
 def require_whole(folder: RunFolder) -> None:
     """Compare the files of a finished run with its checksums; those of format 1 have none."""
     folder.verify()
-    if not folder.weights_path.is_file():
+    if not folder.weights_path.is_file() and not folder.is_adopted:
         raise DamagedRunError(
             f"{folder.path / WEIGHTS_FILE}: is missing; copy the run folder again, or train again"
         )

@@ -1,0 +1,139 @@
+"""Adopt a model that others trained: write a run folder for it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.readers.elsewhere import CorpusElsewhere
+from gardenpath.errors import ConfigError, GardenpathError
+from gardenpath.models.families import ADOPTED
+from gardenpath.models.family import AdoptedSettings
+from gardenpath.runs.adoption.opening import open_run
+from gardenpath.runs.run import Run
+from gardenpath.settings.check import nearest, plain, read
+from gardenpath.settings.paths import Paths
+from gardenpath.settings.train_settings import TrainSettings
+from gardenpath.store.keys import digest
+from gardenpath.store.run_claim import Existing, claim
+from gardenpath.store.run_folder import ADOPTED_RESULT, RunFolder
+from gardenpath.text import file_stem
+
+# Name of the corpus of a model that others trained, unless another is given.
+ELSEWHERE = "elsewhere"
+
+# hf:gpt2, arpa:models/news.arpa
+_REFERENCE = re.compile(r"([a-z]+):(.+)", re.DOTALL)
+_DIGITS = 10
+
+
+def adopt(
+    model: str | AdoptedSettings,
+    source: str | Path,
+    *,
+    run_dir: str | Path | None = None,
+    corpus: str = ELSEWHERE,
+    seed: int = 1,
+    existing: Existing = "refuse",
+    **settings: Any,
+) -> Run:
+    """Write a run folder for a model that others trained, and load it.
+
+    ``model`` is its kind: ``hf``, ``masked``, ``grnn``, ``arpa`` or ``table``; ``source`` is its
+    file, its folder or its name on the Hugging Face hub. ``settings`` are those of the kind, such
+    as ``bos="none"``; ``name`` is that of the model in tables, ``language`` that of the suites on
+    which it is scored, ``corpus`` that of the corpus it was trained on. By default the folder is
+    ``runs/adopted/<name>``.
+    """
+    asked = model if isinstance(model, AdoptedSettings) else settings_of(model, settings)
+    with tempfile.TemporaryDirectory(prefix="gardenpath-") as stage:
+        adopted = _adopted(asked, str(source), Path(stage))
+        folder = Path(run_dir or Path(Paths().runs) / "adopted" / file_stem(adopted.name))
+        _write(folder, adopted, Path(stage), corpus=corpus, seed=seed, existing=existing)
+    return open_run(folder)
+
+
+def settings_of(family: str, settings: Mapping[str, Any]) -> AdoptedSettings:
+    """Return the settings of a kind of models; those of its network need no prefix."""
+    if family not in ADOPTED:
+        raise ConfigError([f"model={family}: cannot be adopted; {nearest(family, ADOPTED)}"])
+    kind = ADOPTED[family].settings
+    own = {name: value for name, value in settings.items() if name in ("name", "language")}
+    network = {name: value for name, value in settings.items() if name not in own}
+    found = read(kind, {"family": family, **own, "network": network}, place="model")
+    assert isinstance(found, AdoptedSettings)
+    return found
+
+
+def reference_of(text: str | Path) -> tuple[str, str] | None:
+    """Return kind and source of a reference such as ``hf:gpt2``; None for a path."""
+    found = _REFERENCE.fullmatch(str(text))
+    if found is None or found[1] not in ADOPTED or Path(str(text)).exists():
+        return None
+    return found[1], found[2]
+
+
+def adopted_reference(reference: str, place: Path) -> Path:
+    """Return the run folder of a reference such as ``hf:gpt2``, which is written below a folder.
+
+    The name of the run folder contains a hash of the files of the model, so that a model that has
+    changed is another run.
+    """
+    found = reference_of(reference)
+    if found is None:
+        raise GardenpathError(f"{reference}: write the kind of a model and its source: hf:gpt2")
+    with tempfile.TemporaryDirectory(prefix="gardenpath-") as stage:
+        adopted = _adopted(settings_of(found[0], {}), found[1], Path(stage))
+        key = digest(repr(_content(adopted, Path(stage))).encode())[:_DIGITS]
+        folder = place / f"{file_stem(adopted.name)}-{key}"
+        _write(folder, adopted, Path(stage), corpus=ELSEWHERE, seed=1, existing="skip")
+    return folder
+
+
+def _adopted(asked: AdoptedSettings, source: str, stage: Path) -> AdoptedSettings:
+    adopted = ADOPTED[asked.family].adopt(asked, source, stage)
+    if adopted.name:
+        return adopted
+    return replace(adopted, name=Path(source.rstrip("/")).stem or source)
+
+
+def _content(adopted: AdoptedSettings, stage: Path) -> tuple[Any, ...]:
+    files = sorted(path for path in stage.rglob("*") if path.is_file())
+    return plain(adopted), [(path.name, digest(path.read_bytes())) for path in files]
+
+
+def _write(
+    folder: Path,
+    adopted: AdoptedSettings,
+    stage: Path,
+    *,
+    corpus: str,
+    seed: int,
+    existing: Existing,
+) -> None:
+    """Write a finished run folder with the files in ``stage``."""
+    language = "en" if adopted.language == "any" else adopted.language
+    settings = TrainSettings(
+        data=DataSettings(name=corpus, language=language, reader=CorpusElsewhere()),
+        model=adopted,
+        seed=seed,
+        run_dir=str(folder),
+    )
+    config = plain(settings)
+    names = sorted(path.name for path in stage.iterdir())
+
+    def move_files(place: Path) -> None:
+        for name in names:
+            shutil.move(stage / name, place / name)
+
+    with claim(RunFolder(folder), config, existing=existing) as claimed:
+        if claimed.is_done:
+            return
+        claimed.begin(config, move_files)
+        claimed.finish({ADOPTED_RESULT: {"family": adopted.family}}, files=names)

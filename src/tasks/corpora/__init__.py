@@ -1,0 +1,1 @@
+"""Tasks of corpora: statistics, conversion, annotation."""
