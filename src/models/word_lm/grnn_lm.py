@@ -57,6 +57,9 @@ class GrnnLm:
         With ``state=fresh``, the first word is not predicted, and its value is NaN. With
         ``state=carry``, the sentences are one text in this order.
         """
+        if not sentences:
+            return []
+        _ = self._network  # before anything else: it must have these words
         numbers = [self._encode(words) for words in sentences]
         with torch.inference_mode():
             if self.is_order_dependent:
@@ -111,8 +114,6 @@ class GrnnLm:
 
     def _score_text(self, sentences: Sequence[Sequence[int]]) -> list[Floats]:
         """Score all sentences as one text, separated by the end symbol, which begins it."""
-        if not sentences:
-            return []
         eos = self._ids[self._settings.eos]
         text = [eos, *(token for one in sentences for token in (*one, eos))]
         tokens = torch.tensor(text, device=self._device)

@@ -3,18 +3,20 @@
 A pickle is a program for a machine with a stack. Python's own machine imports and calls whatever a
 pickle names; restricting the names is not enough, because attributes of what is allowed lead
 elsewhere. This machine has no objects of Python to call: classes and functions are names
-(:class:`GlobalName`), and of a call only its result is made here, for exact names in ``_CALLS``.
-Everything else is refused.
+(:class:`GlobalName`) from exact lists, and of a call only its result is made, by a function of this
+module (``_CALLS``). Everything else is refused.
 """
 
 from __future__ import annotations
 
+import io
 import pickletools
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from gardenpath.models.word_lm.pickled import (
     CLASSES,
+    STORAGES,
     GlobalName,
     PickledDict,
     PickledObject,
@@ -27,25 +29,12 @@ from gardenpath.models.word_lm.pickled import (
 )
 
 # Pickles of models with vocabularies of millions of words have fewer operations.
-MOST_OPERATIONS = 10_000_000
+MOST_OPERATIONS = 5_000_000
 # Numbers of memorised values that are larger than any pickle are not such numbers.
 _LARGEST_NUMBER = 2**32
 
 
-class Stream(Protocol):
-    """What is read: a file, from its present position."""
-
-    def read(self, count: int, /) -> bytes:
-        """Read some bytes."""
-
-    def readline(self) -> bytes:
-        """Read a line."""
-
-    def tell(self) -> int:
-        """Return the position."""
-
-
-def read_pickle(stream: Stream, storages: dict[str, PickledStorage] | None = None) -> Any:
+def read_pickle(stream: io.BytesIO, storages: dict[str, PickledStorage] | None = None) -> Any:
     """Return what a pickle describes; the stream is then behind it.
 
     Values of Python are themselves, dictionaries are :class:`PickledDict`, tensors and objects of
@@ -174,13 +163,23 @@ class _Machine:
 
     def name(self, argument: str) -> None:
         module, _, name = argument.partition(" ")
-        self._stack.append(GlobalName(module, name))
+        self._push_name(GlobalName(module, name))
 
     def name_on_stack(self, _: Any) -> None:
         name, module = self.pop(), self.pop()
         if type(name) is not str or type(module) is not str:
             raise ValueError("a name is a text")
-        self._stack.append(GlobalName(module, name))
+        self._push_name(GlobalName(module, name))
+
+    def _push_name(self, name: GlobalName) -> None:
+        if (
+            name not in CLASSES
+            and name not in STORAGES
+            and name not in _CALLS
+            and name not in _DATA
+        ):
+            raise RefusedPickleError(f"it names {name}")
+        self._stack.append(name)
 
     def reference(self, _: Any) -> None:
         found = storage_of(self.pop())
@@ -193,7 +192,7 @@ class _Machine:
         if type(function) is not GlobalName or type(arguments) is not tuple:
             raise RefusedPickleError("it calls something that is not a function")
         if function not in _CALLS:
-            raise RefusedPickleError(f"it calls {function}")
+            raise RefusedPickleError(f"it calls {function}, which is not a function")
         try:
             self._stack.append(_CALLS[function](*arguments))
         except TypeError as error:  # a wrong number of arguments
@@ -327,6 +326,9 @@ def _collection(*_: Any) -> PickledDict:
 def _size(sizes: Any) -> tuple[int, ...]:
     return sizes_of(sizes)
 
+
+# Names that are only values: what a dictionary of counts begins with.
+_DATA = frozenset({GlobalName("__builtin__", "int"), GlobalName("builtins", "int")})
 
 _CALLS: Mapping[GlobalName, Callable[..., Any]] = {
     GlobalName("torch._utils", "_rebuild_tensor"): _rebuild_tensor,

@@ -92,34 +92,6 @@ def open_torch_file(path: Path) -> Iterator[TorchFile]:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
 
 
-class _Bounded:
-    """The next bytes of a file; more than the longest pickle are refused."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._left = _LONGEST_PICKLE
-
-    def read(self, count: int, /) -> bytes:
-        """Read bytes; a damaged length is refused before memory is reserved for it."""
-        self._take(count)
-        return self._file.read(count)
-
-    def readline(self) -> bytes:
-        """Read a line."""
-        line = self._file.readline(self._left + 1)
-        self._take(len(line))
-        return line
-
-    def tell(self) -> int:
-        """Return the position."""
-        return self._file.tell()
-
-    def _take(self, count: int) -> None:
-        self._left -= count
-        if self._left < 0:
-            raise RefusedPickleError("it is too long, or cut off")
-
-
 class _OldFile(TorchFile):
     """Before PyTorch 1.6: pickles, then the numbers of all storages one after the other."""
 
@@ -127,18 +99,19 @@ class _OldFile(TorchFile):
         self._file = file
         self._size = file.seek(0, io.SEEK_END)
         file.seek(0)
-        magic, version, system = (read_pickle(_Bounded(file)) for _ in range(3))
+        head = io.BytesIO(file.read(_LONGEST_PICKLE))
+        magic, version, system = (read_pickle(head) for _ in range(3))
         if type(magic) is not int or magic != _MAGIC or version != _VERSION:
             raise RefusedPickleError("it is not a file of torch.save, or one of before 2017")
         _require_little_endian(system)
         self._storages: dict[str, PickledStorage] = {}
-        self.content = read_pickle(_Bounded(file), self._storages)
-        keys = read_pickle(_Bounded(file))
+        self.content = read_pickle(head, self._storages)
+        keys = read_pickle(head)
         if type(keys) is not list or not all(type(key) is str for key in keys):
             raise RefusedPickleError("it does not list its data")
         self._keys = keys
         self._places: dict[str, tuple[int, int]] | None = None
-        self._begin = file.tell()
+        self._begin = head.tell()
 
     def _bytes(self, storage: PickledStorage) -> bytes:
         if self._places is None:
@@ -181,7 +154,7 @@ class _ZipFile(TorchFile):
             raise RefusedPickleError("it is a TorchScript program")
         if f"{self._folder}byteorder" in names and self._member("byteorder", 16) != b"little":
             raise RefusedPickleError("its numbers are big-endian")
-        self.content = read_pickle(_Bounded(io.BytesIO(self._member("data.pkl", _LONGEST_PICKLE))))
+        self.content = read_pickle(io.BytesIO(self._member("data.pkl", _LONGEST_PICKLE)))
 
     def _bytes(self, storage: PickledStorage) -> bytes:
         return self._member(f"data/{storage.key}", self._size)

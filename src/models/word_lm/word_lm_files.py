@@ -39,6 +39,8 @@ _NESTED = ("state_dict", "model_state_dict", "model")
 # A model that was trained on several GPUs has this before all names.
 _PARALLEL = "module."
 _LAYER = re.compile(r"rnn\.(?:weight|bias)_(?:ih|hh)_l([0-9]{1,2})")
+# Functions that PyTorch calls with the inputs and outputs of a module.
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 # Modules of modules: a model and its layers.
 _DEPTH = 3
 _PICKLES = (".pt", ".pth", ".pkl", ".bin", ".ckpt")
@@ -105,6 +107,8 @@ def _of_module(module: PickledObject, prefix: str, depth: int) -> list[tuple[str
         raise RefusedPickleError(f"its network is a {module.kind.name}, not an LSTM")
     if module.attribute("max_norm") is not None:
         raise RefusedPickleError("its embeddings are normalised (max_norm)")
+    if any(type(hooks := module.attribute(n)) is PickledDict and hooks.pairs for n in _HOOKS):
+        raise RefusedPickleError("functions are attached to it that change its results")
     if depth == 0:
         raise RefusedPickleError("its modules are nested")
     found: list[tuple[str, PickledTensor]] = []
