@@ -98,7 +98,8 @@ class Parsing:
             )  # fmt: skip
             remedy = result.failure.remedy if result.failure is not None else None
             shares = [float(share) for share in best_shares_of(result, split, number)]
-            log_probs = word_log_probs_of(result, split, number).tolist()
+            boundary = self._scorer.boundary
+            log_probs = word_log_probs_of(result, split, number, boundary=boundary).tolist()
             found.append(_as_stored(log_probs, remedy, Parsed(trees, tuple(shares))))
         return found
 
