@@ -14,7 +14,7 @@ from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
 from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.models.families import FAMILIES, MODELS
+from gardenpath.models.families import ADOPTED, FAMILIES, MODELS
 from gardenpath.models.family import EstimatedFamily, NeuralFamily, SyntacticFamily
 from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.places import CONFIG_DIR
@@ -27,7 +27,9 @@ TREES = [parse_tree("(S (A a b) c)"), parse_tree("(S c)")]
 
 
 def test_the_families_and_what_they_are() -> None:
-    assert {"unigram", "ngram", "lstm", "transformer", "rnng", "plm"} == set(FAMILIES)
+    trained = {"unigram", "ngram", "lstm", "transformer", "rnng", "plm"}
+    assert trained == FAMILIES.keys() - ADOPTED.keys()
+    assert {"arpa", "grnn"} <= ADOPTED.keys()
     kinds = {
         name: [kind for kind in (EstimatedFamily, NeuralFamily, SyntacticFamily)
                if isinstance(family, kind)]
@@ -53,8 +55,13 @@ def test_the_settings_of_a_family_name_it(name: str) -> None:
 
 
 def test_every_family_has_a_configuration() -> None:
-    families = {load_settings("train", [f"model={name}"]).model.family for name in CHOICES}
-    assert families == set(FAMILIES)
+    trained = [name for name in CHOICES if name not in ADOPTED]
+    families = {load_settings("train", [f"model={name}"]).model.family for name in trained}
+    assert families == FAMILIES.keys() - ADOPTED.keys()
+    assert {name for name in CHOICES if name in ADOPTED} == ADOPTED.keys()
+    for name in ADOPTED:
+        adopted = load_settings("evaluate", ["task=adopt", f"model={name}", "task.source=x"])
+        assert adopted.model is not None and adopted.model.family == name
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -57,14 +57,14 @@ class GrnnFamily(AdoptedFamily):
         from gardenpath.models.tensor_files import save_arrays
         from gardenpath.models.word_lm.word_lm_files import (
             EMBEDDING_WEIGHT,
+            read_vocabulary_words,
             read_weights,
-            read_words,
         )
 
         path = Path(source)
         vocabulary = Path(settings.network.vocabulary or path.with_name(_VOCABULARY))
         weights = read_weights(path)
-        words = read_words(vocabulary, len(weights[EMBEDDING_WEIGHT]))
+        words = read_vocabulary_words(vocabulary, len(weights[EMBEDDING_WEIGHT]))
         if settings.network.eos not in words:
             raise InputError(
                 f"does not contain {settings.network.eos}, which separates sentences",

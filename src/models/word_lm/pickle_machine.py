@@ -3,8 +3,8 @@
 A pickle is a program for a machine with a stack. Python's own machine imports and calls whatever a
 pickle names; restricting the names is not enough, because attributes of what is allowed lead
 elsewhere. This machine has no objects of Python to call: classes and functions are names
-(:class:`GlobalName`) from exact lists, and of a call only its result is made, by a function of this
-module (``_CALLS``). Everything else is refused.
+(:class:`GlobalName`) from exact lists, and of a call only its result is made, in
+:mod:`pickled_calls`. Everything else is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gardenpath.models.word_lm.pickled import (
-    CLASSES,
+    PICKLED_CLASSES,
     STORAGES,
     GlobalName,
     PickledDict,
@@ -23,10 +23,9 @@ from gardenpath.models.word_lm.pickled import (
     PickledStorage,
     PickledTensor,
     RefusedPickleError,
-    size_of,
-    sizes_of,
     storage_of,
 )
+from gardenpath.models.word_lm.pickled_calls import CALLS, DATA
 
 # Pickles of models with vocabularies of millions of words have fewer operations.
 MOST_OPERATIONS = 5_000_000
@@ -173,10 +172,10 @@ class _Machine:
 
     def _push_name(self, name: GlobalName) -> None:
         if (
-            name not in CLASSES
+            name not in PICKLED_CLASSES
             and name not in STORAGES
-            and name not in _CALLS
-            and name not in _DATA
+            and name not in CALLS
+            and name not in DATA
         ):
             raise RefusedPickleError(f"it names {name}")
         self._stack.append(name)
@@ -191,16 +190,16 @@ class _Machine:
         arguments, function = self.pop(), self.pop()
         if type(function) is not GlobalName or type(arguments) is not tuple:
             raise RefusedPickleError("it calls something that is not a function")
-        if function not in _CALLS:
+        if function not in CALLS:
             raise RefusedPickleError(f"it calls {function}, which is not a function")
         try:
-            self._stack.append(_CALLS[function](*arguments))
+            self._stack.append(CALLS[function](*arguments))
         except TypeError as error:  # a wrong number of arguments
             raise RefusedPickleError(f"it calls {function} with wrong arguments") from error
 
     def new_object(self, _: Any) -> None:
         arguments, kind = self.pop(), self.pop()
-        if type(kind) is not GlobalName or kind not in CLASSES:
+        if type(kind) is not GlobalName or kind not in PICKLED_CLASSES:
             named = str(kind) if type(kind) is GlobalName else "something that is not a class"
             raise RefusedPickleError(f"it contains an object of {named}")
         if arguments != ():
@@ -280,67 +279,4 @@ _OPERATIONS: Mapping[str, Callable[[_Machine, Any], None]] = {
     "REDUCE": _Machine.call,
     "NEWOBJ": _Machine.new_object,
     "BUILD": _Machine.build,
-}
-
-
-# ---- What listed functions return.
-
-
-def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> PickledTensor:
-    if type(storage) is not PickledStorage:
-        raise RefusedPickleError("a tensor has no storage")
-    tensor = PickledTensor(storage, size_of(offset), sizes_of(shape), sizes_of(strides))
-    if len(tensor.shape) != len(tensor.strides):
-        raise RefusedPickleError("a tensor has an impossible size")
-    return tensor
-
-
-def _rebuild_tensor_v2(
-    storage: Any, offset: Any, shape: Any, strides: Any, _: Any, __: Any, metadata: Any = None
-) -> PickledTensor:
-    if metadata is not None and not (type(metadata) is PickledDict and not metadata.pairs):
-        raise RefusedPickleError("a tensor is a negated or conjugated view")
-    return _rebuild_tensor(storage, offset, shape, strides)
-
-
-def _rebuild_parameter(data: Any, *_: Any) -> PickledTensor:
-    if type(data) is not PickledTensor:
-        raise RefusedPickleError("a parameter is not a tensor")
-    return data
-
-
-def _ordered_dict(entries: Any = ()) -> PickledDict:
-    """Return a dictionary; Python 2 gives its entries as a list of lists."""
-    if type(entries) not in (list, tuple):
-        raise RefusedPickleError("a dictionary is made of something else than a list")
-    if not all(type(entry) in (list, tuple) and len(entry) == 2 for entry in entries):
-        raise RefusedPickleError("a dictionary has entries that are not pairs")
-    return PickledDict([(key, value) for key, value in entries])
-
-
-def _collection(*_: Any) -> PickledDict:
-    """Return an empty collection; sets, counters and tuples of sizes of a model are not needed."""
-    return PickledDict()
-
-
-def _size(sizes: Any) -> tuple[int, ...]:
-    return sizes_of(sizes)
-
-
-# Names that are only values: what a dictionary of counts begins with.
-_DATA = frozenset({GlobalName("__builtin__", "int"), GlobalName("builtins", "int")})
-
-_CALLS: Mapping[GlobalName, Callable[..., Any]] = {
-    GlobalName("torch._utils", "_rebuild_tensor"): _rebuild_tensor,
-    GlobalName("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor_v2,
-    GlobalName("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
-    GlobalName("torch.nn.parameter", "Parameter"): _rebuild_parameter,
-    GlobalName("torch", "Size"): _size,
-    # Modules of PyTorch before 1.2 have this attribute.
-    GlobalName("torch.nn.backends.thnn", "_get_thnn_function_backend"): _collection,
-    GlobalName("collections", "OrderedDict"): _ordered_dict,
-    GlobalName("collections", "defaultdict"): _collection,
-    GlobalName("collections", "Counter"): _collection,
-    GlobalName("__builtin__", "set"): _collection,
-    GlobalName("builtins", "set"): _collection,
 }

@@ -95,7 +95,7 @@ DROPOUT = GlobalName("torch.nn.modules.dropout", "Dropout")
 CORPUS, DICTIONARY = GlobalName("data", "Corpus"), GlobalName("data", "Dictionary")
 # Networks that are recognised in order to name them: their pickles are read, and then refused.
 OTHER_NETWORKS = frozenset(GlobalName("torch.nn.modules.rnn", name) for name in ("GRU", "RNN"))
-CLASSES = frozenset(
+PICKLED_CLASSES = frozenset(
     {*MODELS_OF_WORDS, EMBEDDING, LSTM, LINEAR, DROPOUT, CORPUS, DICTIONARY, *OTHER_NETWORKS}
 )
 

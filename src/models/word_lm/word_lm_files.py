@@ -53,7 +53,8 @@ def read_weights(path: Path) -> dict[str, Array]:
     else:
         with open_torch_file(path) as file:
             weights = _from_pickle(file)
-    weights = {name: np.asarray(array, dtype=np.float32) for name, array in weights.items()}
+    with np.errstate(over="ignore"):  # numbers beyond float32 are infinite, and refused
+        weights = {name: np.asarray(array, dtype=np.float32) for name, array in weights.items()}
     problem = _problem(weights)
     if problem:
         raise InputError(
@@ -169,7 +170,7 @@ def _problem(weights: Mapping[str, Array]) -> str:
     return ""
 
 
-def read_words(path: Path, count: int) -> tuple[str, ...]:
+def read_vocabulary_words(path: Path, count: int) -> tuple[str, ...]:
     """Return the words of a vocabulary in the order of their numbers.
 
     The file has one word per line, or is the pickled corpus of PyTorch's example (``corpus.pt``).

@@ -17,7 +17,7 @@ from gardenpath.errors import DamagedRunError, GardenpathError, InputError
 from gardenpath.models.word_lm import grnn_lm
 from gardenpath.models.word_lm.grnn_family import GrnnFamily, GrnnModel, GrnnSettings
 from gardenpath.models.word_lm.grnn_lm import GrnnLm
-from gardenpath.models.word_lm.word_lm_files import read_weights, read_words
+from gardenpath.models.word_lm.word_lm_files import read_vocabulary_words, read_weights
 from gardenpath.models.word_lm.word_lstm import WordLstm
 from tests.models.word_lm.word_models import (
     WORDS,
@@ -269,9 +269,9 @@ def test_other_symbols_and_none_for_unknown_words(folder: Path) -> None:
 @pytest.mark.parametrize("is_zip", [True, False], ids=["zip", "old"])
 def test_the_vocabulary_of_a_pickled_corpus(is_zip: bool, tmp_path: Path) -> None:
     save(Corpus(WORDS), tmp_path / "corpus.pt", is_zip=is_zip)
-    assert read_words(tmp_path / "corpus.pt", len(WORDS)) == WORDS
+    assert read_vocabulary_words(tmp_path / "corpus.pt", len(WORDS)) == WORDS
     save(Corpus(WORDS).dictionary, tmp_path / "dictionary.pt", is_zip=is_zip, pickle_protocol=4)
-    assert read_words(tmp_path / "dictionary.pt", len(WORDS)) == WORDS
+    assert read_vocabulary_words(tmp_path / "dictionary.pt", len(WORDS)) == WORDS
 
 
 @pytest.mark.parametrize(
