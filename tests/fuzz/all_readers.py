@@ -21,5 +21,5 @@ READERS: Mapping[str, Reader] = {
         *TABLE_READERS,
         *FORM_READERS,
         *RUN_READERS,
-    )  # fmt: skip
+    )
 }
