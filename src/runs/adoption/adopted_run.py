@@ -54,6 +54,11 @@ class AdoptedRun(Run):
         """Whether the model reads text as it is."""
         return self.family.reads_text
 
+    @property
+    def reports_progress(self) -> bool:
+        """Adopted models report their progress themselves."""
+        return True
+
     @functools.cached_property
     def boundary(self) -> Boundary | None:
         """How pieces make words; None if the units are words."""
