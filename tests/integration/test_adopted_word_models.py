@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gardenpath.errors import GardenpathError
+from gardenpath.runs.adoption.adopted_run import AdoptedRun
 from gardenpath.runs.adoption.adopting import adopt
 from gardenpath.runs.adoption.opening import open_run
 from gardenpath.store.surprisal_store import SurprisalStore
@@ -37,6 +38,7 @@ def test_a_word_level_lstm_is_a_run(state: str, tmp_path: Path) -> None:
     assert (tmp_path / "store.sqlite").exists() == (state != "carry")
     assert (run.knows("cat"), run.knows("zebra")) == (True, False)
     assert run.seen_as(("the", "zebra")) == ("the", "<unk>")
+    assert isinstance(run, AdoptedRun)
     assert run.boundary is None and run.is_order_dependent == (state == "carry")
 
 
