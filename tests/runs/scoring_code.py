@@ -56,6 +56,8 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "lstm, transformer": ("models/sequential/*.py",),
     "rnng": ("models/rnng/*.py", "models/states/*.py"),
     "plm": ("models/plm/*.py",),
+    "arpa": ("models/ngram/arpa_model.py",),
+    "grnn": ("models/word_lm/grnn_lm.py", "models/word_lm/word_lstm.py"),
 }  # fmt: skip
 PLACES = {"words": "WORDS_VERSION", "search": "SEARCH_VERSION"}
 

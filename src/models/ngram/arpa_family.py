@@ -15,6 +15,7 @@ from gardenpath.store.run_folder import VOCABULARY_FILE, WEIGHTS_FILE
 
 if TYPE_CHECKING:
     from gardenpath.data.words.boundaries import Boundary
+    from gardenpath.data.words.unknown_words import Language
     from gardenpath.models.ngram.arpa_model import ArpaModel
 
 
@@ -44,7 +45,7 @@ class ArpaFamily(AdoptedFamily):
         from gardenpath.models.ngram.arpa import read_arpa
 
         # The language selects among classes of unknown words, which only own models have.
-        language = "zh" if settings.language == "zh" else "en"
+        language: Language = "zh" if settings.language == "zh" else "en"
         model, vocabulary = read_arpa(Path(source), language=language)
         vocabulary.save(folder / VOCABULARY_FILE)
         model.save(folder / WEIGHTS_FILE)

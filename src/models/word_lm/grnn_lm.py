@@ -65,7 +65,7 @@ class GrnnLm:
             if self.is_order_dependent:
                 return self._score_text(numbers)
             results: list[Floats] = [np.zeros(0)] * len(numbers)
-            tokens = [np.array(one, dtype=np.int64) + _FIRST for one in numbers]
+            tokens = [np.array(one, dtype=np.int32) + np.int32(_FIRST) for one in numbers]
             for trie in tries_by_size(tokens, most=_MOST_PREFIXES):
                 scores = self._score_trie(trie)
                 for number, rows in zip(trie.numbers, trie.predictions, strict=True):

@@ -29,8 +29,8 @@ def _ours(folder: Path, text: str, sentences: list[list[str]]) -> list[Floats]:
     (folder / "model.arpa").write_text(text, encoding="utf-8")
     family = ArpaFamily()
     settings = ArpaNgramModel(name="m", network=ArpaSettings(unknown_log10=-100.0))
-    adopted = family.adopt(settings, str(folder / "model.arpa"), place)
-    model = family.open(adopted, place, device="cpu", boundary=None)
+    family.adopt(settings, str(folder / "model.arpa"), place)
+    model = family.open(settings, place, device="cpu", boundary=None)
     return [scores / NATS_PER_LOG10 for scores in model.word_log_probs(sentences)]
 
 

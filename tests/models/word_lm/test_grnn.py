@@ -254,7 +254,7 @@ def test_other_symbols_and_none_for_unknown_words(folder: Path) -> None:
     write_vocabulary(folder / "words", words)
     model = make_model(13)
     path = save(model, folder / "model.pt")
-    given = {"vocabulary": str(folder / "words"), "eos": "</s>"}
+    given: dict[str, Any] = {"vocabulary": str(folder / "words"), "eos": "</s>"}
     scorer = _opened(path, folder / "run", **given, unknown="oov")
     expected = step_by_step(model, SENTENCES[:4], "eos")
     _compare(scorer.word_log_probs(SENTENCES[:4]), expected)

@@ -71,9 +71,8 @@ def as_published() -> Iterator[None]:
     finally:
         for kind, home in before.items():
             kind.__module__ = home
-        for name, module in modules.items():
-            if module is None:
-                del sys.modules[name]
+        for name in {name for name, module in modules.items() if module is None}:
+            del sys.modules[name]
 
 
 def make_model(seed: int, words: int = len(WORDS), **shape: Any) -> RNNModel:
