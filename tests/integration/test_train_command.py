@@ -79,7 +79,8 @@ def test_mistakes_end_the_command_before_anything_is_written(tmp_path: Path) -> 
         ("brackets", ["bracketed trees", "train.txt", "data.root="]),
         ("text", ["plain text", "train.txt", "data.root="]),
         ("brown", ["bracketed trees", "c*[1-8].mrg", "data.root="]),
-        ("xinhua_parsed", ["bracketed trees", "train.txt", "data.root="]),
+        ("xinhua_parsed", ["bracketed trees", "train.txt", "data.root=", "task=annotate"]),
+        ("gum", ["GUM treebank", "data.root="]),
         ("xinhua", ["Chinese Treebank", "LDC2016T13", "data.parts.ctb.root="]),
     ],
 )

@@ -108,6 +108,7 @@ NEEDED = {
     "rescore": ["suite=mandarin", "surprisals=there"],
     "surprisal": ["input=sentences.txt"],
     "export": ["data=ptb_sample"],
+    "annotate": ["input=raw.txt", "output=corpora/mine"],
     "merge": ["stores=[a.sqlite]"],
     "study": ["study=mandarin", "run=runs"],
     "adopt": ["model=hf", "name=gpt2"],
