@@ -60,6 +60,8 @@ HOMES: dict[str, set[str]] = {
     # Jobs are sent to processes of this machine; no file is read.
     "joblib": {"sweeps.local_jobs"},
     "submitit": {"sweeps.queued_jobs"},
+    # Tells the operations of a pickle apart; they are carried out by a machine that runs nothing.
+    "pickletools": {"models.word_lm.pickle_machine"},
     **{name: set() for name in ("pickle", "dill", "shelve", "marshal")},
 }
 

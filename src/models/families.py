@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gardenpath.models.family import AdoptedFamily, Family, ModelSettings
+from gardenpath.models.ngram.arpa_family import ArpaFamily
 from gardenpath.models.ngram.ngram_family import KneserNeyFamily, UnigramFamily
 from gardenpath.models.plm.plm_family import PlmFamily
+from gardenpath.models.pretrained.masked_family import MaskedFamily
 from gardenpath.models.rnng.rnng_family import RnngFamily
 from gardenpath.models.sequential.lstm_family import LstmFamily
 from gardenpath.models.sequential.transformer_family import TransformerFamily
 from gardenpath.models.tabled.table_family import TableFamily
+from gardenpath.models.word_lm.grnn_family import GrnnFamily
 
 FAMILIES: Mapping[str, Family] = {
     "unigram": UnigramFamily(),
@@ -23,7 +26,10 @@ FAMILIES: Mapping[str, Family] = {
     "transformer": TransformerFamily(),
     "rnng": RnngFamily(),
     "plm": PlmFamily(),
+    "masked": MaskedFamily(),
     "table": TableFamily(),
+    "arpa": ArpaFamily(),
+    "grnn": GrnnFamily(),
 }
 
 # Families of models that others trained.

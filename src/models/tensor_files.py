@@ -31,7 +31,9 @@ def save_arrays(arrays: Arrays, path: Path) -> None:
     """Write arrays and their checksum atomically."""
     with whole_file(path) as temporary:
         try:
-            save_file(dict(arrays), temporary, metadata={_CHECKSUM: _checksum(arrays)})
+            # The library writes the memory of an array, whatever its strides.
+            rows = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+            save_file(rows, temporary, metadata={_CHECKSUM: _checksum(arrays)})
         except SafetensorError as error:
             raise _as_os_error(error, path) from error
 

@@ -14,7 +14,7 @@ from gardenpath.data.arrays import Floats
 from gardenpath.data.sentence import Sentence, Split
 from gardenpath.data.words.boundaries import Boundary, BoundaryChoice
 from gardenpath.data.words.vocabulary import WORDS_VERSION
-from gardenpath.errors import ConfigError, DamagedRunError
+from gardenpath.errors import ConfigError, DamagedRunError, RunError
 from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSettings, WordSync
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.eval.word_scorer import OnWords
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 MODEL_KEY_VERSION = 1
 
-# Raise it whenever syntactic models over pieces give other log probabilities than before.
+# Raise it whenever models over pieces give other log probabilities than before.
 PIECES_VERSION = 2
 
 # Most sentences scored together; an interrupted job loses at most one chunk, and processes share a
@@ -155,6 +155,11 @@ class Run:
         """How pieces make words; None if the units are words."""
         if self.vocabulary.subword_hash is None:
             return None
+        if self.boundary_choice == "leading" and self.is_syntactic:
+            raise RunError(
+                f"{self.path}: boundary=leading is not defined for syntactic models; use "
+                "boundary=next"
+            )
         return "next" if self.boundary_choice == "auto" else self.boundary_choice
 
     @property
@@ -291,8 +296,8 @@ class Run:
         )
 
     def _boundary_key(self) -> dict[str, Any]:
-        """Return how pieces make words; plain sums of sequential models are as they always were."""
-        if self.boundary is None or (self.boundary == "none" and not self.is_syntactic):
+        """Return how pieces make words; models of words need no such entry."""
+        if self.boundary is None:
             return {}
         return {"boundary": self.boundary, "pieces": PIECES_VERSION}
 

@@ -52,6 +52,7 @@ def make_scorer(
         subwords=run.subwords,
         settings=search,
         is_packed=is_packed,
+        boundary=run.boundary,
         on_words=on_words,
     )
 
@@ -84,6 +85,6 @@ class Computing:
                     strategy=self.run.strategy, starts_word=split.begins_word(number),
                 )  # fmt: skip
             remedy = result.failure.remedy if result.failure is not None else None
-            log_probs = word_log_probs_of(result, split, number).tolist()
-            found.append(Stored(log_probs, remedy=remedy, parses=parses))
+            log_probs = word_log_probs_of(result, split, number, boundary=scorer.boundary)
+            found.append(Stored(log_probs.tolist(), remedy=remedy, parses=parses))
         return found

@@ -53,7 +53,7 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
 def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
     sets = surprisal_sets(task.surprisals)
     if task.materials is None:
-        suites = load_suites(suite.suites)
+        suites = load_suites(suite.suites, pairs=suite.pairs, leave_out=suite.leave_out)
         if not any(one.predictions for one in suites):
             raise InputError(
                 "has no predictions, so nothing can be scored",

@@ -8,7 +8,7 @@ from pathlib import Path
 from gardenpath.console import console
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.runs.evaluation import evaluate
+from gardenpath.runs.evaluation import evaluate, pairs_for
 from gardenpath.runs.exchange.result_forms import check_result_forms
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
@@ -25,9 +25,10 @@ from gardenpath.tasks.publish import write_results
 def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     """Score, print and write."""
     chosen = settings.suites
-    suites = load_suites(chosen.suites)
-    check_result_forms(task.also, suites)
     runs = asked_runs(settings)
+    pairs = pairs_for(runs, chosen.pairs)
+    suites = load_suites(chosen.suites, pairs=pairs, leave_out=chosen.leave_out)
+    check_result_forms(task.also, suites)
     results = evaluate(
         runs,
         suites,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import json
 import sqlite3
+import warnings
 from contextlib import closing
 
 import numpy as np
+import torch
 import yaml
 from torch import nn
 
@@ -18,6 +20,8 @@ from gardenpath.eval.statistics.questions.analysis import load_analysis
 from gardenpath.models.ngram.ngram import NgramModel
 from gardenpath.models.ngram.ngram_trie import NgramTable
 from gardenpath.models.weights import load_weights, save_weights
+from gardenpath.models.word_lm.word_lm_files import read_vocabulary_words, read_weights
+from gardenpath.models.word_lm.word_lstm import WordLstm
 from gardenpath.runs.run import Run
 from gardenpath.safe_text import MalformedTextError, parse_json, parse_yaml
 from gardenpath.settings.check import plain
@@ -36,6 +40,7 @@ from gardenpath.store.run_folder import (
 )
 from gardenpath.store.surprisal_store import Stored, SurprisalStore, _checksum
 from tests.fuzz.reader import Reader, on_disk, scratch
+from tests.models.word_lm.word_models import WORDS, Corpus, make_model, save
 
 _MODEL_FORMULAS = (
     "value ~ gap * wh + I(depth^2) + (1 + gap || item) + (0 + wh | suite/run)",
@@ -167,6 +172,32 @@ def _ngram(content: bytes) -> None:
     model.score([np.array([3, 2], dtype=np.int64)])
 
 
+def _word_lm(content: bytes) -> None:
+    """A model or a vocabulary as torch.save writes it."""
+    path = on_disk(content, "model.pt")
+    weights = read_weights(path)
+    states = WordLstm(weights).prefix_states(torch.tensor([0]), torch.tensor([0]), (1,))
+    assert states.shape == (1, weights["rnn.weight_hh_l0"].shape[1])
+
+
+def _word_lm_words(content: bytes) -> None:
+    assert len(set(read_vocabulary_words(on_disk(content, "corpus.pt"), len(WORDS)))) == len(WORDS)
+
+
+def _listed_words(content: bytes) -> None:
+    assert len(set(read_vocabulary_words(on_disk(content, "vocab.txt"), 3))) == 3
+
+
+def _saved(value: object, *, is_zip: bool) -> bytes:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the old form asks for the source of classes
+        return save(value, scratch() / "saved.pt", is_zip=is_zip).read_bytes()
+
+
+def _word_lm_seeds(value: object) -> tuple[bytes, ...]:
+    return tuple(_saved(value, is_zip=is_zip) for is_zip in (True, False))
+
+
 def _ngram_seed() -> bytes:
     tables = [NgramTable(np.arange(5), 5), NgramTable(np.array([8, 17]), 5)]
     model = NgramModel(
@@ -279,6 +310,7 @@ def _json(content: bytes) -> None:
         pass
 
 
+_MODEL = make_model(1, width=2, hidden=2, layers=1)
 _ROW = f'{"12345678" * 3}\nremedy\n[[[0.5, "(S"]]]'
 _YAML = (
     "a: &x [1, {b: 2021-01-01, c: &y z}]\nd: [*x, *y, !!binary aGk=]\n? k\n: 'v'\nf: |\n  text\n",
@@ -304,6 +336,14 @@ RUN_READERS = (
     Reader("lock_owner", _seeds(_OWNER), _owner),
     Reader("weights", (_weights_seed(),), _weights, is_binary=True),
     Reader("ngram_weights", (_ngram_seed(),), _ngram, is_binary=True),
+    Reader(
+        "word_lm",
+        (*_word_lm_seeds(_MODEL), *_word_lm_seeds(_MODEL.state_dict())),
+        _word_lm,
+        is_binary=True,
+    ),
+    Reader("word_lm_words", _word_lm_seeds(Corpus(WORDS)), _word_lm_words, is_binary=True),
+    Reader("word_list", (b"the\n<eos>\n<unk>\n",), _listed_words),
     Reader("store_file", (_store_seed(),), _store, is_binary=True, share=0.5),
     Reader("store_rows", _seeds(_ROW), _rows, share=0.3),
     Reader("run_config", _seeds(_config()), _run_config, share=0.2),

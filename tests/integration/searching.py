@@ -10,7 +10,7 @@ import torch
 
 from gardenpath.data.trees.actions import Strategy
 from gardenpath.data.trees.brackets import parse_tree
-from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.particle import ParticleExpansion
 from gardenpath.eval.search.result import SentenceResult
@@ -45,6 +45,15 @@ def tiny_vocabulary() -> Vocabulary:
     return encode_trees([parse_tree("(S (A a b) c)")])[1]
 
 
+def piece_vocabulary() -> Vocabulary:
+    """Two pieces that begin a word, one that continues it, and two labels."""
+    tokens = (*SPECIALS, "▁a", "▁b", "c")
+    return Vocabulary(
+        tokens=tokens, counts=(1,) * len(tokens), labels=("A", "S"), language="en", min_count=1,
+        subword_hash="given",
+    )  # fmt: skip
+
+
 def make_network(name: str, vocabulary: Vocabulary) -> RnngNetwork | PlmNetwork:
     """The network of a model, in double precision."""
     make = make_rnng if name.startswith("rnng") else make_plm
@@ -72,6 +81,7 @@ def search(
     groups: int = 8,
     is_packed: bool = True,
     keeps_history: bool = False,
+    finds_word_ends: bool = False,
 ) -> list[SentenceResult]:
     """Results in the order of the sentences; there is memory for about so many groups."""
     model = as_searched(
@@ -91,6 +101,7 @@ def search(
         is_packed=is_packed,
         share_prefixes=settings.share_prefixes,
         keeps_history=keeps_history,
+        finds_word_ends=finds_word_ends,
     ).run(sentences, results.__setitem__)
     assert sorted(results) == list(range(len(sentences)))
     return [results[number] for number in range(len(sentences))]
@@ -119,4 +130,6 @@ def enumerated(
             words, vocabulary.labels, strategy_of(network),
             lambda actions: float(sum(slow.log_prob(actions))),
             max_open=max_open, max_consecutive=max_consecutive,
+            continuations=[t for n, t in enumerate(vocabulary.tokens)
+                           if vocabulary.is_continuation[n]],
         )  # fmt: skip

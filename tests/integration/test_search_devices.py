@@ -43,9 +43,13 @@ WAITS_PER_TOKEN = 3
 OPERATORS_PER_STEP = 330
 
 
-def make_middling(name: str, **changes: Any) -> RnngNetwork | PlmNetwork:
-    """A network in single precision that is neither tiny nor slow."""
+def make_middling(name: str, *, pieces: bool = False, **changes: Any) -> RnngNetwork | PlmNetwork:
+    """A network in single precision that is neither tiny nor slow.
+
+    If words consist of pieces, half of them continue a word.
+    """
     torch.manual_seed(0)
+    is_continuation = np.arange(WORDS) >= WORDS // 2 if pieces else None
     settings: dict[str, Any] = {
         "hidden": 32,
         "layers": 2,
@@ -56,10 +60,16 @@ def make_middling(name: str, **changes: Any) -> RnngNetwork | PlmNetwork:
     network: RnngNetwork | PlmNetwork
     if name.startswith("rnng"):
         settings |= {"embedding": 32}
-        network = RnngNetwork(RnngSettings(**settings), vocabulary_size=WORDS, label_count=LABELS)
+        network = RnngNetwork(
+            RnngSettings(**settings), vocabulary_size=WORDS, label_count=LABELS,
+            is_continuation=is_continuation,
+        )  # fmt: skip
     else:
         settings |= {"heads": 4}
-        network = PlmNetwork(PlmSettings(**settings), vocabulary_size=WORDS, label_count=LABELS)
+        network = PlmNetwork(
+            PlmSettings(**settings), vocabulary_size=WORDS, label_count=LABELS,
+            is_continuation=is_continuation,
+        )  # fmt: skip
     for weight in network.parameters():
         torch.nn.init.normal_(weight, std=0.3)
     return network.eval()
@@ -88,16 +98,22 @@ class WatchedExpansion(BeamExpansion):
 
 
 def watched(
-    name: str, *, sentences: int, action_beam: int, length: int = 4
+    name: str, *, sentences: int, action_beam: int, length: int = 4, pieces: bool = False
 ) -> tuple[Launches, list[tuple[int, int, int]]]:
     """A search with fixed shapes, and (operators, waits, steps) of each of its rounds."""
     launches, work = Launches(), Work()
     settings = WordSync(action_beam=action_beam, word_beam=5, **LIMITS)
-    model = as_searched(make_middling(name), is_packed=False)
+    model = as_searched(make_middling(name, pieces=pieces), is_packed=False)
     expansion = WatchedExpansion(launches, work, model, settings, is_packed=False)
-    job = SentenceSearch(model=model, expansion=expansion, budget=1e12, is_packed=False, work=work)
+    job = SentenceSearch(
+        model=model, expansion=expansion, budget=1e12, is_packed=False, work=work,
+        finds_word_ends=True,
+    )  # fmt: skip
+    given = random_sentences(sentences, length, length)
+    if pieces:
+        given = [[min(one[0], WORDS // 2 - 1), *one[1:]] for one in given]
     with launches:
-        job.run(random_sentences(sentences, length, length), lambda *_: None)
+        job.run(given, lambda *_: None)
     return launches, expansion.seen
 
 
@@ -106,10 +122,11 @@ FIXED = ["rnng", "rnng_in_order", "rnng_attention", "plm", "plm_mask"]
 
 @pytest.mark.parametrize("name", FIXED)
 @pytest.mark.parametrize("sentences, action_beam", [(1, 6), (4, 30)])
+@pytest.mark.parametrize("pieces", [False, True])
 def test_the_host_waits_for_the_device_a_few_times_per_token(
-    name: str, sentences: int, action_beam: int
+    name: str, sentences: int, action_beam: int, pieces: bool
 ) -> None:
-    launches, seen = watched(name, sentences=sentences, action_beam=action_beam)
+    launches, seen = watched(name, sentences=sentences, action_beam=action_beam, pieces=pieces)
     looks = 0
     for _, waits, steps in seen:
         # The looks, and nothing else, while hypotheses advance from action to action.
@@ -188,7 +205,7 @@ def test_surprisals_in_single_precision_do_not_depend_on_company_or_shapes(name:
 
 @pytest.mark.parametrize("name", ["rnng", "plm"])
 def test_a_sentence_of_250_words(name: str) -> None:
-    changes = {} if name == "rnng" else {"max_positions": 2000}
+    changes: dict[str, Any] = {} if name == "rnng" else {"max_positions": 2000}
     network = make_middling(name, **changes)
     (sentence,) = random_sentences(1, 250, 250)
     settings = WordSync(action_beam=2, word_beam=1, max_open=20, max_consecutive=2)

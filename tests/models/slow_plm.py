@@ -55,6 +55,9 @@ class SlowPlm:
     def _may_come(self, symbol: int, parser: ParserState) -> bool:
         if symbol < 3:  # <pad>, <s> and </s> are never generated
             return False
+        is_word = symbol < len(self._vocabulary)
+        if is_word and self._vocabulary.is_continuation[symbol] and parser.last is not Kind.SHIFT:
+            return False
         if self._network.action_norm == "full":
             return True
         size = len(self._vocabulary)

@@ -36,14 +36,17 @@ class StepwiseRnng:
     def __init__(self, network: RnngNetwork, vocabulary: Vocabulary) -> None:
         self._network = network
         self._vocabulary = vocabulary
+        self._continues = vocabulary.is_continuation
         # Stack entries: the states of all layers, the vector, and for an open label its id.
         self._stack: list[tuple[list[State], Tensor, int | None]] = []
+        # The number of pieces of the word on top.
+        self._pieces = 1
 
     def log_prob(self, actions: list[Action]) -> tuple[Tensor, Tensor]:
         """Log probabilities of all actions and of all words of one derivation, summed."""
         self._stack = []
         self._push(self._network.start, None)
-        state = ParserState()
+        state = ParserState(has_pieces=bool(self._continues.any()))
         action_total, word_total = torch.zeros(2, dtype=self._network.start.dtype).unbind()
         position = 0
         for action in actions:
@@ -51,13 +54,15 @@ class StepwiseRnng:
             action_total = action_total + self._action_log_prob(output, action, state)
             if isinstance(action, Word):
                 word = self._word_id(action.form, position)
-                word_total = word_total + self._word_log_prob(output, word)
+                word_total = word_total + self._word_log_prob(output, word, state)
                 self._push(self._network.word_embedding.weight[word], None)
+                self._pieces = self._pieces + 1 if self._continues[word] else 1
                 position += 1
             elif isinstance(action, Open):
                 self._open(self._vocabulary.label_ids[action.label])
             elif isinstance(action, Close):
                 self._reduce()
+                self._pieces = 1
             state = state.apply(kind_of(action))
         return action_total, word_total
 
@@ -85,9 +90,13 @@ class StepwiseRnng:
         log_prob: Tensor = scores.log_softmax(0)[column]
         return log_prob
 
-    def _word_log_prob(self, output: Tensor, word: int) -> Tensor:
+    def _word_log_prob(self, output: Tensor, word: int, state: ParserState) -> Tensor:
         scores = self._network.word_output.linear(output)
         possible = torch.ones(len(scores), dtype=torch.bool)
+        if state.last is not Kind.SHIFT:
+            possible[self._continues] = False
+        elif self._network.strategy == "in_order" and state.open_constituents == 0:
+            possible[~self._continues] = False
         possible[:3] = False  # <pad>, <s> and </s> are never generated
         log_prob: Tensor = scores.masked_fill(~possible, -torch.inf).log_softmax(0)[word]
         return log_prob
@@ -95,9 +104,10 @@ class StepwiseRnng:
     def _open(self, label: int) -> None:
         vector = self._network.label_embedding.weight[label]
         if self._network.strategy == "in_order":
-            _, first_child, _ = self._stack.pop()
+            first_child = [self._stack.pop()[1] for _ in range(self._pieces)]
             self._push(vector, label)
-            self._push(first_child, None)
+            for element in reversed(first_child):
+                self._push(element, None)
         else:
             self._push(vector, label)
 

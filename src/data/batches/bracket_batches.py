@@ -18,7 +18,7 @@ from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.tensor_batch import TensorBatch
 from gardenpath.data.encoding.encoded import EncodedSplit, depth_after
 from gardenpath.data.trees.actions import Kind, Strategy
-from gardenpath.data.trees.legality import LEGAL, MOST_OPEN, NO_ACTION_YET
+from gardenpath.data.trees.legality import MOST_OPEN, NO_ACTION_YET, legal_table
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
 
 # Brackets are written in the order of top-down derivations.
@@ -44,9 +44,15 @@ class BracketBatch(TensorBatch):
     sentences: Tensor
 
 
-def bracket_collate(split: EncodedSplit, *, vocabulary_size: int) -> Callable[[Ints], BracketBatch]:
-    """Return the function that linearises sentences of a split, given by number."""
-    legal_first = int(LEGAL[BRACKET_STRATEGY][NO_ACTION_YET, 0])
+def bracket_collate(
+    split: EncodedSplit, *, vocabulary_size: int, has_pieces: bool = False
+) -> Callable[[Ints], BracketBatch]:
+    """Return the function that linearises sentences of a split, given by number.
+
+    ``has_pieces`` says whether a word may consist of several tokens.
+    """
+    legal_after = legal_table(BRACKET_STRATEGY, has_pieces=has_pieces)
+    legal_first = int(legal_after[NO_ACTION_YET, 0])
 
     def collate(sentences: Ints) -> BracketBatch:
         taken = split.take(sentences)
@@ -69,7 +75,7 @@ def bracket_collate(split: EncodedSplit, *, vocabulary_size: int) -> Callable[[I
             targets=torch.from_numpy(targets),
             is_symbol=torch.from_numpy(is_symbol),
             is_word=torch.from_numpy(is_symbol & (targets < vocabulary_size)),
-            legal=_shifted(padded(_legal_after(actions), 0), legal_first),
+            legal=_shifted(padded(_legal_after(actions, legal_after), 0), legal_first),
             open_at=_shifted(padded(relative, 0), 0),
             words=torch.tensor(taken.word_count),
             sentences=torch.tensor(len(sentences)),
@@ -106,10 +112,10 @@ def innermost_open(actions: Ints) -> Ints:
     return result
 
 
-def _legal_after(actions: Ints) -> Ints:
+def _legal_after(actions: Ints, legal_after: Ints) -> Ints:
     """Return the bits of the kinds that may come after each top-down action."""
     opened = np.minimum(depth_after(actions), MOST_OPEN)
-    bits: Ints = LEGAL[BRACKET_STRATEGY][np.minimum(actions, Kind.OPEN), opened]
+    bits: Ints = legal_after[np.minimum(actions, Kind.OPEN), opened]
     return bits
 
 

@@ -12,7 +12,8 @@ each element is and what lies below it, and the position and levels of each chil
 This is done for several batches at once; these only gather from the plan (:mod:`tree_batches`).
 
 In-order parsing puts a label below its first child as soon as the label is known: the child is
-popped, the label pushed, and the child pushed again.
+popped, the label pushed, and the child pushed again. A first child may be a word of several pieces,
+each of which is an element; these are popped and pushed together.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 from gardenpath.data.arrays import Bools, Ints
 from gardenpath.data.encoding.encoded import EncodedSplit, depth_after
 from gardenpath.data.trees.actions import Kind, Strategy
-from gardenpath.data.trees.legality import LEGAL, MOST_OPEN, NO_ACTION_YET
+from gardenpath.data.trees.legality import MOST_OPEN, NO_ACTION_YET, legal_table
 
 # Kinds of stack elements.
 START, WORD, LABEL, CONSTITUENT = range(4)
@@ -66,26 +67,42 @@ class StackPlan:
     child_level: Ints
 
 
-def plan_stacks(split: EncodedSplit, strategy: Strategy) -> StackPlan:
-    """Simulate the actions of all sentences, those of similar length in step with each other."""
-    actions, offsets = actions_for(split, strategy)
-    recorder = _Recorder(actions, offsets, strategy)
+def plan_stacks(
+    split: EncodedSplit, strategy: Strategy, is_continuation: Bools | None = None
+) -> StackPlan:
+    """Simulate the actions of all sentences, those of similar length in step with each other.
+
+    ``is_continuation``, by token id, is given for models over pieces.
+    """
+    actions, offsets = actions_for(split, strategy, is_continuation)
+    recorder = _Recorder(actions, offsets, strategy, _inner(split, actions, is_continuation))
+    legal_after = legal_table(strategy, has_pieces=is_continuation is not None)
     by_length = np.argsort(np.diff(offsets), kind="stable")
     for begin in range(0, len(by_length), _CHUNK):
-        _Simulation(recorder, by_length[begin : begin + _CHUNK], strategy).run()
+        _Simulation(recorder, by_length[begin : begin + _CHUNK], strategy, legal_after).run()
     return recorder.finish()
 
 
-def actions_for(split: EncodedSplit, strategy: Strategy) -> tuple[Ints, Ints]:
+def actions_for(
+    split: EncodedSplit, strategy: Strategy, is_continuation: Bools | None = None
+) -> tuple[Ints, Ints]:
     """Return the action ids of all sentences in a strategy's order, and the sentence offsets."""
     actions = np.asarray(split.actions, dtype=np.int64)
     offsets = np.asarray(split.action_offsets)
     if strategy == "top_down":
         return actions, offsets
-    return _to_in_order(actions, offsets)
+    return _to_in_order(actions, offsets, _inner(split, actions, is_continuation))
 
 
-def _to_in_order(actions: Ints, offsets: Ints) -> tuple[Ints, Ints]:
+def _inner(split: EncodedSplit, actions: Ints, is_continuation: Bools | None) -> Bools:
+    """Return, for each action, whether it shifts a piece that continues a word."""
+    result = np.zeros(len(actions), dtype=bool)
+    if is_continuation is not None:
+        result[actions == Kind.SHIFT] = is_continuation[split.tokens]
+    return result
+
+
+def _to_in_order(actions: Ints, offsets: Ints, is_inner: Bools) -> tuple[Ints, Ints]:
     """Move each NT behind its first child and end each sentence with FINISH.
 
     A constituent ends where the running count of NT minus REDUCE falls below its own. One sort by
@@ -96,7 +113,7 @@ def _to_in_order(actions: Ints, offsets: Ints) -> tuple[Ints, Ints]:
     opens = np.flatnonzero(is_open)
     first = opens + 1  # position where the first child begins
     place = np.arange(len(actions))
-    place[opens] = np.where(is_open[first], closes[first], first)
+    place[opens] = np.where(is_open[first], closes[first], _last_piece(is_inner)[first])
     # After the end of the first child; of several NTs there, the innermost (latest) comes first.
     rank = np.zeros(len(actions), dtype=np.int64)
     rank[opens] = len(actions) - opens
@@ -113,6 +130,13 @@ def _to_in_order(actions: Ints, offsets: Ints) -> tuple[Ints, Ints]:
     return everything[order], offsets + np.arange(count + 1)
 
 
+def _last_piece(is_inner: Bools) -> Ints:
+    """Return, for each action that shifts a piece, the position of the last piece of its word."""
+    ends = np.flatnonzero(~np.append(is_inner[1:], False))
+    last: Ints = ends[np.searchsorted(ends, np.arange(len(is_inner)))]
+    return last
+
+
 def _matching_close(is_open: Bools, is_close: Bools, depth: Ints) -> Ints:
     """Return the position of each NT's REDUCE: the next one at which the depth falls below it."""
     opens, closes = np.flatnonzero(is_open), np.flatnonzero(is_close)
@@ -127,16 +151,19 @@ def _matching_close(is_open: Bools, is_close: Bools, depth: Ints) -> Ints:
 class _Recorder:
     """Arrays that the simulations write to; their sizes follow from the actions."""
 
-    def __init__(self, actions: Ints, offsets: Ints, strategy: Strategy) -> None:
-        def per_sentence(marks: Bools) -> Ints:
+    def __init__(self, actions: Ints, offsets: Ints, strategy: Strategy, is_inner: Bools) -> None:
+        def per_sentence(marks: Bools | Ints) -> Ints:
             total = np.concatenate([[0], np.cumsum(marks)])
             counts: Ints = total[offsets[1:]] - total[offsets[:-1]]
             return counts
 
         words = per_sentence(actions == Kind.SHIFT)
         opened = per_sentence(actions >= Kind.OPEN)
-        pushes_per_label = 1 if strategy == "top_down" else 2
-        elements = 1 + words + opened * pushes_per_label + opened
+        # A label and a constituent for each NT; in-order parsing pushes the first child again.
+        elements = 1 + words + 2 * opened
+        if strategy == "in_order":
+            elements += per_sentence(_pushed_again(actions, is_inner))
+        self.is_inner = is_inner
         self.actions, self.action_offsets = actions, offsets
         self.element_offsets = _offsets(elements)
         self.constituent_offsets = _offsets(opened)
@@ -175,6 +202,15 @@ class _Recorder:
         )
 
 
+def _pushed_again(actions: Ints, is_inner: Bools) -> Ints:
+    """Return, for each in-order action, the number of elements of the first child of an NT."""
+    place = np.arange(len(actions))
+    # Position of the first piece of the word that the last action before an NT belongs to.
+    begin = np.maximum.accumulate(np.where(is_inner, 0, place))
+    result: Ints = np.where(actions >= Kind.OPEN, np.append(0, place[:-1] - begin[:-1] + 1), 0)
+    return result
+
+
 def _offsets(counts: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(counts)])
 
@@ -186,7 +222,9 @@ def _zeros(offsets: Ints, count: int) -> list[Ints]:
 class _Simulation:
     """The stacks of several sentences, advanced together, one action at a time."""
 
-    def __init__(self, recorder: _Recorder, sentences: Ints, strategy: Strategy) -> None:
+    def __init__(
+        self, recorder: _Recorder, sentences: Ints, strategy: Strategy, legal_after: Ints
+    ) -> None:
         self._out = recorder
         self._sentences = sentences
         self._in_order = strategy == "in_order"
@@ -207,10 +245,11 @@ class _Simulation:
         self._words = np.zeros(count, dtype=np.int64)
         self._attached = np.zeros(count, dtype=np.int64)
         self._last = np.full(count, NO_ACTION_YET)
-        self._legal_after = LEGAL[strategy]
-        # In-order: the complete element on top that has no parent yet, as (kind, item, level).
+        self._legal_after = legal_after
+        # In-order: the complete element on top that has no parent yet, as (kind, item, level), and
+        # the number of elements it consists of; an item of several pieces is the last of them.
         self._pending = np.zeros((3, count), dtype=np.int64)
-        self._has_pending = np.zeros(count, dtype=bool)
+        self._pieces = np.zeros(count, dtype=np.int64)
 
     def run(self) -> None:
         everyone = np.arange(len(self._sentences))
@@ -221,7 +260,9 @@ class _Simulation:
             actions = self._out.actions[where]
             self._out.top[where] = self._elements[rows] - 1
             self._out.legal[where] = self._legal(rows)
-            self._shift(rows[actions == Kind.SHIFT])
+            is_inner = self._out.is_inner[where]
+            self._shift(rows[(actions == Kind.SHIFT) & ~is_inner])
+            self._continue(rows[is_inner])
             self._reduce(rows[actions == Kind.REDUCE])
             is_open = actions >= Kind.OPEN
             self._open(rows[is_open], actions[is_open] - Kind.OPEN)
@@ -236,6 +277,17 @@ class _Simulation:
         word = self._words[rows]
         self._words[rows] += 1
         self._complete(rows, WORD, word, np.zeros_like(word))
+
+    def _continue(self, rows: Ints) -> None:
+        """Shift pieces that continue a word."""
+        if not self._in_order:
+            self._shift(rows)
+            return
+        word = self._words[rows]
+        self._words[rows] += 1
+        self._push(rows, WORD, word)
+        self._pieces[rows] += 1
+        self._pending[1, rows] = word
 
     def _reduce(self, rows: Ints) -> None:
         if self._in_order:
@@ -261,22 +313,32 @@ class _Simulation:
             return
         self._settle(rows)
         self._push(rows, kind, item)
-        self._has_pending[rows] = True
+        self._pieces[rows] = 1
         self._pending[:, rows] = np.stack([np.full_like(item, kind), item, level])
 
     def _settle(self, rows: Ints) -> None:
         """In-order: attach the pending element to the open label, as no label was put on it."""
-        chosen = rows[self._has_pending[rows] & (self._opened[rows] > 0)]
-        kind, item, level = self._pending[:, chosen]
-        self._attach(chosen, kind, item, level)
-        self._has_pending[chosen] = False
+        self._attach_pending(rows[self._opened[rows] > 0], is_pushed=False)
+
+    def _attach_pending(self, rows: Ints, *, is_pushed: bool) -> None:
+        """In-order: attach the elements of the pending child, and push them if they were popped."""
+        count = self._pieces[rows]
+        for place in range(int(count.max(initial=0))):
+            chosen = rows[count > place]
+            kind, last, level = self._pending[:, chosen]
+            item = last - (count[count > place] - 1) + place
+            if is_pushed:
+                self._push(chosen, kind, item)
+            self._attach(chosen, kind, item, level)
+        self._pieces[rows] = 0
 
     def _open(self, rows: Ints, label: Ints) -> None:
         number = self._constituents[rows]
         self._constituents[rows] += 1
         self._out.label[self._out.constituent_offsets[self._sentences[rows]] + number] = label
         if self._in_order:
-            self._height[rows] -= 1  # pop the first child; it is pushed again on top of the label
+            # Pop the first child; it is pushed again on top of the label.
+            self._height[rows] -= self._pieces[rows]
         innermost = self._opened[rows]
         self._open_at[rows, innermost] = self._height[rows]
         self._open_id[rows, innermost] = number
@@ -286,10 +348,7 @@ class _Simulation:
         self._opened[rows] += 1
         self._push(rows, LABEL, label)
         if self._in_order:
-            kind, item, level = self._pending[:, rows]
-            self._push(rows, kind, item)
-            self._attach(rows, kind, item, level)
-            self._has_pending[rows] = False
+            self._attach_pending(rows, is_pushed=True)
 
     def _push(self, rows: Ints, kind: int | Ints, item: Ints) -> None:
         height, element = self._height[rows], self._elements[rows]

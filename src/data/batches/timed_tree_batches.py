@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import Tensor
 
-from gardenpath.data.arrays import Ints
+from gardenpath.data.arrays import Bools, Ints
 from gardenpath.data.batches.stack_plan import CONSTITUENT, StackPlan
 from gardenpath.data.batches.tree_batches import (
     Assembly,
@@ -43,14 +43,21 @@ class TimedTreeBatch(StackBatch):
 
 
 def timed_tree_collate(
-    split: EncodedSplit, *, strategy: Strategy, label_count: int
+    split: EncodedSplit,
+    *,
+    strategy: Strategy,
+    label_count: int,
+    is_continuation: Bools | None = None,
 ) -> StackCollate[TimedTreeBatch]:
-    """Return the function that collates sentences of a split, given by number."""
+    """Return the function that collates sentences of a split, given by number.
+
+    ``is_continuation``, by token id, is given for models over pieces.
+    """
 
     def build(taken: EncodedSplit, plan: StackPlan, sentences: Ints) -> TimedTreeBatch:
         return _TimeAssembly(taken, levels_by_time(plan), sentences, label_count).batch()
 
-    return StackCollate(split, strategy=strategy, build=build)
+    return StackCollate(split, strategy=strategy, build=build, is_continuation=is_continuation)
 
 
 def levels_by_time(plan: StackPlan) -> StackPlan:

@@ -40,7 +40,8 @@ class StackBatch(TensorBatch):
 
     Stack rows: ``stack_vector`` is pushed on top of row ``stack_below``; level 0 contains the start
     elements. Actions: each is predicted from stack row ``top``; ``legal`` has one bit for each
-    kind; ``shift_top`` are the SHIFT actions and ``shift_word`` the words they shift.
+    kind, and two for pieces; ``shift_top`` are the SHIFT actions and ``shift_word`` the words they
+    shift.
     """
 
     word_types: Tensor
@@ -91,10 +92,16 @@ class StackCollate(Generic[AnyStackBatch]):
     """
 
     def __init__(
-        self, split: EncodedSplit, *, strategy: Strategy, build: BuildBatch[AnyStackBatch]
+        self,
+        split: EncodedSplit,
+        *,
+        strategy: Strategy,
+        build: BuildBatch[AnyStackBatch],
+        is_continuation: Bools | None = None,
     ) -> None:
         self._split = split
         self._strategy = strategy
+        self._is_continuation = is_continuation
         self._build = build
 
     def __call__(self, sentences: Ints) -> AnyStackBatch:
@@ -104,7 +111,7 @@ class StackCollate(Generic[AnyStackBatch]):
     def window(self, batches: Sequence[Ints]) -> Iterator[AnyStackBatch]:
         """Build several batches, the same as one after the other."""
         taken = self._split.take(np.concatenate(batches))
-        plan = plan_stacks(taken, self._strategy)
+        plan = plan_stacks(taken, self._strategy, self._is_continuation)
         begin = 0
         for batch in batches:
             end = begin + len(batch)
@@ -113,14 +120,21 @@ class StackCollate(Generic[AnyStackBatch]):
 
 
 def tree_collate(
-    split: EncodedSplit, *, strategy: Strategy, label_count: int
+    split: EncodedSplit,
+    *,
+    strategy: Strategy,
+    label_count: int,
+    is_continuation: Bools | None = None,
 ) -> StackCollate[TreeBatch]:
-    """Return the function that collates sentences of a split, given by number."""
+    """Return the function that collates sentences of a split, given by number.
+
+    ``is_continuation``, by token id, is given for models over pieces.
+    """
 
     def build(taken: EncodedSplit, plan: StackPlan, sentences: Ints) -> TreeBatch:
         return _LevelAssembly(taken, plan, sentences, label_count).batch()
 
-    return StackCollate(split, strategy=strategy, build=build)
+    return StackCollate(split, strategy=strategy, build=build, is_continuation=is_continuation)
 
 
 class Gathered:

@@ -21,12 +21,14 @@ class ParserState:
     """The part of a parser's state that determines which actions are legal.
 
     ``words_left`` is the number of words still to come if the sentence is given, and ``None`` if
-    the model generates it.
+    the model generates it. ``has_pieces`` says whether a word may consist of several pieces, each
+    of them shifted.
     """
 
     open_constituents: int = 0
     last: Kind | None = None
     words_left: int | None = None
+    has_pieces: bool = False
 
     def apply(self, kind: Kind) -> ParserState:
         """Return the state after a legal action."""
@@ -69,7 +71,8 @@ def legal_in_order(state: ParserState) -> frozenset[Kind]:
     """Return the kinds of action that may come next in an in-order derivation; none at its end.
 
     NT(X) needs a complete first child on top of the stack, REDUCE an open constituent; FINISH
-    needs a complete root, which must be a constituent, alone on the stack.
+    needs a complete root, which must be a constituent, alone on the stack. The first child may be
+    a word of several pieces.
     """
     if state.last is None:
         return frozenset({Kind.SHIFT})
@@ -82,6 +85,8 @@ def legal_in_order(state: ParserState) -> frozenset[Kind]:
         legal.add(Kind.REDUCE)
         if state.has_word:
             legal.add(Kind.SHIFT)
+    elif state.last is Kind.SHIFT and state.has_pieces and state.has_word:
+        legal.add(Kind.SHIFT)
     elif state.last is Kind.REDUCE and state.may_end:
         legal.add(Kind.FINISH)
     return frozenset(legal)
@@ -94,6 +99,12 @@ RULES: Mapping[Strategy, Rules] = {"top_down": legal_top_down, "in_order": legal
 # One bit for each kind of action.
 LEGAL_BIT: Mapping[Kind, int] = {kind: 1 << int(kind) for kind in Kind}
 
+# Two more bits for models over pieces: a SHIFT may begin a word; it may continue one.
+BEGINS_BIT, CONTINUES_BIT = (1 << len(Kind), 2 << len(Kind))
+
+# Number of combinations of bits.
+BIT_SETS = 4 << len(Kind)
+
 # The last "action" before the first one: index of the last row of the table.
 NO_ACTION_YET = -1
 
@@ -105,19 +116,51 @@ def _bits(kinds: Iterable[Kind]) -> int:
     return sum(LEGAL_BIT[kind] for kind in kinds)
 
 
-def _table(rules: Rules) -> Ints:
+def _table(rules: Rules, bits: Callable[[ParserState, Rules], int]) -> Ints:
     return np.array(
         [
-            [_bits(rules(ParserState(opened, last))) for opened in range(MOST_OPEN + 1)]
+            [bits(ParserState(opened, last), rules) for opened in range(MOST_OPEN + 1)]
             for last in (*Kind, None)
         ],
         dtype=np.int64,
     )
 
 
+def shifts(state: ParserState, rules: Rules) -> tuple[bool, bool]:
+    """Return whether a piece may be shifted that begins a word, and one that continues a word.
+
+    The pieces of a word follow directly on each other: there is no action inside a word.
+    """
+    begins = Kind.SHIFT in rules(replace(state, has_pieces=False))
+    return begins, state.last is Kind.SHIFT and Kind.SHIFT in rules(replace(state, has_pieces=True))
+
+
+def _bits_of_words(state: ParserState, rules: Rules) -> int:
+    return _bits(rules(state))
+
+
+def _bits_of_pieces(state: ParserState, rules: Rules) -> int:
+    begins, continues = shifts(state, rules)
+    kinds = rules(replace(state, has_pieces=True))
+    return _bits(kinds) | begins * BEGINS_BIT | continues * CONTINUES_BIT
+
+
 # ``LEGAL[strategy][last kind, min(open constituents, 2)]``: the bits of the kinds of action that
 # may come next while a sentence is generated.
-LEGAL: Mapping[Strategy, Ints] = {strategy: _table(rules) for strategy, rules in RULES.items()}
+LEGAL: Mapping[Strategy, Ints] = {
+    strategy: _table(rules, _bits_of_words) for strategy, rules in RULES.items()
+}
+
+# The same for models over pieces, with the bits of the pieces that may be shifted.
+LEGAL_PIECES: Mapping[Strategy, Ints] = {
+    strategy: _table(rules, _bits_of_pieces) for strategy, rules in RULES.items()
+}
+
+
+def legal_table(strategy: Strategy, *, has_pieces: bool) -> Ints:
+    """Return :data:`LEGAL` or :data:`LEGAL_PIECES` of a strategy."""
+    return (LEGAL_PIECES if has_pieces else LEGAL)[strategy]
+
 
 # The kinds of actions that a strategy uses, in the order of their values.
 KINDS: Mapping[Strategy, tuple[Kind, ...]] = {

@@ -15,7 +15,7 @@ from typing import Literal
 import sentencepiece
 
 from gardenpath.data.words.unknown_words import Language
-from gardenpath.data.words.vocabulary import SPECIALS, UNKNOWN_ID, Vocabulary
+from gardenpath.data.words.vocabulary import SPECIALS, UNKNOWN_ID, WORD_MARK, Vocabulary
 from gardenpath.errors import ConfigError, InputError
 from gardenpath.settings.bounds import PositiveInt
 from gardenpath.store.files import write_bytes
@@ -57,8 +57,17 @@ class Subwords:
         return pieces or [word]
 
     def encode(self, word: str, vocabulary: Vocabulary) -> list[int]:
-        """Return the ids of the pieces of one word."""
-        return [vocabulary.ids.get(piece, UNKNOWN_ID) for piece in self.split(word)]
+        """Return the ids of the pieces of one word: the first begins it, the others continue it.
+
+        Words that contain the mark themselves would have pieces that begin another word; these are
+        unknown.
+        """
+        first, *others = (vocabulary.ids.get(piece, UNKNOWN_ID) for piece in self.split(word))
+        if WORD_MARK not in vocabulary.ids:
+            return [first, *others]
+        continues = vocabulary.is_continuation
+        others = [other if continues[other] else UNKNOWN_ID for other in others]
+        return [vocabulary.ids[WORD_MARK]] * bool(continues[first]) + [first, *others]
 
     def save(self, path: Path) -> None:
         """Write the SentencePiece model."""

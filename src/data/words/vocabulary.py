@@ -32,7 +32,7 @@ PAD, BEGIN, END = "<pad>", "<s>", "</s>"
 SPECIALS = (PAD, BEGIN, END, UNKNOWN)
 PAD_ID, BEGIN_ID, END_ID, UNKNOWN_ID = range(4)
 
-# The first piece of each word begins with it.
+# The first piece of each word begins with this mark, which may be a piece of its own.
 WORD_MARK = "▁"
 
 
@@ -75,6 +75,11 @@ class Vocabulary:
         found[: len(SPECIALS)] = [False] * len(SPECIALS)
         found[UNKNOWN_ID] = WORD_MARK in self.ids
         return np.array(found)
+
+    @property
+    def continuations(self) -> Bools | None:
+        """:attr:`is_continuation` if a word can consist of several tokens, else None."""
+        return self.is_continuation if self.is_continuation.any() else None
 
     @cached_property
     def content_hash(self) -> str:

@@ -60,8 +60,14 @@ class Partial:
             return Partial(label, (), self)
         if not self.children:
             raise ValueError(f"{label!r} has no first child")
-        below = Partial(self.label, self.children[:-1], self.outer)
-        return Partial(label, self.children[-1:], below)
+        below = Partial(self.label, self.children[: self._last], self.outer)
+        return Partial(label, self.children[self._last :], below)
+
+    @property
+    def _last(self) -> int:
+        """Position of the last child; a word comes with all its pieces."""
+        real = [n for n, child in enumerate(self.children) if not isinstance(child, _Nothing)]
+        return real[-1] if real else len(self.children) - 1
 
     def close(self) -> Partial:
         """Close the innermost constituent."""

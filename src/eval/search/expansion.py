@@ -11,6 +11,8 @@ The probability of the word itself is the most expensive operation, so a cheap u
 computed first; if even the bound does not reach the word beam, the probability is not computed
 (``lazy_words``). Neither changes the survivors: the rank of a hypothesis above the last slot of the
 word beam depends only on hypotheses that are also above it, and none of these is ever dropped.
+
+For models over pieces, the word beam prunes where words end (:mod:`next_pieces`).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from torch import Tensor
 
 from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.beam import Beam, beside, best
+from gardenpath.eval.search.next_pieces import NextPieces, first_slots
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.work import CountedModel, Work
@@ -43,8 +46,8 @@ class Found:
     """Result of an expansion to the next word of each group.
 
     ``beam``: the survivors, best first, before they read the word. ``log_prob``: ``(groups,)`` log
-    probability of the prefix including the word. ``too_many_open``, ``too_many_opened``: whether a
-    limit excluded hypotheses.
+    probability of the prefix including the word; if it is a piece, as if it were the last one.
+    ``too_many_open``, ``too_many_opened``: whether a limit excluded hypotheses.
     """
 
     beam: Beam
@@ -81,9 +84,16 @@ class BeamExpansion:
     width_setting = "action_beam"
 
     @property
-    def width(self) -> int:
+    def word_width(self) -> int:
         """Maximum number of hypotheses that survive a word."""
         return self._settings.word_beam
+
+    @property
+    def width(self) -> int:
+        """Maximum number of hypotheses that survive a token, a word or a piece."""
+        if self._model.is_continuation is None:
+            return self.word_width
+        return max(self.word_width, self._settings.action_beam)
 
     def group_bytes(self, length: int) -> int:
         """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
@@ -91,10 +101,18 @@ class BeamExpansion:
             action_beam=self._settings.action_beam, word_beam=self.width, length=length
         )
 
-    def run(self, beam: Beam, words: Tensor, is_end: Tensor, prefixes: Prefixes) -> Found:
+    def run(
+        self,
+        beam: Beam,
+        words: Tensor,
+        is_end: Tensor,
+        prefixes: Prefixes,
+        pieces: NextPieces | None = None,
+    ) -> Found:
         """Expand each group to its next word, or to the end of the sentence where ``is_end``."""
         settings = self._settings
-        completed = _empty_like(beam, settings.word_beam)
+        width = settings.word_beam if pieces is None else pieces.width
+        completed = _empty_like(beam, width)
         admitted_log_prob = torch.full_like(beam.score[:, 0], -torch.inf)
         admitted_count = torch.zeros_like(words)
         hit_open = torch.zeros_like(is_end)
@@ -102,21 +120,23 @@ class BeamExpansion:
         for step in range(self._most_steps):
             if not self._goes_on(beam, step):
                 break
-            successors = self._successors(beam, is_end)
+            successors = self._successors(beam, is_end, pieces)
             over_open, over_opened = self._over_limits(beam, successors)
             hit_open |= over_open.any(2).any(1)
             hit_opened |= over_opened.any(2).any(1)
             successors = successors.masked_fill(over_open | over_opened, -torch.inf)
             leading = self._leading(successors)
-            done = self._done(beam, successors, leading, completed, words, is_end)
-            open_beam, admitted = self._compete(beam, leading, done)
-            completed = best(beside(completed, replace(beam, score=admitted)), settings.word_beam)
+            done = self._done(beam, successors, leading, completed, words, is_end, pieces)
+            open_beam, admitted = self._compete(beam, leading, done, pieces)
+            completed = best(beside(completed, replace(beam, score=admitted)), width)
             admitted_log_prob = torch.logaddexp(admitted_log_prob, admitted.logsumexp(1))
             admitted_count = admitted_count + (admitted > -torch.inf).sum(1)
-            beam = self._advance(self._still_open(open_beam, completed, admitted_count))
-        survivors = completed.score.logsumexp(1)
+            if pieces is not None and pieces.all_continue:
+                break
+            beam = self._advance(self._still_open(open_beam, completed, admitted_count, pieces))
+        survivors = completed.score[:, : settings.word_beam].logsumexp(1)
         return Found(
-            beam=completed,
+            beam=completed if pieces is None else first_slots(completed, pieces.kept),
             log_prob=survivors if settings.marginal == "survivors" else admitted_log_prob,
             too_many_open=hit_open,
             too_many_opened=hit_opened,
@@ -127,7 +147,7 @@ class BeamExpansion:
             return True
         return bool(beam.is_alive.any())
 
-    def _successors(self, beam: Beam, is_end: Tensor) -> Tensor:
+    def _successors(self, beam: Beam, is_end: Tensor, pieces: NextPieces | None) -> Tensor:
         """Return the ``(groups, width, columns)`` scores of all successors."""
         rows = self._rows(beam.is_alive)
         log_probs = self._model.log_probs(beam.node.flatten()[rows])
@@ -137,6 +157,9 @@ class BeamExpansion:
         if not self._model.opens_at_end:
             never = is_end.view(-1, 1, 1) & self._model.is_open
             result = result.masked_fill(never, -torch.inf)
+        if pieces is not None:
+            # Inside a word, only the next piece can come.
+            result[..., Column.WORD + 1 :].masked_fill_(pieces.continues.view(-1, 1, 1), -torch.inf)
         return result
 
     def _over_limits(self, beam: Beam, successors: Tensor) -> tuple[Tensor, Tensor]:
@@ -161,13 +184,14 @@ class BeamExpansion:
         completed: Beam,
         words: Tensor,
         is_end: Tensor,
+        pieces: NextPieces | None,
     ) -> Tensor:
         """Return the ``(groups, width)`` scores of hypotheses that generate the word or end."""
         bound = successors[..., Column.WORD].masked_fill(is_end.unsqueeze(1), -torch.inf)
         flat_words = words.unsqueeze(1).expand_as(bound).flatten()
         settings = self._settings
         if settings.lazy_words and settings.may_bound and self._is_packed:
-            word = self._lazy_words(beam, bound, leading, completed, flat_words)
+            word = self._lazy_words(beam, bound, leading, completed, flat_words, pieces)
         else:
             word = self._word_scores(beam, bound, bound > -torch.inf, flat_words)
         return torch.where(is_end.unsqueeze(1), successors[..., Column.END], word)
@@ -180,7 +204,13 @@ class BeamExpansion:
         return score.masked_fill(~wanted, -torch.inf)
 
     def _lazy_words(
-        self, beam: Beam, bound: Tensor, leading: _Leading, completed: Beam, words: Tensor
+        self,
+        beam: Beam,
+        bound: Tensor,
+        leading: _Leading,
+        completed: Beam,
+        words: Tensor,
+        pieces: NextPieces | None,
     ) -> Tensor:
         """Return scores as ``_word_scores``, but compute only those that can affect the result.
 
@@ -190,7 +220,7 @@ class BeamExpansion:
         certain to enter the word beam raise its threshold for the rest.
         """
         width = self._settings.word_beam
-        bar = completed.score[:, -1:]
+        bar = _last_kept(completed.score, pieces)
         near = (bound > -torch.inf) & (bound >= bar)
         rows = self._rows(near)
         cheap = self._model.word_bound(beam.node.flatten()[rows], words[rows])
@@ -200,22 +230,28 @@ class BeamExpansion:
         best_places = cheap.topk(min(width, cheap.shape[1]), dim=1).indices
         first = torch.zeros_like(near).scatter(1, best_places, True) & near & (cheap >= bar)
         score = self._word_scores(beam, bound, first, words)
-        last_place = self._last_place(leading.score)
-        last_at_worst = self._last_place(leading.score, cheap)
+        last_place = self._last_place(leading.score, pieces=pieces)
+        last_at_worst = self._last_place(leading.score, cheap, pieces=pieces)
         sure = score.masked_fill(score < last_at_worst, -torch.inf)
-        bar = torch.cat([completed.score, sure], dim=1).topk(width, dim=1).values[:, -1:]
+        slots = completed.score.shape[1]
+        best_so_far = torch.cat([completed.score, sure], dim=1).topk(slots, dim=1).values
+        bar = _last_kept(best_so_far, pieces)
         outside = score.masked_fill(score >= last_place, -torch.inf)
         needed = torch.minimum(last_place, self._fast_track_bar(outside))
         rest = near & ~first & (cheap >= torch.maximum(needed, bar))
         return torch.maximum(score, self._word_scores(beam, bound, rest, words))
 
-    def _last_place(self, *competitors: Tensor) -> Tensor:
+    def _last_place(self, *competitors: Tensor, pieces: NextPieces | None) -> Tensor:
         """Return ``(groups, 1)`` scores of the last slot of the action beam, ``-inf`` if empty."""
         scores = torch.cat(competitors, dim=1)
         width = self._settings.action_beam
         if scores.shape[1] < width:
             return torch.full_like(scores[:, :1], -torch.inf)
-        return scores.topk(width, dim=1).values[:, -1:]
+        last_place = scores.topk(width, dim=1).values[:, -1:]
+        if pieces is None:
+            return last_place
+        # Inside a word nothing competes: each hypothesis has one successor.
+        return last_place.masked_fill(pieces.continues.unsqueeze(1), -torch.inf)
 
     def _fast_track_bar(self, outside: Tensor) -> Tensor:
         """Return ``(groups, 1)`` scores needed to be admitted by fast-track."""
@@ -226,13 +262,15 @@ class BeamExpansion:
             return torch.full_like(outside[:, :1], -torch.inf)
         return outside.topk(count, dim=1).values[:, -1:]
 
-    def _compete(self, beam: Beam, leading: _Leading, done: Tensor) -> tuple[Beam, Tensor]:
+    def _compete(
+        self, beam: Beam, leading: _Leading, done: Tensor, pieces: NextPieces | None
+    ) -> tuple[Beam, Tensor]:
         """Return the action beam of the next step, still at its parents, and the admitted scores.
 
         The last column of its trails is the action to take.
         """
         settings = self._settings
-        last_place = self._last_place(leading.score, done)
+        last_place = self._last_place(leading.score, done, pieces=pieces)
         is_in = (done >= last_place) & (done > -torch.inf)
         admitted = done.masked_fill(~is_in, -torch.inf)
         if settings.fast_track:
@@ -242,12 +280,15 @@ class BeamExpansion:
         column = leading.column.to(torch.int16).unsqueeze(2)
         return replace(parents, trail=torch.cat([parents.trail, column], dim=2)), admitted
 
-    def _still_open(self, beam: Beam, completed: Beam, admitted_count: Tensor) -> Beam:
+    def _still_open(
+        self, beam: Beam, completed: Beam, admitted_count: Tensor, pieces: NextPieces | None
+    ) -> Beam:
         """Drop hypotheses that can no longer enter the word beam."""
         settings = self._settings
         score = beam.score
         if settings.bounded and settings.may_bound:
-            score = score.masked_fill(score < completed.score[:, -1:], -torch.inf)
+            bar = _last_kept(completed.score, pieces)
+            score = score.masked_fill(score < bar, -torch.inf)
         if settings.stop == "beam_full":
             is_full = (admitted_count >= settings.action_beam).unsqueeze(1)
             score = score.masked_fill(is_full, -torch.inf)
@@ -281,6 +322,11 @@ class BeamExpansion:
             return values.view(*shape, -1)
         result = values.new_full((shape.numel(), values.shape[1]), -torch.inf)
         return result.index_copy(0, rows, values).view(*shape, -1)
+
+
+def _last_kept(score: Tensor, pieces: NextPieces | None) -> Tensor:
+    """Return ``(groups, 1)`` scores of the last slot that is kept; slots are sorted."""
+    return score[:, -1:] if pieces is None else score.gather(1, pieces.kept - 1)
 
 
 def _fast_track(admitted: Tensor, done: Tensor, count: int) -> Tensor:

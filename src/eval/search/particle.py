@@ -4,7 +4,8 @@ Each particle samples structural actions from the model until it samples a word;
 the observed word is its weight. After each word, particles are resampled in proportion to their
 weights. The mean weight is an unbiased estimate of the probability of the prefix. If columns are
 unavailable to a particle (the end of the sentence while words remain, or a limit), it samples from
-the other columns and their total probability multiplies its weight.
+the other columns and their total probability multiplies its weight. Inside a word of several pieces
+the only available column is the next piece.
 
 Random numbers are seeded by the prefix, so results depend neither on batches nor on the sharing of
 prefixes.
@@ -21,6 +22,7 @@ from torch import Tensor
 from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.beam import Beam
 from gardenpath.eval.search.expansion import Found, Prefixes
+from gardenpath.eval.search.next_pieces import NextPieces
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.search_settings import Particle
 from gardenpath.eval.search.work import CountedModel, Work
@@ -45,11 +47,23 @@ class ParticleExpansion:
         """Number of particles, which is constant."""
         return self._settings.particles
 
+    @property
+    def word_width(self) -> int:
+        """Number of particles after a word."""
+        return self.width
+
     def group_bytes(self, length: int) -> int:
         """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
         return self._model.group_bytes(action_beam=self.width, word_beam=self.width, length=length)
 
-    def run(self, beam: Beam, words: Tensor, is_end: Tensor, prefixes: Prefixes) -> Found:
+    def run(
+        self,
+        beam: Beam,
+        words: Tensor,
+        is_end: Tensor,
+        prefixes: Prefixes,
+        pieces: NextPieces | None = None,
+    ) -> Found:
         """Expand each group to its next word, or to the end of the sentence where ``is_end``."""
         draws = self._draws(prefixes, beam.score)
         beam = _drawn_anew(beam, draws[:, 0, 0])
@@ -60,7 +74,7 @@ class ParticleExpansion:
         for step in range(self._most_steps):
             if bool(is_done.all()):
                 break
-            open_columns, over_open, over_opened = self._open_columns(beam, is_end, is_done)
+            open_columns, over_open, over_opened = self._open_columns(beam, is_end, is_done, pieces)
             hit_open |= over_open
             hit_opened |= over_opened
             column, mass = _sampled(open_columns, draws[:, step + 1])
@@ -85,7 +99,7 @@ class ParticleExpansion:
         return torch.from_numpy(np.stack(numbers)).to(like)
 
     def _open_columns(
-        self, beam: Beam, is_end: Tensor, is_done: Tensor
+        self, beam: Beam, is_end: Tensor, is_done: Tensor, pieces: NextPieces | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return log probabilities of the available columns and whether limits excluded others."""
         model, settings = self._model, self._settings
@@ -94,6 +108,9 @@ class ParticleExpansion:
         closed = torch.zeros_like(log_probs, dtype=torch.bool)
         closed[..., Column.END] = ~is_end.unsqueeze(1)
         closed[..., Column.WORD] = is_end.unsqueeze(1)
+        if pieces is not None:
+            # Inside a word, only the next piece can come.
+            closed[..., Column.WORD + 1 :] |= pieces.continues.view(shape)
         if not model.opens_at_end:
             closed = closed | (is_end.view(shape) & model.is_open)
         opens = model.is_open & (log_probs > -torch.inf) & ~closed & ~is_done.unsqueeze(2)

@@ -39,6 +39,14 @@ class TransitionModel(Protocol):
         """``(columns,)``: whether a column closes a constituent without ending the derivation."""
 
     @property
+    def is_continuation(self) -> Tensor | None:
+        """``(words,)``: whether a word is a piece that continues the word before it.
+
+        None if words do not consist of pieces. A continuation follows directly on a piece: after
+        anything else its probability is zero.
+        """
+
+    @property
     def opens_at_end(self) -> bool:
         """Whether a constituent may still be opened after the last word."""
 
@@ -56,6 +64,12 @@ class TransitionModel(Protocol):
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
         """Return cheap ``(rows,)`` upper bounds of :meth:`word_log_prob`; zero is a valid bound."""
+
+    def word_end_log_prob(self, nodes: Tensor) -> Tensor:
+        """Return ``(rows,)`` log probabilities that the word just read does not continue.
+
+        Called directly after a piece, and only for models over pieces: 1 - p(WORD) p(continuation).
+        """
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
         """Return ``(rows,)`` new nodes after structural actions."""

@@ -32,6 +32,10 @@ class Step:
         result: Floats = weights / weights.sum()
         return result
 
+    def front(self, width: int) -> Step:
+        """Return the first ``width`` survivors."""
+        return Step(self.score[:width], self.origin[:width], self.trail[:width], self.before)
+
     def columns(self, place: int) -> list[list[int]]:
         """Return the structural columns that a survivor took before each token, in order."""
         found = []
@@ -70,17 +74,27 @@ class SentenceResult:
     """Log probabilities of the prefixes of a sentence after each token and after its end.
 
     ``best_share``: for each prefix, the posterior probability of the best hypothesis among the
-    survivors. If the search failed, both end before the failure, which ``failure`` describes.
+    survivors. ``word_end_log_probs``: for each prefix that ends with the last piece of a word, the
+    log probability that the word does not continue, zero for others; empty if they were not asked
+    for. If the search failed, all end before the failure, which ``failure`` describes.
     """
 
     prefix_log_probs: tuple[float, ...]
     best_share: tuple[float, ...]
     last: Step | None = None
     failure: SearchFailure | None = None
+    word_end_log_probs: tuple[float, ...] = ()
 
-    def token_log_probs(self, tokens: int) -> Floats:
-        """Return ``(tokens + 1,)`` log probabilities (nats) of tokens and end; NaN if failed."""
+    def token_log_probs(self, tokens: int, *, with_word_ends: bool = False) -> Floats:
+        """Return ``(tokens + 1,)`` log probabilities (nats) of tokens and end; NaN if failed.
+
+        ``with_word_ends``: the last piece of a word includes that the word ends there, and the
+        token after it is given that it did.
+        """
         result = np.full(tokens + 1, np.nan)
-        steps = np.diff(np.array(self.prefix_log_probs), prepend=0.0)
+        prefixes = np.array(self.prefix_log_probs)
+        if with_word_ends and len(self.word_end_log_probs):
+            prefixes = prefixes + np.array(self.word_end_log_probs)
+        steps = np.diff(prefixes, prepend=0.0)
         result[: len(steps)] = steps
         return result

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
 from gardenpath.data.prefixes import Sharing
+from gardenpath.data.words.boundaries import Boundary
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.particle import ParticleExpansion
 from gardenpath.eval.search.protocol import TransitionModel
@@ -22,8 +24,9 @@ from gardenpath.eval.word_scorer import OnWords
 class StructuredScorer:
     """Scores words with a syntactic language model, through search.
 
-    After a call, ``failures`` maps the numbers of sentences without surviving hypotheses to the
-    failure.
+    ``boundary`` says how the pieces of a word make the probability of the word (:mod:`boundaries`);
+    None stands for words, and for the product over pieces. After a call, ``failures`` maps the
+    numbers of sentences without surviving hypotheses to the failure.
     """
 
     def __init__(
@@ -34,8 +37,15 @@ class StructuredScorer:
         subwords: Subwords | None,
         settings: SearchSettings,
         is_packed: bool,
+        boundary: Boundary | None = None,
         on_words: OnWords = lambda _: None,
     ) -> None:
+        if boundary == "leading":
+            raise GardenpathError(
+                "boundary=leading is not defined for syntactic models, whose tokens mark the "
+                "beginnings of words: use boundary=next"
+            )
+        self.boundary = boundary
         self._model = model
         self._vocabulary = vocabulary
         self._subwords = subwords
@@ -53,7 +63,7 @@ class StructuredScorer:
         """
         split = encode_sentences(sentences, self._vocabulary, self._subwords)
         return [
-            word_log_probs_of(result, split, number)
+            word_log_probs_of(result, split, number, boundary=self.boundary)
             for number, result in enumerate(self._search(split, keeps_history=False))
         ]
 
@@ -76,6 +86,7 @@ class StructuredScorer:
             model=self._model, expansion=self._expansion(), work=self.work,
             budget=self.settings.memory_gb * 1e9, is_packed=self._is_packed,
             share_prefixes=self.settings.share_prefixes, keeps_history=keeps_history,
+            finds_word_ends=self.boundary == "next",
         )  # fmt: skip
         before = self.work.words
         search.run(tokens, keep)
@@ -93,7 +104,14 @@ class StructuredScorer:
         )
 
 
-def word_log_probs_of(result: SentenceResult, split: EncodedSplit, number: int) -> Floats:
-    """Return ``(words + 1,)`` log probabilities (nats) of the words of a sentence and its end."""
-    per_token = result.token_log_probs(len(split.sentence(number)))
+def word_log_probs_of(
+    result: SentenceResult, split: EncodedSplit, number: int, *, boundary: Boundary | None = None
+) -> Floats:
+    """Return ``(words + 1,)`` log probabilities (nats) of the words of a sentence and its end.
+
+    With ``boundary=next``, p(word) = Π p(pieces) · B(after the word) / B(before the word).
+    """
+    per_token = result.token_log_probs(
+        len(split.sentence(number)), with_word_ends=boundary == "next"
+    )
     return split.sum_to_words(number, per_token)

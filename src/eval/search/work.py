@@ -48,6 +48,12 @@ class CountedModel:
         """Return ``(rows,)`` log probabilities of words, given that the next event is a word."""
         return self._ask(self._word_log_prob, nodes, words)
 
+    def word_end_log_prob(self, nodes: Tensor) -> Tensor:
+        """Return ``(rows,)`` log probabilities that the word just read does not continue."""
+        return self._ask(
+            lambda some, _: self._model.word_end_log_prob(some), nodes, torch.zeros_like(nodes)
+        )
+
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
         """Return ``(rows,)`` nodes after words."""
         return self._ask(self._model.shift, nodes, words)

@@ -87,13 +87,15 @@ class RunHeader:
 class TableHeader:
     """Header of a table: its runs, its unit, and whether ends of sentences have rows.
 
-    ``skipped`` are the run folders that were left out, each with the reason.
+    ``skipped`` are the run folders that were left out, each with the reason. ``measure`` is
+    ``pll`` for pseudo-log-likelihoods, whose column has another name.
     """
 
     runs: tuple[RunHeader, ...]
     end_of_sentence: EndPolicy = "row"
     unit: Literal["bits"] = "bits"
     skipped: tuple[str, ...] = ()
+    measure: Literal["surprisal", "pll"] = "surprisal"
 
 
 def seen_as(

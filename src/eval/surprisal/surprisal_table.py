@@ -38,7 +38,7 @@ from gardenpath.eval.surprisal.surprisal_rows import (
 )
 from gardenpath.safe_text import parse_json
 from gardenpath.store.files import whole_file
-from gardenpath.store.tables import WORD_SURPRISALS
+from gardenpath.store.tables import PLL_BITS, SURPRISAL_BITS, WORD_SURPRISALS
 
 _COLUMNS = WORD_SURPRISALS.names
 _ARROW = {"text": pa.string(), "integer": pa.int64(), "flag": pa.bool_(), "number": pa.float64()}
@@ -81,6 +81,11 @@ def write_surprisals(
 ) -> None:
     """Write a table atomically, in the format of its extension."""
     check_form(path, form, runs=max(1, len({row.run for row in rows})))
+    if form == "lm_zoo" and header.measure != "surprisal":
+        raise InputError(
+            "LM Zoo's tables contain surprisals, not pseudo-log-likelihoods", path=path,
+            remedy="set task.form=own",
+        )  # fmt: skip
     write = _write_lm_zoo if form == "lm_zoo" else _WRITERS[check_extension(path)]
     write(path, rows, header)
 
@@ -88,6 +93,13 @@ def write_surprisals(
 def read_surprisals(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     """Read a table that :func:`write_surprisals` wrote."""
     return _READERS[check_extension(path)](path)
+
+
+def _names(header: TableHeader) -> tuple[str, ...]:
+    """Return the columns; pseudo-log-likelihoods are never called surprisals."""
+    if header.measure == "surprisal":
+        return _COLUMNS
+    return tuple(PLL_BITS if name == SURPRISAL_BITS else name for name in _COLUMNS)
 
 
 def _record(row: SurprisalRow) -> dict[str, Any]:
@@ -116,7 +128,7 @@ def _located_row(record: Mapping[str, Any], path: Path, line: int) -> SurprisalR
 def _write_tsv(path: Path, rows: _Rows, header: TableHeader) -> None:
     comments = [f"# {key}: {_scalar_text(value)}\n" for key, value in _header_items(header)]
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines([*comments, "\t".join(_COLUMNS) + "\n"])
+        file.writelines([*comments, "\t".join(_names(header)) + "\n"])
         for row in rows:
             file.write(_tsv_line(_fields(row), row, path))
 
@@ -168,7 +180,7 @@ def _write_csv(path: Path, rows: _Rows, header: TableHeader) -> None:
         temporary.open("w", encoding="utf-8", newline="") as file,
     ):
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_COLUMNS)
+        writer.writerow(_names(header))
         for row in rows:
             # Readers take line breaks within cells for one another.
             fields = _fields(row)
@@ -205,7 +217,8 @@ def _write_jsonl(path: Path, rows: _Rows, header: TableHeader) -> None:
         temporary.open("w", encoding="utf-8") as file,
     ):
         for row in rows:
-            record = _record(row) | {"surprisal_bits": _json_number(row.surprisal_bits)}
+            values = _record(row) | {"surprisal_bits": _json_number(row.surprisal_bits)}
+            record = dict(zip(_names(header), values.values(), strict=True))
             file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -235,7 +248,8 @@ def _json_number(value: float) -> float | str | None:
 def _write_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
     columns = [[getattr(row, name) for row in rows] for name in _COLUMNS]
     with whole_table(path, asdict(header)) as temporary:
-        pq.write_table(pa.table(columns, schema=_SCHEMA), str(temporary))
+        table = pa.table(columns, schema=_SCHEMA).rename_columns(list(_names(header)))
+        pq.write_table(table, str(temporary))
 
 
 def _read_parquet(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
@@ -290,6 +304,7 @@ def _header_items(header: TableHeader) -> Iterator[tuple[str, Any]]:
     """Yield the keys and values of the comments; entries after a ``run`` belong to that run."""
     yield "unit", header.unit
     yield "end_of_sentence", header.end_of_sentence
+    yield from (("measure", header.measure) for _ in range(header.measure != "surprisal"))
     yield from (("skipped", reason) for reason in header.skipped)
     for run in header.runs:
         known = ((key, getattr(run, key)) for key in _RUN_KEYS)

@@ -54,11 +54,13 @@ class NgramModel:
         """Return the log probability of every token of the vocabulary after a prefix."""
         history = np.array([BEGIN_ID, *context], dtype=np.int64)
         size = self.vocabulary_size
-        text = np.concatenate(
-            [np.tile(history, (size, 1)), np.arange(size)[:, None]], axis=1
-        ).ravel()
-        is_begin = np.arange(len(text)) % (len(history) + 1) == 0
-        return self._score_text(text, is_begin).reshape(size, -1)[:, -1]
+        grams = np.concatenate([np.tile(history, (size, 1)), np.arange(size)[:, None]], axis=1)
+        return self.score_ngrams(grams)
+
+    def score_ngrams(self, grams: Ints) -> Floats:
+        """``(n-grams,)`` log probabilities of the last words of n-grams after the other words."""
+        is_begin = np.arange(grams.size) % grams.shape[1] == 0
+        return self._score_text(grams.ravel(), is_begin).reshape(grams.shape)[:, -1]
 
     def last_log_probs(self, grams: Sequence[tuple[Sequence[int], bool, int]]) -> Floats:
         """Return the log probability of a token after a history, for each of ``grams``.

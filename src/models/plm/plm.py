@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gardenpath.data.arrays import Bools
 from gardenpath.data.batches.bracket_batches import BRACKET_STRATEGY, BracketBatch
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
@@ -17,6 +18,7 @@ from gardenpath.models.plm.plm_family import PlmSettings
 from gardenpath.models.scores import BatchScores
 from gardenpath.models.sequential.output import NextToken
 from gardenpath.models.sequential.transformer import Decoder
+from gardenpath.models.states.piece_bias import piece_bias, piece_row
 from gardenpath.models.states.transitions import is_illegal
 
 
@@ -24,11 +26,20 @@ class PlmNetwork(nn.Module):
     """A decoder over words and brackets, with tied input and output embeddings.
 
     ``action_norm`` says whether illegal next symbols are excluded from the normalisation.
+    ``is_continuation``, by token id, is given if words are generated piece by piece; pieces that
+    would continue a word where none can be continued are always excluded.
     """
 
     strategy = BRACKET_STRATEGY
 
-    def __init__(self, settings: PlmSettings, *, vocabulary_size: int, label_count: int) -> None:
+    def __init__(
+        self,
+        settings: PlmSettings,
+        *,
+        vocabulary_size: int,
+        label_count: int,
+        is_continuation: Bools | None = None,
+    ) -> None:
         super().__init__()
         shape = settings.shape
         symbols = vocabulary_size + 1 + label_count
@@ -44,6 +55,8 @@ class PlmNetwork(nn.Module):
             never=(PAD_ID, BEGIN_ID, END_ID),
         )
         self.output.linear.weight = self.decoder.token_embedding.weight
+        self.piece_bias: Tensor | None
+        self.register_buffer("piece_bias", piece_bias(is_continuation), persistent=False)
 
     def score(self, batch: BracketBatch) -> BatchScores:
         """Return the log probabilities of a batch: words, and brackets as actions."""
@@ -60,6 +73,9 @@ class PlmNetwork(nn.Module):
         visible = structured_mask(batch.open_at, self.heads) if self.structured_heads else None
         states = self.decoder(batch.inputs, visible)
         logits = self.output.logits(states[batch.is_symbol])
+        if self.piece_bias is not None:
+            bias = self.piece_bias[piece_row(batch.legal[batch.is_symbol])]
+            logits = logits + functional.pad(bias, (0, logits.shape[1] - self.vocabulary_size))
         if self.action_norm == "legal":
             logits = self._without_illegal(logits, batch)
         targets = batch.targets[batch.is_symbol]

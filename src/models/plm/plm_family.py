@@ -56,7 +56,10 @@ class PlmFamily(SyntacticFamily):
         from gardenpath.models.plm.plm import PlmNetwork
 
         return PlmNetwork(
-            settings.network, vocabulary_size=len(vocabulary), label_count=len(vocabulary.labels)
+            settings.network,
+            vocabulary_size=len(vocabulary),
+            label_count=len(vocabulary.labels),
+            is_continuation=vocabulary.continuations,
         )
 
     def make_collate(
@@ -64,7 +67,11 @@ class PlmFamily(SyntacticFamily):
     ) -> Collate[Any]:
         from gardenpath.data.batches.bracket_batches import bracket_collate
 
-        return bracket_collate(split, vocabulary_size=len(vocabulary))
+        return bracket_collate(
+            split,
+            vocabulary_size=len(vocabulary),
+            has_pieces=vocabulary.continuations is not None,
+        )
 
     def strategy(self, settings: PlmModel) -> Strategy:
         return "top_down"

@@ -27,6 +27,7 @@ from gardenpath.models.plm.shared_attention import (
 from gardenpath.models.sequential.transformer import Block
 from gardenpath.models.states.arena import Arena
 from gardenpath.models.states.lazy_words import MOST_LOGITS
+from gardenpath.models.states.piece_bias import BEGINS, continuations, piece_row
 from gardenpath.models.states.transitions import (
     STEPS_PER_WORD,
     LegalActions,
@@ -53,7 +54,9 @@ class PlmSearch:
         labels = embedding.num_embeddings - self._closing - 1
         self.is_open, self.is_close = structural_columns(labels, self.device)
         self.opens_at_end = OPENS_AT_END[network.strategy]
-        self._legal = LegalActions(network.strategy, self.device)
+        self.is_continuation = continuations(network.piece_bias)
+        has_pieces = self.is_continuation is not None
+        self._legal = LegalActions(network.strategy, self.device, has_pieces=has_pieces)
         self.begin()
 
     @property
@@ -84,6 +87,7 @@ class PlmSearch:
             # The logsumexp of all word scores; log probabilities of the columns.
             "words": ((), self.dtype),
             "log_probs": ((len(self.is_open),), self.dtype),
+            **self._piece_columns(),
             # The survivor that the node descends from, and the previous node since then (or -1).
             "group": number,
             "slot": number,
@@ -93,6 +97,12 @@ class PlmSearch:
             # Positions where the open constituents began, by depth.
             "began": ((self._remembered,), torch.long),
         }
+
+    def _piece_columns(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+        if self.is_continuation is None:
+            return {}
+        # The pieces that may come next, and the log probability that the word has ended.
+        return {"piece_row": ((), torch.long), "word_end": ((), self.dtype)}
 
     @torch.inference_mode()
     def begin(self) -> None:
@@ -120,11 +130,17 @@ class PlmSearch:
         """``(rows,)`` log probabilities of words, given that the next event is a word."""
         weight = self._network.output.linear.weight
         scores = (self._arena["state"][nodes] * weight[words]).sum(1)
-        return scores - self._arena["words"][nodes]
+        log_prob = scores - self._arena["words"][nodes]
+        bias = self._network.piece_bias
+        return log_prob if bias is None else log_prob + bias[self._arena["piece_row"][nodes], words]
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
         """``(rows,)`` exact log probabilities, because the normaliser is known."""
         return self.word_log_prob(nodes, words)
+
+    def word_end_log_prob(self, nodes: Tensor) -> Tensor:
+        """``(rows,)`` log probabilities that the word just read does not continue."""
+        return self._arena["word_end"][nodes]
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
         """Read words."""
@@ -208,11 +224,10 @@ class PlmSearch:
             keys.append(key)
             values.append(value)
         states = decoder.final_norm(states)
-        words, log_probs = self._next_symbol(states, depth, legal)
         return self._arena.append(
             keys=torch.stack(keys, dim=1), values=torch.stack(values, dim=1), state=states,
-            words=words, log_probs=log_probs, group=group, slot=slot, before=before,
-            position=position, depth=depth, began=began,
+            group=group, slot=slot, before=before, position=position, depth=depth, began=began,
+            **self._next_symbol(states, depth, legal),
         )  # fmt: skip
 
     def _grid(self, group: Tensor, width: int) -> tuple[Tensor, int]:
@@ -264,15 +279,19 @@ class PlmSearch:
         others = [torch.ones_like(inside)] * (self._network.heads - 2)
         return torch.stack([~inside | nothing, inside | nothing, *others], dim=1)
 
-    def _next_symbol(self, states: Tensor, depth: Tensor, legal: Tensor) -> tuple[Tensor, Tensor]:
+    def _next_symbol(self, states: Tensor, depth: Tensor, legal: Tensor) -> dict[str, Tensor]:
         """Return the normaliser of the words and the log probabilities of all columns.
 
         An opening bracket may come anywhere in a top-down derivation.
         """
         words, brackets = [], []
-        for some in states.split(max(1, MOST_LOGITS // (self._closing + 1))):
+        begins: list[Tensor] = []
+        count = max(1, MOST_LOGITS // (self._closing + 1))
+        for some, bits in zip(states.split(count), legal.split(count), strict=True):
             logits = self._network.output.logits(some)
-            words.append(logits[:, : self._closing].logsumexp(1))
+            sums = self._word_sums(logits[:, : self._closing], bits)
+            words.append(sums[0])
+            begins += sums[1:]
             brackets.append(logits[:, self._closing :])
         word, bracket = torch.cat(words), torch.cat(brackets)
         close = bracket[:, 0].masked_fill(is_illegal(legal, Kind.REDUCE), -torch.inf)
@@ -286,7 +305,22 @@ class PlmSearch:
         end = close.masked_fill(~is_root, -torch.inf)
         close = close.masked_fill(is_root, -torch.inf)
         scores = torch.cat([torch.stack([legal_word, end, close], dim=1), bracket[:, 1:]], dim=1)
-        return word, scores - possible.logsumexp(1, keepdim=True)
+        total = possible.logsumexp(1, keepdim=True)
+        found = {"words": word, "log_probs": scores - total}
+        if begins:
+            # All but a piece that continues the word.
+            others = torch.cat([torch.cat(begins).unsqueeze(1), possible[:, 1:]], dim=1)
+            found["word_end"] = others.logsumexp(1) - total.squeeze(1)
+            found["piece_row"] = piece_row(legal)
+        return found
+
+    def _word_sums(self, logits: Tensor, legal: Tensor) -> tuple[Tensor, ...]:
+        """Return logsumexp over words and, for a model over pieces, over those that begin one."""
+        bias = self._network.piece_bias
+        if bias is None:
+            return (logits.logsumexp(1),)
+        begins = (logits + bias[BEGINS]).logsumexp(1)
+        return (logits + bias[piece_row(legal)]).logsumexp(1), begins
 
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
         """Gather the symbols that these nodes have read into blocks; the root's group is first."""

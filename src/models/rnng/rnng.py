@@ -19,10 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gardenpath.data.arrays import Bools
 from gardenpath.data.batches.timed_tree_batches import TimedTreeBatch
 from gardenpath.data.batches.tree_batches import StackBatch, TreeBatch
 from gardenpath.data.trees.actions import Kind, Strategy
-from gardenpath.data.trees.legality import KINDS, LEGAL_BIT
+from gardenpath.data.trees.legality import BIT_SETS, KINDS, LEGAL_BIT
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.rnng.attention_composition import AttentionComposition, timed_states
 from gardenpath.models.rnng.composition import LstmComposition
@@ -30,6 +31,7 @@ from gardenpath.models.rnng.lstm_levels import stack_states
 from gardenpath.models.rnng.rnng_family import RnngSettings
 from gardenpath.models.scores import BatchScores
 from gardenpath.models.sequential.output import NextToken
+from gardenpath.models.states.piece_bias import piece_bias, piece_row
 
 
 class StackLstm(nn.Module):
@@ -87,9 +89,19 @@ class StackLstm(nn.Module):
 
 
 class RnngNetwork(nn.Module):
-    """An RNNG: predicts actions and words from the state of a stack LSTM."""
+    """An RNNG: predicts actions and words from the state of a stack LSTM.
 
-    def __init__(self, settings: RnngSettings, *, vocabulary_size: int, label_count: int) -> None:
+    ``is_continuation``, by token id, is given if words are generated piece by piece.
+    """
+
+    def __init__(
+        self,
+        settings: RnngSettings,
+        *,
+        vocabulary_size: int,
+        label_count: int,
+        is_continuation: Bools | None = None,
+    ) -> None:
         super().__init__()
         shape = settings.shape
         layers, hidden, embedding = shape.layers, shape.hidden, shape.embedding
@@ -121,6 +133,8 @@ class RnngNetwork(nn.Module):
         self.register_buffer(
             "legal_bias", legal_bias(strategy, label_count, settings.action_norm), persistent=False
         )
+        self.piece_bias: Tensor | None
+        self.register_buffer("piece_bias", piece_bias(is_continuation), persistent=False)
 
     def score(self, batch: TreeBatch | TimedTreeBatch) -> BatchScores:
         """Return the log probabilities of the actions and words of a batch of trees."""
@@ -172,6 +186,8 @@ class RnngNetwork(nn.Module):
     def word_log_prob(self, output: Tensor, batch: StackBatch) -> Tensor:
         """``(words,)`` log probabilities of words, given that the action is SHIFT."""
         scores = self.word_output.logits(functional.embedding(batch.shift_top, output))
+        if self.piece_bias is not None:
+            scores = scores + self.piece_bias[piece_row(batch.legal[batch.shift_top])]
         return -functional.cross_entropy(scores, batch.shift_word, reduction="none")
 
 
@@ -192,7 +208,7 @@ def legal_bias(
     """``(bits, actions)``: zero where the kind of an action is among the legal bits, else -inf."""
     single = [kind for kind in KINDS[strategy] if kind is not Kind.OPEN]
     kinds = single + [Kind.OPEN] * label_count
-    bias = torch.zeros(1 << len(LEGAL_BIT), len(kinds), device=device)
+    bias = torch.zeros(BIT_SETS, len(kinds), device=device)
     if action_norm == "legal":
         for bits in range(len(bias)):
             for column, kind in enumerate(kinds):

@@ -54,7 +54,10 @@ class RnngFamily(SyntacticFamily):
         from gardenpath.models.rnng.rnng import RnngNetwork
 
         return RnngNetwork(
-            settings.network, vocabulary_size=len(vocabulary), label_count=len(vocabulary.labels)
+            settings.network,
+            vocabulary_size=len(vocabulary),
+            label_count=len(vocabulary.labels),
+            is_continuation=vocabulary.continuations,
         )
 
     def make_collate(
@@ -65,7 +68,10 @@ class RnngFamily(SyntacticFamily):
 
         by_time = settings.network.composition == "attention"
         return (timed_tree_collate if by_time else tree_collate)(
-            split, strategy=settings.network.strategy, label_count=len(vocabulary.labels)
+            split,
+            strategy=settings.network.strategy,
+            label_count=len(vocabulary.labels),
+            is_continuation=vocabulary.continuations,
         )
 
     def strategy(self, settings: RnngModel) -> Strategy:

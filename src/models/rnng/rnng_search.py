@@ -22,6 +22,7 @@ from gardenpath.models.rnng.rnng import RnngNetwork, legal_bias
 from gardenpath.models.rnng.search_composition import Children, make_composer
 from gardenpath.models.states.arena import Arena
 from gardenpath.models.states.lazy_words import LazyWords
+from gardenpath.models.states.piece_bias import continuations, piece_row
 from gardenpath.models.states.transitions import (
     STEPS_PER_WORD,
     LegalActions,
@@ -51,13 +52,17 @@ class RnngSearch:
         ).detach()
         self.is_open, self.is_close = structural_columns(len(labels), self.device)
         self.opens_at_end = OPENS_AT_END[network.strategy]
-        self._words = LazyWords(network.word_output)
-        self._legal = LegalActions(network.strategy, self.device)
+        self.is_continuation = continuations(network.piece_bias)
+        has_pieces = self.is_continuation is not None
+        self._words = LazyWords(network.word_output, network.piece_bias)
+        self._legal = LegalActions(network.strategy, self.device, has_pieces=has_pieces)
+        # In-order parsing pushes all pieces of a first child again.
+        self._counts_pieces = has_pieces and self._is_in_order
         # Widths of the blocks of action scores: one column for each kind, and many for NT.
         self._blocks = [1] * (len(KINDS[network.strategy]) - 1) + [len(labels)]
         self._never = legal_bias(network.strategy, len(labels), "legal", self.device)
         self._arena = Arena(self._arena_columns(), self.device)
-        self._most_children = 0
+        self._most_children, self._most_pieces = 0, 1
 
     @property
     def device(self) -> torch.device:
@@ -91,12 +96,14 @@ class RnngSearch:
             "height": number,
             "legal": number,
             "content": number,
+            # The number of pieces of the word on top; one for other elements.
+            **({"pieces": number} if self._counts_pieces else {}),
         }
 
     def begin(self) -> None:
         """Start with the empty stack."""
         self._arena = Arena(self._arena_columns(), self.device)
-        self._most_children = 0
+        self._most_children, self._most_pieces = 0, 1
         network = self._network
         start = network.start.detach().unsqueeze(0)
         state = network.stack.step(start, start.new_zeros(1, network.stack.state_size))
@@ -104,8 +111,11 @@ class RnngSearch:
         self._arena.append(
             state=state, output=self._output(state), vector=start, below=zero, label_node=zero,
             label=zero, children=zero, depth=zero, height=zero,
-            legal=self._legal.at_start(zero), content=zero,
+            legal=self._legal.at_start(zero), content=zero, **self._piece_count(zero + 1),
         )  # fmt: skip
+
+    def _piece_count(self, pieces: Tensor) -> dict[str, Tensor]:
+        return {"pieces": pieces} if self._counts_pieces else {}
 
     def log_probs(self, nodes: Tensor) -> Tensor:
         """``(rows, columns)``: see :class:`TransitionModel`."""
@@ -128,22 +138,40 @@ class RnngSearch:
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
         """``(rows,)`` log probabilities of words, given that the next event is a word."""
-        return self._words.log_prob(self._arena["output"][nodes], words)
+        return self._words.log_prob(self._arena["output"][nodes], words, self._piece_row(nodes))
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
         """``(rows,)`` upper bounds of :meth:`word_log_prob`."""
-        return self._words.bound(self._arena["output"][nodes], words)
+        return self._words.bound(self._arena["output"][nodes], words, self._piece_row(nodes))
+
+    def word_end_log_prob(self, nodes: Tensor) -> Tensor:
+        """``(rows,)`` log probabilities that the word just read does not continue."""
+        network, output = self._network, self._arena["output"][nodes]
+        legal = self._arena["legal"][nodes]
+        log_probs = (network.action_output(output) + network.legal_bias[legal]).log_softmax(1)
+        begins = self._words.begins_log_prob(output, piece_row(legal))
+        return torch.logaddexp(log_probs[:, 1:].logsumexp(1), log_probs[:, 0] + begins)
+
+    def _piece_row(self, nodes: Tensor) -> Tensor | None:
+        return None if self.is_continuation is None else piece_row(self._arena["legal"][nodes])
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
         """Push words."""
         self._most_children += 1
+        self._most_pieces += 1
         network = self._network
         vectors = network.word_embedding.weight[words]
         inputs = functional.linear(vectors, network.stack.input[0], network.stack.bias[0])
         return self._push_element(
             nodes, vectors, inputs, content=words + 1, kind=Kind.SHIFT,
-            depth=self._arena["depth"][nodes],
+            depth=self._arena["depth"][nodes], pieces=self._pieces_after(nodes, words),
         )  # fmt: skip
+
+    def _pieces_after(self, nodes: Tensor, words: Tensor) -> Tensor | None:
+        """Return the number of pieces that the word on top will have."""
+        if self.is_continuation is None or not self._counts_pieces:
+            return None
+        return torch.where(self.is_continuation[words], self._arena["pieces"][nodes] + 1, 1)
 
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
         """Close constituents and open new ones."""
@@ -162,7 +190,8 @@ class RnngSearch:
 
     def _open(self, nodes: Tensor, labels: Tensor) -> Tensor:
         arena = self._arena
-        below = arena["below"][nodes] if self._is_in_order else nodes
+        first_child = self._first_child(nodes) if self._is_in_order else []
+        below = arena["below"][first_child[0][1]] if first_child else nodes
         state = self._step(self._label_input.index_select(0, labels), below)
         depth = arena["depth"][nodes] + 1
         number = torch.arange(len(arena), len(arena) + len(nodes), device=self.device)
@@ -178,16 +207,52 @@ class RnngSearch:
             height=arena["height"][below] + 1,
             legal=self._legal.after(Kind.OPEN, depth),
             content=labels,
+            **self._piece_count(torch.ones_like(nodes)),
         )
-        if not self._is_in_order:
-            return label_nodes
         # The first child is pushed on top of its label.
-        vectors = arena["vector"][nodes]
+        tops = label_nodes
+        for rows, elements in first_child:
+            tops = self._pushed_again(tops, rows, elements, depth)
+        return tops
+
+    def _first_child(self, nodes: Tensor) -> list[tuple[Tensor | None, Tensor]]:
+        """Return the elements on top of which a label is known: one, or the pieces of a word.
+
+        They are ordered from below. Each comes with the rows that have it; None stands for all.
+        """
+        if not self._counts_pieces:
+            return [(None, nodes)]
+        count = self._arena["pieces"][nodes]
+        most = int(count.max()) if self._is_packed else self._most_pieces
+        places = [nodes]
+        for _ in range(most - 1):
+            places.append(self._arena["below"][places[-1]])
+        table = torch.stack(places, dim=1)
+        found: list[tuple[Tensor | None, Tensor]] = []
+        for number in range(most):
+            place = (count - 1 - number).clamp(0, most - 1).unsqueeze(1)
+            rows = count > number if number else None
+            found.append((rows, table.gather(1, place).squeeze(1)))
+        return found
+
+    def _pushed_again(
+        self, tops: Tensor, rows: Tensor | None, elements: Tensor, depth: Tensor
+    ) -> Tensor:
+        """Push elements on top of some rows; return the tops of all rows."""
+        if rows is None:
+            return self._push_copies(tops, elements, depth)
+        if not self._is_packed:
+            return torch.where(rows, self._push_copies(tops, elements, depth), tops)
+        some = rows.nonzero().squeeze(1)
+        return tops.index_copy(0, some, self._push_copies(tops[some], elements[some], depth[some]))
+
+    def _push_copies(self, tops: Tensor, elements: Tensor, depth: Tensor) -> Tensor:
+        vectors = self._arena["vector"][elements]
         stack = self._network.stack
         inputs = functional.linear(vectors, stack.input[0], stack.bias[0])
-        content = arena["content"][nodes]
+        content = self._arena["content"][elements]
         return self._push_element(
-            label_nodes, vectors, inputs, content=content, kind=Kind.OPEN, depth=depth
+            tops, vectors, inputs, content=content, kind=Kind.OPEN, depth=depth
         )
 
     def _close(self, nodes: Tensor) -> Tensor:
@@ -227,6 +292,7 @@ class RnngSearch:
         content: Tensor,
         kind: Kind,
         depth: Tensor,
+        pieces: Tensor | None = None,
     ) -> Tensor:
         """Push a word or a constituent, which is the next child of the open constituent."""
         arena = self._arena
@@ -243,6 +309,7 @@ class RnngSearch:
             height=arena["height"][below] + 1,
             legal=self._legal.after(kind, depth),
             content=content,
+            **self._piece_count(torch.ones_like(below) if pieces is None else pieces),
         )
 
     def _step(self, inputs: Tensor, below: Tensor) -> Tensor:
@@ -281,8 +348,10 @@ class RnngSearch:
         arena = self._arena
         tops = torch.where(is_alive, nodes, 0)
         flat = tops.flatten()
-        numbers = torch.stack([arena["height"][flat].max(), arena["children"][flat].max()])
-        height, self._most_children = numbers.tolist()
+        columns = ("height", "children", *(["pieces"] if self._counts_pieces else []))
+        numbers = torch.stack([arena[column][flat].max() for column in columns])
+        height, self._most_children, *pieces = numbers.tolist()
+        self._most_pieces = max([1, *pieces])
         is_needed = torch.zeros(len(arena), dtype=torch.bool, device=self.device)
         is_needed[0] = True
         current = flat

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gardenpath.models.sequential.output import NextToken
+from gardenpath.models.states.piece_bias import BEGINS
 
 # Number of words that the bound sums over.
 _LIKELY = 512
@@ -21,25 +22,44 @@ MOST_LOGITS = 1 << 22
 
 
 class LazyWords:
-    """The output layer over words; the likely words are learned from the first rows."""
+    """The output layer over words; the likely words are learned from the first rows.
 
-    def __init__(self, output: NextToken) -> None:
+    For models over pieces, ``pieces`` is the table of :func:`piece_bias`, and each row of states
+    has its ``row`` in it.
+    """
+
+    def __init__(self, output: NextToken, pieces: Tensor | None = None) -> None:
+        self._pieces = pieces
         self._weight = output.linear.weight.detach()
         bias = output.linear.bias
         self._bias = output.excluded if bias is None else (bias + output.excluded).detach()
         self._likely: Tensor | None = None
 
-    def log_prob(self, states: Tensor, words: Tensor) -> Tensor:
+    def log_prob(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
         """``(rows,)`` log probabilities."""
         rows = max(1, MOST_LOGITS // len(self._weight))
+        kinds = [None] * len(words.split(rows)) if row is None else row.split(rows)
         parts = [
-            self._log_prob(some, wanted)
-            for some, wanted in zip(states.split(rows), words.split(rows), strict=True)
+            self._log_prob(some, wanted, kind)
+            for some, wanted, kind in zip(states.split(rows), words.split(rows), kinds, strict=True)
         ]
         return torch.cat(parts) if parts else states.new_zeros(0)
 
-    def _log_prob(self, states: Tensor, words: Tensor) -> Tensor:
+    def begins_log_prob(self, states: Tensor, row: Tensor) -> Tensor:
+        """``(rows,)`` log probabilities that a piece begins a word."""
+        assert self._pieces is not None
+        rows = max(1, MOST_LOGITS // len(self._weight))
+        parts = []
+        for some, kind in zip(states.split(rows), row.split(rows), strict=True):
+            logits = functional.linear(some, self._weight, self._bias) + self._pieces[kind]
+            begins = (logits + self._pieces[BEGINS]).logsumexp(1)
+            parts.append(begins - logits.logsumexp(1))
+        return torch.cat(parts) if parts else states.new_zeros(0)
+
+    def _log_prob(self, states: Tensor, words: Tensor, row: Tensor | None) -> Tensor:
         logits = functional.linear(states, self._weight, self._bias)
+        if self._pieces is not None:
+            logits = logits + self._pieces[row]
         if self._likely is None and len(states):
             count = min(_LIKELY, len(self._weight))
             self._likely = logits.softmax(1).mean(0).topk(count).indices
@@ -47,10 +67,15 @@ class LazyWords:
             self._likely_bias = self._bias[self._likely]
         return -functional.cross_entropy(logits, words, reduction="none")
 
-    def bound(self, states: Tensor, words: Tensor) -> Tensor:
+    def bound(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
         """``(rows,)`` upper bounds of the log probabilities."""
         if self._likely is None:
             return states.new_zeros(len(states))
         logits = functional.linear(states, self._likely_weight, self._likely_bias)
         own = (states * self._weight[words]).sum(1) + self._bias[words]
-        return own - torch.maximum(logits.logsumexp(1), own)
+        if self._pieces is None:
+            return own - torch.maximum(logits.logsumexp(1), own)
+        # The bound of a piece that may come is not affected by one that may not.
+        may_come = self._pieces[row, words] == 0
+        total = (logits + self._pieces[:, self._likely][row]).logsumexp(1)
+        return (own - torch.maximum(total, own)).masked_fill(~may_come, -torch.inf)

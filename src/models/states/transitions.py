@@ -7,11 +7,11 @@ from torch import Tensor
 
 from gardenpath.data.trees.actions import Column, Kind, Strategy
 from gardenpath.data.trees.legality import (
-    LEGAL,
     LEGAL_BIT,
     MOST_OPEN,
     NO_ACTION_YET,
     REDUCE_ENDS_AT,
+    legal_table,
 )
 
 # Approximate number of actions of a full beam between two words.
@@ -21,11 +21,14 @@ STEPS_PER_WORD = 8
 class LegalActions:
     """The table :data:`LEGAL` of a strategy as a tensor; lookups never synchronise with the host.
 
-    Results are bits (:data:`LEGAL_BIT`) of the kinds of actions that may come next.
+    Results are bits (:data:`LEGAL_BIT`) of the kinds of actions that may come next; ``has_pieces``
+    says whether a word may consist of several pieces.
     """
 
-    def __init__(self, strategy: Strategy, device: torch.device) -> None:
-        self._table = torch.from_numpy(LEGAL[strategy]).to(device)
+    def __init__(
+        self, strategy: Strategy, device: torch.device, *, has_pieces: bool = False
+    ) -> None:
+        self._table = torch.from_numpy(legal_table(strategy, has_pieces=has_pieces)).to(device)
         self._reduce_ends_at = REDUCE_ENDS_AT[strategy]
 
     def at_start(self, like: Tensor) -> Tensor:

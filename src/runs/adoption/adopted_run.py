@@ -131,6 +131,10 @@ class AdoptedRun(Run):
         """Return what the model sees for each word."""
         return tuple(self._opened.seen_as(words))
 
+    def token_count(self, words: Words) -> int:
+        """Return the number of units that the model sees for a sentence."""
+        return sum(len(seen.split(" ")) for seen in self.seen_as(words))
+
     @property
     def unigram_log_prob(self) -> Callable[[str], float] | None:
         """Frequencies in the training corpus are not known."""

@@ -70,7 +70,8 @@ def _scored_words(results: Results) -> Iterator[ImportedRun]:
     """Yield the surprisals of the words of every run on every suite, from the table of words."""
     suites = {suite.name: suite for suite in results.suites}
     for name in results.names:
-        frame: pd.DataFrame = results.surprisals[results.surprisals["run"] == name.run]
+        words = results.tables.surprisals
+        frame: pd.DataFrame = words[words["run"] == name.run]
         for suite_name, group in frame.groupby("suite", sort=False):
             suite = suites[str(suite_name)]
             values = iter(group["surprisal_bits"].tolist())

@@ -13,9 +13,12 @@ from hypothesis import given
 from gardenpath.data.trees.actions import FINISH, Action, Kind, Strategy
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.legality import (
+    BEGINS_BIT,
+    CONTINUES_BIT,
     KINDS,
     LEGAL,
     LEGAL_BIT,
+    LEGAL_PIECES,
     MOST_OPEN,
     NO_ACTION_YET,
     OPENS_AT_END,
@@ -24,6 +27,7 @@ from gardenpath.data.trees.legality import (
     ParserState,
     Rules,
     legal_in_order,
+    legal_table,
     legal_top_down,
 )
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
@@ -85,6 +89,32 @@ def test_what_follows_from_the_table_holds_in_all_trees(strategy: Strategy) -> N
     assert set(KINDS[strategy]) == found and list(KINDS[strategy]) == sorted(found)
     assert OPENS_AT_END[strategy] == opens_at_end
     assert ends == ({REDUCE_ENDS_AT[strategy]} - {None})
+
+
+@BOTH
+def test_no_action_stands_inside_a_word_and_nothing_else_is_excluded(strategy: Strategy) -> None:
+    # The same as above with words of one piece and of two: what follows in some tree, by kind, and
+    # whether a piece begins a word or continues it.
+    seen: dict[tuple[int, int], int] = defaultdict(int)
+    for tree in chain.from_iterable(all_trees(words, 4) for words in (1, 2, 3, 4)):
+        for length in (1, 2):
+            last, opened = NO_ACTION_YET, 0
+            for kind in kinds(actions_of(tree, strategy)):
+                for piece in range(length if kind is SHIFT else 1):
+                    bits = LEGAL_BIT[kind]
+                    if kind is SHIFT:
+                        bits |= CONTINUES_BIT if piece else BEGINS_BIT
+                    seen[last, min(opened, MOST_OPEN)] |= bits
+                    last = int(kind)
+                opened += (kind is OPEN) - (kind is REDUCE)
+    for (last, opened), bits in seen.items():
+        assert legal_table(strategy, has_pieces=True)[last, opened] == bits
+    assert legal_table(strategy, has_pieces=False) is LEGAL[strategy]
+    # An in-order derivation begins with a word, of any number of pieces.
+    alone = LEGAL_PIECES[strategy][SHIFT, 0]
+    assert (alone & BEGINS_BIT, alone & CONTINUES_BIT) == (
+        0, CONTINUES_BIT if strategy == "in_order" else 0,
+    )  # fmt: skip
 
 
 def test_an_opening_bracket_may_come_anywhere_top_down() -> None:

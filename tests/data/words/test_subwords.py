@@ -149,3 +149,26 @@ def test_damaged_file(tmp_path: Path) -> None:
 def test_wrong_number_of_pieces(algorithm: Algorithm, pieces: int) -> None:
     with pytest.raises(ConfigError, match=f"data.subwords.pieces={pieces}"):
         train_subwords(corpus(), SubwordSettings(algorithm=algorithm, pieces=pieces))
+
+
+@BOTH
+@given(word=st.text(min_size=1, max_size=8))
+def test_one_piece_begins_a_word_and_the_others_continue_it(
+    algorithm: Algorithm, word: str
+) -> None:
+    subwords = trained(algorithm)
+    vocabulary = subword_vocabulary(subwords, {}, labels=[], language="en")
+    first, *others = subwords.encode(word, vocabulary)
+    assert not vocabulary.is_continuation[first]
+    assert vocabulary.is_continuation[others].all()
+
+
+@BOTH
+@pytest.mark.parametrize("word", ["", " ", "▁", "▁▁", "▁the", "the▁cat", "a b", "漢字", "the漢"])
+def test_words_with_the_mark_are_still_one_word(algorithm: Algorithm, word: str) -> None:
+    subwords = trained(algorithm)
+    vocabulary = subword_vocabulary(subwords, {}, labels=[], language="en")
+    first, *others = subwords.encode(word, vocabulary)
+    assert not vocabulary.is_continuation[first]
+    assert vocabulary.is_continuation[others].all()
+    assert vocabulary.tokens[first].startswith(BOUNDARY)

@@ -197,3 +197,30 @@ def test_undecodable_or_missing_file(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe{")
     with pytest.raises(InputError, match="is not a vocabulary"):
         Vocabulary.load(path)
+
+
+def piece_vocabulary(*pieces: str, subword_hash: str | None = "hash") -> Vocabulary:
+    tokens = (*SPECIALS, *pieces)
+    return Vocabulary(
+        tokens=tokens, counts=(1,) * len(tokens), labels=("S",), language="en", min_count=1,
+        subword_hash=subword_hash,
+    )  # fmt: skip
+
+
+def test_pieces_without_the_mark_continue_a_word() -> None:
+    vocabulary = piece_vocabulary("▁k", "ing", "▁", "s")
+    #                                     <pad>  <s>    </s>   <unk>
+    assert vocabulary.is_continuation.tolist() == [
+        False, False, False, True, False, True, False, True,
+    ]  # fmt: skip
+    assert vocabulary.continuations is vocabulary.is_continuation
+    # If the mark is no piece, unknown characters begin a word.
+    assert piece_vocabulary("▁k", "ing").is_continuation.tolist() == [False] * 5 + [True]
+
+
+def test_words_never_continue() -> None:
+    vocabulary = piece_vocabulary("▁k", "ing", "▁", subword_hash=None)
+    assert not vocabulary.is_continuation.any()
+    assert vocabulary.continuations is None
+    # Nor do pieces that all begin a word.
+    assert piece_vocabulary("▁king").continuations is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -159,9 +160,30 @@ def merged(tree: Tree, forms: list[str | None]) -> Tree | None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(data=st.data(), tree=bare_trees())
-def test_words_stand_where_their_first_piece_is(
+def test_words_of_several_pieces_are_words(
     strategy: Strategy, data: st.DataObject, tree: Tree
 ) -> None:
+    words = list(tree.words())
+    lengths = data.draw(st.lists(st.integers(1, 3), min_size=len(words), max_size=len(words)))
+    labels = sorted(set(tree.labels()))
+    columns = columns_of(actions_of(tree, strategy), labels)
+    if strategy == "top_down":
+        columns[-1].pop()
+    # No action stands inside a word.
+    steps = [columns[0]]
+    for length, before_next in zip(lengths, columns[1:], strict=True):
+        steps += [[]] * (length - 1) + [before_next]
+    starts = [piece == 0 for length in lengths for piece in range(length)]
+    result = make_result(*([(1.0, 0, step)] for step in steps))
+    options: dict[str, Any] = {"labels": labels, "strategy": strategy, "k": 1}
+    assert k_best(result, words, starts_word=starts, **options) == [(1.0, tree)]
+    whole = partial_parses(result_of(tree, strategy, labels), words, **options)
+    assert partial_parses(result, words, starts_word=starts, **options) == whole
+
+
+@given(data=st.data(), tree=bare_trees())
+def test_words_stand_where_their_first_piece_is(data: st.DataObject, tree: Tree) -> None:
+    strategy: Strategy = "top_down"
     pieces = len(tree.words())
     starts = [True, *data.draw(st.lists(st.booleans(), min_size=pieces - 1, max_size=pieces - 1))]
     words = [f"w{number}" for number in range(sum(starts))]

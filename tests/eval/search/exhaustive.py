@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from gardenpath.data.trees.actions import FINISH, Action, Kind, Strategy
 from gardenpath.data.trees.legality import RULES, ParserState
@@ -19,17 +19,29 @@ def derivations(
     *,
     max_open: int,
     max_consecutive: int,
+    continuations: Collection[str] = (),
 ) -> Iterator[tuple[int, list[Action]]]:
     """Every partial derivation that ends with a word, with the number of words read, and every
     complete one, numbered behind the last word.
+
+    Words that are continuations come directly behind a word, and the first word of an in-order
+    derivation is complete before its constituent is known.
     """
     legal = RULES[strategy]
-    pending: list[tuple[list[Action], ParserState, int, int]] = [([], ParserState(), 0, 0)]
+    start = ParserState(has_pieces=bool(continuations))
+    pending: list[tuple[list[Action], ParserState, int, int]] = [([], start, 0, 0)]
     while pending:
         actions, state, read, opened = pending.pop()
         for kind in legal(state):
             if kind is Kind.SHIFT and read == len(words):
                 continue
+            if kind is Kind.SHIFT:
+                continues = words[read] in continuations
+                if continues and state.last is not Kind.SHIFT:
+                    continue
+                is_alone = strategy == "in_order" and state.open_constituents == 0
+                if not continues and is_alone and state.last is Kind.SHIFT:
+                    continue
             is_root = (
                 kind is Kind.REDUCE and strategy == "top_down" and state.open_constituents == 1
             )
@@ -72,11 +84,13 @@ def prefix_log_probs(
     *,
     max_open: int,
     max_consecutive: int,
+    continuations: Collection[str] = (),
 ) -> list[float]:
     """Log probability of each prefix and, last, of the sentence."""
     totals = [0.0] * (len(words) + 1)
     for number, actions in derivations(
-        words, labels, strategy, max_open=max_open, max_consecutive=max_consecutive
-    ):
+        words, labels, strategy, max_open=max_open, max_consecutive=max_consecutive,
+        continuations=continuations,
+    ):  # fmt: skip
         totals[number - 1] += math.exp(log_prob(actions))
     return [math.log(total) for total in totals]

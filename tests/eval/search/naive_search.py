@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +27,14 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Word:
-    """What was found for one word, or for the end: survivors, best first, and the sum."""
+    """What was found for one word, or for the end: survivors, best first, and the sum.
+
+    ``word_end``: log probability that the word has ended, if words consist of pieces.
+    """
 
     survivors: list[Hypothesis]
     prefix_log_prob: float
+    word_end: float = 0.0
 
 
 class NaiveSearch:
@@ -41,6 +46,10 @@ class NaiveSearch:
         self._is_open = model.is_open.tolist()
         self._is_close = model.is_close.tolist()
         self._known: dict[int, list[float]] = {}
+        self._continues = (
+            set[int]() if model.is_continuation is None
+            else set(model.is_continuation.nonzero().flatten().tolist())
+        )  # fmt: skip
 
     def run(self, sentence: Sequence[int]) -> list[Word]:
         """All words and the end; the list stops short where no hypothesis survives."""
@@ -48,18 +57,36 @@ class NaiveSearch:
         self._known.clear()
         beam = [Hypothesis()]
         found = []
-        for word in [*sentence, None]:
-            result = self._next(beam, word)
+        width = self._settings.word_beam
+        for word, after in itertools.pairwise([*sentence, None, None]):
+            # Pieces of the same word: as many are kept as the action beam holds.
+            inside = after in self._continues
+            kept = max(width, self._settings.action_beam) if inside else width
+            result = self._next(beam, word, kept, is_inside=word in self._continues)
             if not result.survivors:
                 break
-            found.append(result)
             if word is not None:
                 beam = [self._read(hypothesis, word) for hypothesis in result.survivors]
+                if self._continues and not inside:
+                    result = replace(result, word_end=self._word_end(beam))
+            found.append(result)
         return found
 
-    def _next(self, beam: list[Hypothesis], word: int | None) -> Word:
+    def _word_end(self, beam: list[Hypothesis]) -> float:
+        nodes = torch.tensor([hypothesis.node for hypothesis in beam])
+        ends = self._model.word_end_log_prob(nodes).tolist()
+        log_probs = [hypothesis.log_prob for hypothesis in beam]
+        ended = [one + end for one, end in zip(log_probs, ends, strict=True)]
+        return _log_sum(ended) - _log_sum(log_probs)
+
+    def _next(
+        self, beam: list[Hypothesis], word: int | None, kept: int, *, is_inside: bool
+    ) -> Word:
         settings = self._settings
         candidates: list[Hypothesis] = []
+        if is_inside:
+            candidates = [new for old in beam for new in self._done(old, word)]
+            beam = []
         while beam:
             actions = [new for old in beam for new in self._actions(old, word is None)]
             done = [new for old in beam for new in self._done(old, word)]
@@ -72,8 +99,10 @@ class NaiveSearch:
             if settings.stop == "beam_full" and len(candidates) >= settings.action_beam:
                 break
         candidates.sort(key=lambda h: -h.log_prob)
-        survivors = candidates[: settings.word_beam]
-        summed = survivors if settings.marginal == "survivors" else candidates
+        survivors = candidates[:kept]
+        summed = candidates[: settings.word_beam]
+        if settings.marginal == "candidates":
+            summed = candidates
         return Word(survivors, _log_sum([h.log_prob for h in summed]))
 
     def _actions(self, old: Hypothesis, is_end: bool) -> Iterator[Hypothesis]:

@@ -19,9 +19,10 @@ SENTENCES = st.lists(st.lists(st.integers(0, 2), max_size=3), min_size=1, max_si
 
 
 @st.composite
-def systems(draw: st.DrawFn) -> ToyModel:
+def systems(draw: st.DrawFn, *, continuations: tuple[int, ...] = ()) -> ToyModel:
     return random_model(
         draw(st.integers(0, 10_000)),
+        continuations=continuations,
         labels=draw(st.integers(1, 3)),
         opens_at_end=draw(st.booleans()),
         bound_gap=draw(st.sampled_from([None, 0.0, 0.5])),

@@ -103,3 +103,18 @@ def test_a_word_is_the_sum_of_its_pieces() -> None:
     # A word of which a piece is lost is lost as a whole.
     short = SentenceResult(prefix_log_probs=(math.log(0.5),), best_share=(1.0,))
     assert np.isnan(word_log_probs_of(short, split, 0)).all()
+
+
+def test_a_word_includes_that_it_ends() -> None:
+    split = encode_sentences([["a", "b", "c"]], make_vocabulary(), None)
+    split.starts_word[:] = [True, False, True]
+    result = SentenceResult(
+        prefix_log_probs=tuple(math.log(p) for p in (0.5, 0.1, 0.04, 0.01)), best_share=(1.0,) * 4,
+        word_end_log_probs=(0.0, math.log(0.5), math.log(0.75), 0.0),
+    )  # fmt: skip
+    # 0.1 * 0.5, then 0.04 * 0.75 and 0.01.
+    found = word_log_probs_of(result, split, 0, boundary="next")
+    np.testing.assert_allclose(np.exp(found), [0.05, 0.6, 1 / 3])
+    for boundary in (None, "none"):
+        plain = word_log_probs_of(result, split, 0, boundary=boundary)
+        np.testing.assert_allclose(np.exp(plain), [0.1, 0.4, 0.25])

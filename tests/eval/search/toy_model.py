@@ -27,7 +27,9 @@ class ToyModel:
     they stand.
 
     Nodes are rows of an arena, renumbered by :meth:`settle`, so that a node that was not kept
-    cannot be used by mistake; ``bound_gap`` is by how much bounds of words are too large.
+    cannot be used by mistake; ``bound_gap`` is by how much bounds of words are too large. Words
+    that are ``continuations`` follow directly on a word: elsewhere the others are normalised
+    without them.
     """
 
     device = torch.device("cpu")
@@ -42,8 +44,15 @@ class ToyModel:
         after_word: Tensor,
         opens_at_end: bool = False,
         bound_gap: float | None = None,
+        continuations: Sequence[int] = (),
     ) -> None:
         self._columns, self._words = columns.double().log(), words.double().log()
+        self.is_continuation: Tensor | None = None
+        if continuations:
+            self.is_continuation = torch.zeros(words.shape[1], dtype=torch.bool)
+            self.is_continuation[list(continuations)] = True
+            begins = self._words.masked_fill(self.is_continuation, -torch.inf)
+            self._begins = begins.log_softmax(1)
         self._after_column, self._after_word = after_column, after_word
         self.opens_at_end = opens_at_end
         self._bound_gap = bound_gap
@@ -57,6 +66,7 @@ class ToyModel:
         self._state = torch.zeros(1, dtype=torch.long)
         self._depth = torch.zeros(1, dtype=torch.long)
         self._group = torch.full((1,), -1)
+        self._has_word = torch.zeros(1, dtype=torch.bool)
 
     def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
         """So that budgets are easy to think of."""
@@ -70,7 +80,18 @@ class ToyModel:
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
         """The probability of words, by the state."""
-        return self._words[self._state[nodes], words]
+        state = self._state[nodes]
+        if self.is_continuation is None:
+            return self._words[state, words]
+        return torch.where(
+            self._has_word[nodes], self._words[state, words], self._begins[state, words]
+        )
+
+    def word_end_log_prob(self, nodes: Tensor) -> Tensor:
+        """One minus the probability of all continuations."""
+        assert self._has_word[nodes].all()
+        words = self._words[self._state[nodes]][:, self.is_continuation].exp().sum(1)
+        return (1 - self.log_probs(nodes)[:, Column.WORD].exp() * words).log()
 
     def word_bound(self, nodes: Tensor, words: Tensor) -> Tensor:
         """Nothing is known, or nearly everything."""
@@ -82,13 +103,14 @@ class ToyModel:
     def advance(self, nodes: Tensor, columns: Tensor) -> Tensor:
         """The state that the column leads to."""
         change = self.is_open[columns].long() - self.is_close[columns].long()
-        return self._append(nodes, self._after_column[self._state[nodes], columns], change)
+        return self._append(nodes, self._after_column[self._state[nodes], columns], change, False)
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
         """The state that the word leads to."""
-        return self._append(nodes, self._after_word[self._state[nodes], words], 0)
+        return self._append(nodes, self._after_word[self._state[nodes], words], 0, True)
 
-    def _append(self, nodes: Tensor, states: Tensor, change: Tensor | int) -> Tensor:
+    def _append(self, nodes: Tensor, states: Tensor, change: Tensor | int, is_word: bool) -> Tensor:
+        self._has_word = torch.cat([self._has_word, torch.full_like(nodes, is_word).bool()])
         first = len(self._state)
         depth = (self._depth[nodes] + change).clamp(min=0)
         self._state = torch.cat([self._state, states])
@@ -107,6 +129,7 @@ class ToyModel:
                 number.setdefault((group, node), len(number))
         kept = torch.tensor([node for _, node in number])
         self._state, self._depth = self._state[kept], self._depth[kept]
+        self._has_word = self._has_word[kept]
         self._group = torch.tensor([group for group, _ in number])
         renumbered = [[number[group, n] for n in row] for group, row in enumerate(nodes.tolist())]
         return (
@@ -125,6 +148,7 @@ def random_model(
     opens_at_end: bool = False,
     bound_gap: float | None = None,
     never: Sequence[int] = (),
+    continuations: Sequence[int] = (),
 ) -> ToyModel:
     """A system with so many states that no two derivations are equally probable.
 
@@ -145,6 +169,7 @@ def random_model(
         after_word=torch.from_numpy(random.integers(1, states, word.shape)),
         opens_at_end=opens_at_end,
         bound_gap=bound_gap,
+        continuations=continuations,
     )
 
 
@@ -156,6 +181,7 @@ def search(
     budget: float = 1e9,
     is_packed: bool = True,
     keeps_history: bool = False,
+    finds_word_ends: bool = False,
     work: Work | None = None,
 ) -> list[SentenceResult]:
     """Results in the order of the sentences."""
@@ -174,5 +200,6 @@ def search(
     SentenceSearch(
         model=model, expansion=expansion, budget=budget, is_packed=is_packed, work=work,
         share_prefixes=settings.share_prefixes, keeps_history=keeps_history,
+        finds_word_ends=finds_word_ends,
     ).run(sentences, keep)  # fmt: skip
     return [results[number] for number in range(len(sentences))]

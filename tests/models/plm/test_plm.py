@@ -27,34 +27,39 @@ from gardenpath.models.plm.plm_family import PlmSettings
 from tests.data.reference_trees import sentences as reference_sentences
 from tests.data.strategies import bare_trees
 from tests.models.slow_plm import SlowPlm
-from tests.tree_samples import SHAPES, encode_trees
+from tests.tree_samples import SHAPES, encode_letters, encode_trees, piece_actions
 
 
-def make_network(vocabulary: Vocabulary, **changes: Any) -> PlmNetwork:
+def make_network(vocabulary: Vocabulary, seed: int = 0, **changes: Any) -> PlmNetwork:
     """A small network in double precision with weights large enough to matter."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     arguments = {"layers": 2, "hidden": 12, "heads": 3, "dropout": 0.0, **changes}
     network = PlmNetwork(
         PlmSettings(**arguments),
         vocabulary_size=len(vocabulary),
         label_count=len(vocabulary.labels),
+        is_continuation=vocabulary.continuations,
     )
     for weight in network.parameters():
         torch.nn.init.normal_(weight, std=0.4)
     return network.double()
 
 
-def make_batch(trees: list[Tree]) -> tuple[BracketBatch, Vocabulary]:
-    split, vocabulary = encode_trees(trees)
-    collate = bracket_collate(split, vocabulary_size=len(vocabulary))
+def make_batch(trees: list[Tree], *, letters: bool = False) -> tuple[BracketBatch, Vocabulary]:
+    split, vocabulary = (encode_letters if letters else encode_trees)(trees)
+    collate = bracket_collate(split, vocabulary_size=len(vocabulary), has_pieces=letters)
     return collate(np.arange(len(trees))), vocabulary
 
 
-def assert_agrees_with_slow(trees: list[Tree], **changes: Any) -> None:
-    batch, vocabulary = make_batch(trees)
+def assert_agrees_with_slow(trees: list[Tree], *, letters: bool = False, **changes: Any) -> None:
+    batch, vocabulary = make_batch(trees, letters=letters)
     network = make_network(vocabulary, **changes)
     scores = network.score(batch)
-    parts = [SlowPlm(network, vocabulary).log_prob(top_down(tree)) for tree in trees]
+    slowly = SlowPlm(network, vocabulary)
+    parts = [
+        slowly.log_prob(piece_actions(tree, "top_down") if letters else top_down(tree))
+        for tree in trees
+    ]
     action, word = (torch.stack(column).sum() for column in zip(*parts, strict=True))
     torch.testing.assert_close(scores.log_prob["action"], action, rtol=1e-9, atol=0)
     torch.testing.assert_close(scores.log_prob["word"], word, rtol=1e-9, atol=0)
@@ -63,6 +68,14 @@ def assert_agrees_with_slow(trees: list[Tree], **changes: Any) -> None:
     slow = torch.autograd.grad(action + word, weights)
     for one, other in zip(fast, slow, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9 * float(other.abs().max()))
+
+
+@pytest.mark.parametrize("action_norm", ["legal", "full"])
+@pytest.mark.parametrize("structured_heads", [False, True])
+def test_words_of_several_pieces(structured_heads: bool, action_norm: str) -> None:
+    assert_agrees_with_slow(
+        list(SHAPES), letters=True, structured_heads=structured_heads, action_norm=action_norm
+    )
 
 
 @pytest.mark.parametrize("action_norm", ["legal", "full"])

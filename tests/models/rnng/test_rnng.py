@@ -17,6 +17,7 @@ from gardenpath.data.batches.tree_batches import tree_collate
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.data.trees.actions import Action, Finish, Kind, Strategy
+from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.legality import RULES, ParserState
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
@@ -26,7 +27,14 @@ from gardenpath.models.rnng.rnng_family import RnngSettings
 from tests.data.reference_trees import sentences as reference_sentences
 from tests.data.strategies import bare_trees
 from tests.models.stepwise_rnng import StepwiseRnng
-from tests.tree_samples import SHAPES, STRATEGIES, actions_of, encode_trees
+from tests.tree_samples import (
+    SHAPES,
+    STRATEGIES,
+    actions_of,
+    encode_letters,
+    encode_trees,
+    piece_actions,
+)
 
 Composition = Literal["lstm", "attention"]
 COMPOSITIONS: tuple[Composition, ...] = ("lstm", "attention")
@@ -37,7 +45,10 @@ def make_network(vocabulary: Vocabulary, seed: int = 0, **settings: Any) -> Rnng
     torch.manual_seed(seed)
     sizes = {"hidden": 5, "embedding": 4, "dropout": 0.0, **settings}
     network = RnngNetwork(
-        RnngSettings(**sizes), vocabulary_size=len(vocabulary), label_count=len(vocabulary.labels)
+        RnngSettings(**sizes),
+        vocabulary_size=len(vocabulary),
+        label_count=len(vocabulary.labels),
+        is_continuation=vocabulary.continuations,
     )
     for weight in network.parameters():
         torch.nn.init.normal_(weight, std=0.5)
@@ -48,19 +59,28 @@ def make_collate(
     split: EncodedSplit, vocabulary: Vocabulary, strategy: Strategy, composition: Composition
 ) -> Collate[Any]:
     make = tree_collate if composition == "lstm" else timed_tree_collate
-    return make(split, strategy=strategy, label_count=len(vocabulary.labels))
+    return make(
+        split, strategy=strategy, label_count=len(vocabulary.labels),
+        is_continuation=vocabulary.continuations,
+    )  # fmt: skip
 
 
 def assert_agrees_with_stepwise(
-    trees: Sequence[Tree], strategy: Strategy, composition: Composition = "lstm", **settings: Any
+    trees: Sequence[Tree],
+    strategy: Strategy,
+    composition: Composition = "lstm",
+    *,
+    letters: bool = False,
+    **settings: Any,
 ) -> None:
     """Losses and gradients agree to 1e-9 of their size."""
-    split, vocabulary = encode_trees(trees)
+    split, vocabulary = (encode_letters if letters else encode_trees)(trees)
+    derivation = piece_actions if letters else actions_of
     network = make_network(vocabulary, strategy=strategy, composition=composition, **settings)
     batch = make_collate(split, vocabulary, strategy, composition)(np.arange(len(trees)))
     scores = network.score(batch)
     parts = [
-        StepwiseRnng(network, vocabulary).log_prob(actions_of(tree, strategy)) for tree in trees
+        StepwiseRnng(network, vocabulary).log_prob(derivation(tree, strategy)) for tree in trees
     ]
     action, word = (torch.stack(column).sum() for column in zip(*parts, strict=True))
     torch.testing.assert_close(scores.log_prob["action"], action, rtol=1e-9, atol=0)
@@ -80,6 +100,28 @@ def test_trees_of_all_shapes(
     strategy: Strategy, composition: Composition, action_norm: str
 ) -> None:
     assert_agrees_with_stepwise(SHAPES, strategy, composition, action_norm=action_norm)
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_words_of_several_pieces(strategy: Strategy, composition: Composition) -> None:
+    assert_agrees_with_stepwise(SHAPES, strategy, composition, letters=True)
+    # Words of several pieces in all places, alone, first, last and in between.
+    trees = [
+        parse_tree(text)
+        for text in (
+            "(S ab)", "(S (A abc) d)", "(S (A (B ab)) (C a bc))", "(S a (A bcd (B ef)) gh)",
+            "(A (A (A ab) (B b)) (C (B c de) f (A (B (C gh)))))",
+        )
+    ]  # fmt: skip
+    assert_agrees_with_stepwise(trees, strategy, composition, letters=True)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@settings(max_examples=15)
+@given(tree=bare_trees())
+def test_random_trees_of_letters(strategy: Strategy, tree: Tree) -> None:
+    assert_agrees_with_stepwise([SHAPES[0], tree], strategy, letters=True)
 
 
 @pytest.mark.parametrize("layers", [1, 3])

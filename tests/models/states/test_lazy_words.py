@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,6 +10,7 @@ from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
 from gardenpath.models.sequential.output import NextToken
 from gardenpath.models.states import lazy_words
 from gardenpath.models.states.lazy_words import LazyWords
+from gardenpath.models.states.piece_bias import continuations, piece_bias
 
 SIZE, HIDDEN = 40, 6
 
@@ -77,3 +79,46 @@ def test_bounds_hold_for_rows_not_seen_before() -> None:
     layer.log_prob(states[:3], words[:3])
     bound = layer.bound(states[3:], words[3:])
     assert (bound >= layer.log_prob(states[3:], words[3:]) - 1e-9).all()
+
+
+def make_pieces() -> tuple[NextToken, torch.Tensor]:
+    """An output layer over pieces: the last third continues a word."""
+    bias = piece_bias(np.arange(SIZE) >= 2 * SIZE // 3)
+    assert bias is not None
+    return make_output(), bias.double()
+
+
+@pytest.mark.parametrize("likely", [1, 5, 20, 1000])
+def test_pieces_that_may_not_come_have_no_probability(
+    likely: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy_words, "_LIKELY", likely)
+    monkeypatch.setattr(lazy_words, "MOST_LOGITS", 7 * SIZE + 1)
+    output, bias = make_pieces()
+    states, words = make_rows(200)
+    row = torch.arange(200) % 4
+    layer = LazyWords(output, bias)
+    found = layer.log_prob(states, words, row)
+    bound = layer.bound(states, words, row)
+    begins = layer.begins_log_prob(states, row)
+    assert not bound.isnan().any()
+    assert (bound >= found - 1e-9).all() and (bound <= 1e-9).all()
+    for number in range(200):
+        # Rows: nothing or only the beginning of a word may come, a continuation, both.
+        may_come = (range(26), range(26), range(26, SIZE), range(SIZE))[int(row[number])]
+        allowed = [word for word in may_come if word > BEGIN_ID]
+        scores = output.logits(states[number]).detach()[allowed].log_softmax(0)
+        word = int(words[number])
+        expected = float(scores[allowed.index(word)]) if word in allowed else -torch.inf
+        assert float(found[number]) == pytest.approx(expected, abs=1e-9)
+        first = [place for place, word in enumerate(allowed) if word < 26]
+        total = float(scores[first].logsumexp(0)) if first else -torch.inf
+        assert float(begins[number]) == pytest.approx(total, abs=1e-9)
+
+
+def test_continuations_are_read_from_the_bias() -> None:
+    _, bias = make_pieces()
+    found = continuations(bias)
+    assert found is not None
+    assert found.tolist() == [False] * 26 + [True] * 14
+    assert piece_bias(None) is None and continuations(None) is None

@@ -1,0 +1,94 @@
+"""Score words with an adopted ARPA model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from gardenpath.data.arrays import Floats
+from gardenpath.data.words.vocabulary import END_ID, UNKNOWN_ID, Vocabulary
+from gardenpath.errors import DamagedRunError, InputError
+from gardenpath.models.ngram.arpa_family import ArpaSettings
+from gardenpath.models.ngram.ngram import NgramModel
+from gardenpath.models.sequential.sequential_scorer import SequentialScorer
+from gardenpath.store.run_folder import VOCABULARY_FILE, WEIGHTS_FILE
+from gardenpath.units import NATS_PER_LOG10
+
+# Number of sentences scored together, after which progress is reported.
+_AT_ONCE = 5_000
+_AGAIN = "copy the run folder again, or adopt the model again"
+
+
+class ArpaModel:
+    """An adopted n-gram model; its files are read when they are first needed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: ArpaSettings,
+        *,
+        on_words: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._on_words = on_words
+
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """Return, for each sentence, the log probability (nats) of each word, then its end.
+
+        If the file lists no ``</s>``, ends have no probability, and their values are NaN.
+        """
+        found: list[Floats] = []
+        for begin in range(0, len(sentences), _AT_ONCE):
+            chunk = sentences[begin : begin + _AT_ONCE]
+            found += self._scorer.word_log_probs(chunk)
+            self._on_words(sum(map(len, chunk)))
+        if not self._predicts_ends:
+            for scores in found:
+                scores[-1] = np.nan
+        return found
+
+    def knows(self, word: str) -> bool:
+        """Whether the file lists the word."""
+        return self._vocabulary.knows(word)
+
+    def seen_as(self, words: Sequence[str]) -> list[str]:
+        """Return each word, or the symbol of unknown words for it."""
+        return [
+            self._vocabulary.seen_as(word, is_first=position == 0)
+            for position, word in enumerate(words)
+        ]
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        try:
+            return Vocabulary.load(self._folder / VOCABULARY_FILE)
+        except InputError as error:
+            raise DamagedRunError(f"{error}; {_AGAIN}") from error
+
+    @cached_property
+    def _model(self) -> NgramModel:
+        path = self._folder / WEIGHTS_FILE
+        model = NgramModel.load(path)
+        if model.vocabulary_size != len(self._vocabulary):
+            raise DamagedRunError(
+                f"{path}: the model has {model.vocabulary_size} words, but {VOCABULARY_FILE} next "
+                f"to it has {len(self._vocabulary)}; {_AGAIN}"
+            )
+        unknown = self._settings.unknown_log10
+        if unknown is not None and model.log_probs[0][UNKNOWN_ID] == -np.inf:
+            model.log_probs[0][UNKNOWN_ID] = unknown * NATS_PER_LOG10
+        return model
+
+    @property
+    def _predicts_ends(self) -> bool:
+        model = self._model
+        listed = (bool((table.words == END_ID).any()) for table in model.tables[1:])
+        return model.log_probs[0][END_ID] > -np.inf or any(listed)
+
+    @cached_property
+    def _scorer(self) -> SequentialScorer:
+        return SequentialScorer(model=self._model, vocabulary=self._vocabulary)

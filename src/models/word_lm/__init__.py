@@ -1,0 +1,1 @@
+"""Word-level LSTM language models that others trained with PyTorch's example code."""
