@@ -32,7 +32,7 @@ predictions: {agreement: (verb;%b%) > (verb;%a%)}
 items:
   1: {a: The cat | sleeps, b: The cat | sleep}
 """
-_SCORES = {
+_SCORES: form_samples.Scores = {
     ("The", "cat", "sleeps"): [-2.0, -9.0, -4.0],
     ("The", "cat", "sleep"): [-2.0, -9.0, -6.5],
 }

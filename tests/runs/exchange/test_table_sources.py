@@ -121,7 +121,7 @@ def test_sentences_that_do_not_fit(tmp_path: Path) -> None:
 def test_equal_beginnings_have_equal_numbers(tmp_path: Path) -> None:
     """Numbers of other sentences are found out, unless the user accepts them."""
     beginning = ("the", "cat", "saw", "the", "dog", "that", "ran")
-    scores = {(*beginning, str(n)): [-1.0 - n % 2] * 8 for n in range(9)}
+    scores: form_samples.Scores = {(*beginning, str(n)): [-1.0 - n % 2] * 8 for n in range(9)}
     path = _write(tmp_path, form_samples.minicons(scores))
     with pytest.raises(InputError, match="equal beginnings of sentences have different surprisals"):
         normalised_table(path, TableSettings(unit="log_prob_nats"))

@@ -235,7 +235,7 @@ def test_a_file_that_fits_two_forms_needs_a_name(suite: Suite, tmp_path: Path) -
     with pytest.raises(InputError, match=r"fits several forms: vllm, openai \(name the one"):
         _import(suite, path)
     for form in ("vllm", "openai"):
-        (run,) = _import(suite, path, form).runs  # type: ignore[arg-type]
+        (run,) = _import(suite, path, form).runs
         assert run.rows[2] == pytest.approx(_expected(suite)[2])
 
 
