@@ -33,7 +33,7 @@ from gardenpath.data.batches.batch_loader import BatchLoader
 from gardenpath.data.corpus_files import write_corpus
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.data.sentence import SPLITS
-from gardenpath.data.shards.workers import available_cores
+from gardenpath.data.shards.task_pool import available_cores
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import NeuralFamily
 from gardenpath.runs.training import train

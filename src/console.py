@@ -185,6 +185,28 @@ def show_counting(title: str) -> Iterator[Callable[[int], None]]:
         yield advance
 
 
+@contextmanager
+def count_in_lines(title: str) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with the number of sentences just completed; prints some lines.
+
+    It leaves the terminal to those who show a bar of their own meanwhile.
+    """
+    begin = last = time.monotonic()
+    total = 0
+
+    def advance(sentences: int) -> None:
+        nonlocal last, total
+        total += sentences
+        now = time.monotonic()
+        if now - last > _SECONDS_BETWEEN_LINES:
+            last = now
+            rate = total / max(now - begin, 1e-9)
+            text = f"{title}: {total:,} sentences, {rate:,.1f} per second"
+            console.print(text, highlight=False, soft_wrap=True)
+
+    yield advance
+
+
 def _is_unattended() -> bool:
     return not console.is_terminal or "CI" in os.environ
 

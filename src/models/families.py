@@ -12,9 +12,11 @@ from gardenpath.models.family import AdoptedFamily, Family, ModelSettings
 from gardenpath.models.ngram.arpa_family import ArpaFamily
 from gardenpath.models.ngram.ngram_family import KneserNeyFamily, UnigramFamily
 from gardenpath.models.plm.plm_family import PlmFamily
+from gardenpath.models.pretrained.masked_family import MaskedFamily
 from gardenpath.models.rnng.rnng_family import RnngFamily
 from gardenpath.models.sequential.lstm_family import LstmFamily
 from gardenpath.models.sequential.transformer_family import TransformerFamily
+from gardenpath.models.tabled.table_family import TableFamily
 from gardenpath.models.word_lm.grnn_family import GrnnFamily
 
 FAMILIES: Mapping[str, Family] = {
@@ -24,6 +26,8 @@ FAMILIES: Mapping[str, Family] = {
     "transformer": TransformerFamily(),
     "rnng": RnngFamily(),
     "plm": PlmFamily(),
+    "masked": MaskedFamily(),
+    "table": TableFamily(),
     "arpa": ArpaFamily(),
     "grnn": GrnnFamily(),
 }

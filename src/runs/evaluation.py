@@ -14,9 +14,11 @@ from gardenpath.eval.report.study import Curve
 from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
+from gardenpath.eval.suites.pairs.pair_suites import PairSource
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.eval.word_scorer import Scorer
+from gardenpath.runs.adoption.how_scored import how_scored, marked, scoring_notes
 from gardenpath.runs.finding.variants import name_variants
 from gardenpath.runs.finding.whole_runs import (
     each_whole,
@@ -46,17 +48,32 @@ from gardenpath.text import Words
 Subject = Run | Scorer
 
 
-def suites(*patterns: str) -> list[Suite]:
+def suites(*patterns: str, root: str | Path | None = None, segmenter: str = "") -> list[Suite]:
     """Return test suites by name, by pattern (``mandarin/*``) or from files; by default, all.
 
     The sets of suites that ``suite=`` accepts on the command line, such as ``reflexives``, have the
-    same names here.
+    same names here. ``blimp``, ``climp``, ``sling`` and ``zhoblimp`` are read from ``root``, a
+    folder or an archive; ``segmenter`` (``jieba``, ``characters``) divides Mandarin into words.
     """
     from gardenpath.eval.suites.library.collection import suite_names
     from gardenpath.settings.suite_sets import suites_of_set
 
     chosen = [name for pattern in patterns for name in suites_of_set(pattern)]
-    return load_suites(chosen if patterns else suite_names())
+    pairs = PairSource(root=None if root is None else str(root), segmenter=segmenter or None)
+    return load_suites(chosen if patterns else suite_names(), pairs=pairs)
+
+
+def pairs_for(subjects: Iterable[Subject], source: PairSource) -> PairSource:
+    """Return the source of minimal pairs with a segmenter that suits all models, if any does.
+
+    Models that read text see the same text whatever its words are, so characters suit them. For
+    models of words there is no default: their corpus decides what a word is.
+    """
+    concerned = [one for one in subjects if _language(one) in (None, "any", "zh")]
+    read_text = [bool(getattr(one, "reads_text", False)) for one in concerned]
+    if source.segmenter is not None or not read_text or not all(read_text):
+        return source
+    return replace(source, segmenter="characters")
 
 
 def read_suite(path: str | Path) -> Suite:
@@ -101,6 +118,7 @@ def evaluate(
     asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
     models = [one for one in models if any(_fits(one, suite.language) for suite in asked)]
     _require_different(models)
+    how = how_scored(one for one in models if isinstance(one, Run))
     require_known(
         [
             unknown_words(one, sentences_in(asked, one.language))
@@ -117,18 +135,20 @@ def evaluate(
     if in_vocabulary:
         measured += exact_grammars(runs, lambda language: sentences_in(asked, language))
     searched = next((run for run in runs if run.is_syntactic), None)
-    tables = suite_tables(asked, measured, ties=ties, tie_seed=tie_seed)
+    tables = marked(suite_tables(asked, measured, ties=ties, tie_seed=tie_seed), how)
     return Results(
         title=title,
         suites=tuple(asked),
         names=names,
-        tables=replace(tables, notes=(*tables.notes, *skip_notes(skipped))),
+        tables=replace(tables, notes=(*scoring_notes(runs), *tables.notes, *skip_notes(skipped))),
+        how=how,
         skipped=tuple(skipped),
         word_pairs=word_pair_rows(asked, runs),
         curves=tuple(curve for run in runs if (curve := _curve(run)) is not None),
         search=search_in_words(plain(searched.search)) if searched else None,
         about={
             "runs": {run.name.run: run.folder.known_fingerprint() for run in runs},
+            "boundary": {name: one.boundary for name, one in how.items() if one.boundary},
             **skip_facts(skipped),
         },
         min_items=min_items,

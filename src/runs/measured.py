@@ -6,10 +6,12 @@ grammar of a toy corpus. :mod:`given_surprisals` reads tables of surprisals.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -34,7 +36,8 @@ class Measured:
     """Surprisal in bits of each word of sentences; NaN if undefined.
 
     ``language`` is None for a model that may be tested in any language. ``remedies`` maps each
-    sentence without a surviving hypothesis to the setting to change.
+    sentence without a surviving hypothesis to the setting to change. ``tokens`` returns the number
+    of units that the model sees for a sentence.
     """
 
     name: RunName
@@ -44,6 +47,7 @@ class Measured:
     unigram_log_prob: Callable[[str], float] | None = None
     parses: Mapping[Words, Parses] = field(default_factory=dict)
     remedies: Mapping[Words, str] = field(default_factory=dict)
+    tokens: Callable[[Words], int] = len
 
     def fits(self, language: str) -> bool:
         """Whether the model can be tested on suites in a language."""
@@ -67,13 +71,24 @@ def measured_run(
         unigram_log_prob=run.unigram_log_prob,
         parses={w: one.parses for w, one in scored.items() if one.parses is not None},
         remedies={w: one.remedy for w, one in scored.items() if one.remedy is not None},
+        tokens=_token_count(run),
     )
+
+
+def _token_count(run: Run) -> Callable[[Words], int]:
+    """Return a function that counts the units that a run sees for a sentence."""
+    if (count := getattr(run, "token_count", None)) is not None:
+        return cast(Callable[[Words], int], count)
+    if (subwords := run.subwords) is None:
+        return len
+    pieces = functools.cache(lambda word: len(subwords.split(word)))
+    return lambda words: sum(map(pieces, words))
 
 
 def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
     """Return the surprisals of any other model.
 
-    Its attributes ``name``, ``language`` and ``knows`` are used if present.
+    Its attributes ``name``, ``language``, ``knows`` and ``token_count`` are used if present.
     """
     name = scorer_name(scorer)
     log_probs = scorer.word_log_probs(sentences)
@@ -91,6 +106,7 @@ def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
         language=getattr(scorer, "language", None),
         surprisal_bits=values,
         knows=getattr(scorer, "knows", lambda _: True),
+        tokens=getattr(scorer, "token_count", len),
     )
 
 

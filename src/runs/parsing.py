@@ -114,11 +114,11 @@ def _as_stored(log_probs: Sequence[float], remedy: str | None, one: Parsed) -> S
 def _from_stored(stored: Stored, words: Words) -> Parsed:
     assert stored.parses is not None
     shares, trees = stored.parses
-    ranked = [(share, _with_words(parse_tree(text), words)) for share, text in trees]
+    ranked = [(share, with_words(parse_tree(text), words)) for share, text in trees]
     return Parsed(ranked, tuple(share for share, _ in shares))
 
 
-def _with_words(tree: Tree, words: Words) -> Tree:
+def with_words(tree: Tree, words: Words) -> Tree:
     """Return a tree over the given words: brackets in text are ambiguous (``-LRB-``)."""
     following = iter(words)
     return from_events(

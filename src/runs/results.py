@@ -14,8 +14,10 @@ import pandas as pd
 
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.eval.usable import MIN_ITEMS, ItemCount, unusable_items
+from gardenpath.runs.adoption.how_scored import HowScored, with_own_columns
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import (
+    AGGREGATE,
     EFFECTS,
     PERPLEXITY,
     SENTENCES,
@@ -28,8 +30,10 @@ from gardenpath.versions import versions
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from gardenpath.data.surprisal_forms import ResultForm
     from gardenpath.eval.perplexity.comparison import PerplexityRow
     from gardenpath.eval.published.imported import Imported
+    from gardenpath.eval.published.imported_runs import ImportedRun
     from gardenpath.eval.published.receipt import Receipt
     from gardenpath.eval.report.study import Curve, Shown
     from gardenpath.eval.statistics.choices import Correction
@@ -49,6 +53,8 @@ class Results:
     from files have an ``origin`` (``published``), ``sources`` and a ``receipt``. ``correction``
     adjusts the p values of each analysis for the number of its tests. Tests and intervals need
     ``min_items`` usable items. ``skipped`` are the run folders that were left out, with the reason.
+    ``imported`` are the surprisals as files had them; ``also`` are further forms to write. ``how``
+    says, by the names of runs, how words were scored.
     """
 
     title: str
@@ -66,6 +72,9 @@ class Results:
     correction: Correction | None = None
     skipped: Sequence[RunStatus] = ()
     min_items: int = MIN_ITEMS
+    imported: Sequence[ImportedRun] = ()
+    also: Sequence[ResultForm] = ()
+    how: Mapping[str, HowScored] = field(default_factory=dict)
 
     @classmethod
     def of_imported(
@@ -90,6 +99,7 @@ class Results:
             origin=origin,
             sources=sources or {},
             receipt=imported.receipt,
+            imported=imported.runs,
         )
 
     @property
@@ -104,13 +114,18 @@ class Results:
 
     @property
     def surprisals(self) -> pd.DataFrame:
-        """One row per model and word, in bits."""
-        return self.tables.surprisals
+        """One row per model and word, in bits; those of masked models are ``pll_bits``."""
+        return with_own_columns(self.tables.surprisals, self.how)
 
     @property
     def sentences(self) -> pd.DataFrame:
         """Local and global surprisal and SLOR of every sentence."""
         return self.tables.sentences
+
+    @property
+    def aggregate(self) -> pd.DataFrame:
+        """Accuracies on published minimal pairs, averaged as by their authors; else empty."""
+        return self.tables.aggregate
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -135,8 +150,14 @@ class Results:
         return self.scored.summary
 
     def accuracy_tables(self) -> list[Table]:
-        """Return a table for the terminal for each corpus: classes as rows, models as columns."""
-        return self.scored.tables(title=f"{self.title}: accuracy")
+        """Return a table for the terminal for each corpus: classes as rows, models as columns.
+
+        Tables of published minimal pairs, averaged as by their authors, follow.
+        """
+        from gardenpath.eval.suites.pairs.pair_tables import pair_tables
+
+        found = self.scored.tables(title=f"{self.title}: accuracy")
+        return [*found, *pair_tables(self.aggregate)]
 
     @cached_property
     def analyses(self) -> list[AnalysisResult]:
@@ -183,10 +204,10 @@ class Results:
 
         study = build_study(
             title=self.title, suites=self.suites, names=self.names, results=self.scored,
-            surprisals=self.surprisals, versions=versions(*REPORT_PACKAGES, *MODEL_PACKAGES),
+            surprisals=self.tables.surprisals, versions=versions(*REPORT_PACKAGES, *MODEL_PACKAGES),
             search=self.search, analyses=self.analyses, parses=self.tables.parses,
             curves=self.curves, perplexity=self.perplexity, origin=self.origin,
-            sources=self.sources,
+            sources=self.sources, aggregate=self.aggregate,
         )  # fmt: skip
         with results_folder(Path(folder), about=self._about()) as temporary:
             self.write_tables(temporary)
@@ -200,6 +221,8 @@ class Results:
         write_table(folder / EFFECTS.file, self.effects)
         write_table(folder / SURPRISALS.file, self.surprisals)
         write_table(folder / SENTENCES.file, self.sentences)
+        if len(self.aggregate):
+            write_table(folder / AGGREGATE.file, self.aggregate)
         if self.receipt is not None:
             self.receipt.write(folder)
         if self.word_pairs:
@@ -208,10 +231,18 @@ class Results:
             from gardenpath.eval.perplexity.comparison import perplexity_frame
 
             write_table(folder / PERPLEXITY.file, perplexity_frame(self.perplexity))
+        if self.also:
+            from gardenpath.runs.exchange.result_forms import write_result_forms
+
+            write_result_forms(self, folder)
 
     def _about(self) -> dict[str, Any]:
+        from gardenpath.eval.suites.pairs.pair_tables import pair_words
+
         suites = [suite.name for suite in self.suites]
-        return how_made(title=self.title, suites=suites, search=self.search, **self.about)
+        words = pair_words(self.suites)
+        facts = {**({"words": words} if words else {}), **self.about}
+        return how_made(title=self.title, suites=suites, search=self.search, **facts)
 
 
 def how_made(**facts: Any) -> dict[str, Any]:

@@ -150,6 +150,11 @@ class Run:
         """Whether the model reads text as it is, not words of a vocabulary."""
         return False
 
+    @property
+    def reports_progress(self) -> bool:
+        """Whether the scorer reports its progress itself: a search does, sentence by sentence."""
+        return self.is_syntactic
+
     @functools.cached_property
     def boundary(self) -> Boundary | None:
         """How pieces make words; None if the units are words."""
@@ -378,8 +383,7 @@ class Run:
         return score_through(
             self.store, self.model_key, asked, Computing(self, wanted, on_words),
             chunk=chunk or self.chunk, chunk_words=self.chunk_words, wants_parses=wanted,
-            # A search reports its own progress, sentence by sentence.
-            progress=first_call_of(on_words) if self.is_syntactic else on_words,
+            progress=first_call_of(on_words) if self.reports_progress else on_words,
         )  # fmt: skip
 
     def surprisal(

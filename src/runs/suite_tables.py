@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -14,6 +14,7 @@ from gardenpath.eval.published.imported_runs import ImportedRun
 from gardenpath.eval.report.study import Parse, ParseKey
 from gardenpath.eval.suites.design.suite import Item, Suite
 from gardenpath.eval.suites.library.lint import lint_against
+from gardenpath.eval.suites.pairs.pair_accuracy import ScoredPairs, pair_accuracies
 from gardenpath.eval.suites.scoring.effects import ItemEffect, item_effects
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score_table
 from gardenpath.eval.suites.scoring.outcome import TieRule
@@ -26,7 +27,7 @@ from gardenpath.eval.suites.scoring.scored_items import (
     word_rows,
 )
 from gardenpath.eval.suites.scoring.sentence_measures import SentenceMeasures, sentence_measures
-from gardenpath.store.tables import SENTENCES, SURPRISALS
+from gardenpath.store.tables import AGGREGATE, SENTENCES, SURPRISALS
 from gardenpath.text import Words
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class SuiteTables:
     sentences: pd.DataFrame
     parses: Mapping[ParseKey, Sequence[Parse]]
     notes: tuple[str, ...]
+    aggregate: pd.DataFrame = field(default_factory=lambda: AGGREGATE.frame([]))
 
 
 def selected(
@@ -102,6 +104,12 @@ class _OnSuite:
     rows: Sequence[Sequence[float]]
     unknown: Collection[str]
     unigram_log_prob: Callable[[str], float] | None = None
+    tokens: Callable[[Words], int] = len
+
+    @property
+    def as_pairs(self) -> ScoredPairs:
+        """The same, for the accuracies on published minimal pairs."""
+        return ScoredPairs(name=self.name, suite=self.suite, rows=self.rows, tokens=self.tokens)
 
 
 def suite_tables(
@@ -134,6 +142,7 @@ def suite_tables(
         sentences=SENTENCES.frame(measures),
         parses=_parse_table(suites, models),
         notes=_failure_notes(suites, models),
+        aggregate=pair_accuracies(one.as_pairs for one in scored),
     )
 
 
@@ -147,6 +156,7 @@ def _measured_on(suites: Sequence[Suite], models: Sequence[Measured]) -> Iterato
                 rows=variant_rows(suite, values),
                 unknown={w for s in suite.sentences for w in s if not model.knows(w)},
                 unigram_log_prob=model.unigram_log_prob,
+                tokens=model.tokens,
             )
 
 
@@ -172,7 +182,7 @@ def _measures(one: _OnSuite) -> Iterator[dict[str, object]]:
         **asdict(one.name), "suite": suite.name, "class": suite.kind, "modifier": suite.modifier
     }  # fmt: skip
     # Not asdict, which copies every value and takes most of the time for large suites.
-    names = [field.name for field in fields(SentenceMeasures) if field.name != "labels"]
+    names = [part.name for part in fields(SentenceMeasures) if part.name != "labels"]
     for each in sentence_measures(suite, one.rows, unigram_log_prob=one.unigram_log_prob):
         measured = {name: getattr(each, name) for name in names}
         yield {**who, **measured, **label_columns(each.labels)}

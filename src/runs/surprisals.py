@@ -16,9 +16,11 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     failures_of,
     rows_of,
 )
+from gardenpath.models.family import AdoptedFamily
 from gardenpath.runs.known_words import unknown_words
 from gardenpath.settings.check import plain
 from gardenpath.store.surprisal_store import Stored
+from gardenpath.store.tables import PLL_BITS, SURPRISAL_BITS
 from gardenpath.versions import versions
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ def surprisal_frame(run: Run, sentences: Sequence[Sentence], *, end: bool) -> pd
     scored = run.scored([sentence.words for sentence in sentences])
     rows, header = rows_and_header(run, sentences, scored, end=end)
     frame = pd.DataFrame([_as_dict(row) for row in rows])
+    if run.measure == "pll":
+        frame = frame.rename(columns={SURPRISAL_BITS: PLL_BITS})
     frame.attrs.update(_attrs(run, header))
     frame.attrs["unknown"] = unknown_words(run, [one.words for one in sentences]).share
     return frame
@@ -46,6 +50,7 @@ def rows_and_header(
     log_probs = [np.array(scored[one].log_probs) for one in words]
     remedies = {n: scored[one].remedy or "" for n, one in enumerate(words)}
     seen = [run.seen_as(one) for one in words]
+    is_adopted = isinstance(run.family, AdoptedFamily)
     # Sequential models are not searched.
     search = plain(run.search) if run.is_syntactic else {"kind": "none"}
     header = RunHeader(
@@ -54,7 +59,9 @@ def rows_and_header(
         vocabulary=run.vocabulary_hash,
         search=search.pop("kind"),
         settings=search,
-        failures=failures_of(sentences, log_probs, remedies),
+        # Adopted models may leave values undefined, such as those of ends; no search has failed.
+        failures=() if is_adopted else failures_of(sentences, log_probs, remedies),
+        boundary=run.boundary,
     )
     return rows_of(run.name.run, words, log_probs, seen, end=end), header
 
@@ -83,6 +90,9 @@ def _attrs(run: Run, header: RunHeader) -> dict[str, Any]:
         "corpus": name.corpus,
         "seed": name.seed,
         "unit": "bits",
+        "measure": run.measure,
+        "boundary": run.boundary,
+        "notes": list(run.notes),
         "search": {"kind": header.search, **header.settings},
         "vocabulary": header.vocabulary,
         "failures": [str(one) for one in header.failures],

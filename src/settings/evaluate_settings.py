@@ -8,19 +8,24 @@ from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
 from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.segmenting.jieba_segmenter import jieba_problem
+from gardenpath.data.segmenting.segmenter import SEGMENTERS
 from gardenpath.data.words.boundaries import BoundaryChoice
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
+from gardenpath.eval.suites.pairs.pair_sets import PAIR_SETS
+from gardenpath.eval.suites.pairs.pair_suites import PairSource, is_pair_pattern
 from gardenpath.models.families import ADOPTED_MODELS
 from gardenpath.models.family import AdoptedSettings
 from gardenpath.models.training.training_settings import LOGGERS, LoggerSettings, NoLogger
 from gardenpath.settings.bounds import PositiveInt
-from gardenpath.settings.check import Tagged
+from gardenpath.settings.check import Tagged, nearest
 from gardenpath.settings.paths import Paths
 from gardenpath.settings.task_settings import (
     TASKS,
     TASKS_OF_CORPORA,
     AdoptTask,
+    AnnotateTask,
     StudyTask,
     Task,
 )
@@ -38,6 +43,19 @@ class SuiteSettings:
     """Whether to use only items whose words are in the vocabularies of all models."""
     items: PositiveInt | None = None
     """Number of items of each suite, from the first; null uses all."""
+    root: str | None = None
+    """Folder or archive (zip, tar.gz) of a published set of minimal pairs: suite=blimp, climp,
+    sling, sling_reflexives or zhoblimp."""
+    segmenter: str | None = None
+    """What divides the sentences of CLiMP, SLING and ZhoBLiMP into words: characters, jieba; null
+    uses characters for models that read text, and is an error for models of words."""
+    leave_out: Sequence[str] = ()
+    """Names of suites that are left out, in which * matches anything."""
+
+    @property
+    def pairs(self) -> PairSource:
+        """Where published minimal pairs are, and what divides them into words."""
+        return PairSource(root=self.root, segmenter=self.segmenter)
 
     @property
     def label(self) -> str:
@@ -48,8 +66,22 @@ class SuiteSettings:
         return stems[0] if len(stems) == 1 else f"{stems[0]}_and_{len(stems) - 1}_more"
 
     def mistakes(self) -> list[str]:
-        """Return a mistake if no suite is named."""
-        return [] if self.suites else ["name files, as in 'suite.suites=[mine.yaml]'"]
+        """Return mistakes: no suite is named, or a setting of published pairs has no effect."""
+        found = [] if self.suites else ["name files, as in 'suite.suites=[mine.yaml]'"]
+        has_pairs = any(is_pair_pattern(name) for name in self.suites)
+        for name in ("root", "segmenter"):
+            if getattr(self, name) is not None and self.suites and not has_pairs:
+                sets = ", ".join(PAIR_SETS)
+                found.append(f"{name} is only used by published minimal pairs: suite={sets}")
+        if self.segmenter is not None and self.segmenter not in SEGMENTERS:
+            hint = nearest(self.segmenter, SEGMENTERS)
+            found.append(f"segmenter: {self.segmenter!r} is unknown; {hint}")
+        return found
+
+    def unavailable(self) -> list[str]:
+        """Return a mistake if the package of the segmenter is not installed."""
+        problem = jieba_problem() if self.segmenter == "jieba" else ""
+        return [problem] if problem else []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +107,13 @@ class EvaluateSettings:
     SHORT: ClassVar[Mapping[str, str]] = {
         "name": "task.source",
         "input": "task.input",
+        "segmenter": "task.segmenter",
+        "parser": "task.parser",
         "surprisals": "task.surprisals",
         "materials": "task.materials",
         "data.parts": "data.reader.parts",
         "columns": "task.columns",
+        "form": "task.form",
         "stores": "task.stores",
         "conditions": "task.conditions",
         "unit": "task.pairing.unit",
@@ -167,6 +202,8 @@ class EvaluateSettings:
             found.append("suite= has no effect on a study; study.suites=[…] names other suites")
         if self.run is None and not isinstance(self.task, StudyTask):
             found.append("run is missing: name a run folder, or a folder that contains runs")
+        if isinstance(self.task, AnnotateTask) and self.output == EvaluateSettings.output:
+            found.append("output is missing: name the folder of the corpus, as in corpora/mine")
         if self.named_corpora and not isinstance(self.task, TASKS_OF_CORPORA):
             found.append(f"data= and corpora= have no effect on task={self.task.name}")
         if self.model is not None and not isinstance(self.task, AdoptTask):

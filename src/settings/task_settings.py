@@ -7,15 +7,21 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gardenpath.data.corpus_files import CorpusForm
+from gardenpath.data.raw.raw_settings import RawSettings, SentenceSettings
 from gardenpath.data.sentence import SPLITS, Split
+from gardenpath.data.surprisal_forms import ResultForm, SurprisalForm, TableForm
+from gardenpath.data.words.unknown_words import Language
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.statistics.choices import Correction
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.usable import MIN_ITEMS
-from gardenpath.settings.bounds import NonNegativeInt, PositiveFloat, PositiveInt, Seed
+from gardenpath.settings.bounds import Fraction, NonNegativeInt, PositiveFloat, PositiveInt, Seed
 from gardenpath.settings.surprisal_sources import MaterialPaths, SurprisalPaths
+
+# A run folder with a description in JSON, or a model of the library transformers.
+SharedForm = Literal["safetensors", "huggingface"]
 
 _A_FOLDER_OF_SURPRISALS = "the folder with one folder per model, or a table"
 
@@ -51,7 +57,10 @@ class SurprisalTask:
     end: bool = True
     """Whether to add a row for the end of each sentence (</s>)."""
     file: str | None = None
-    """Output file: .tsv, .jsonl or .parquet; null writes surprisal.tsv to the output folder."""
+    """Output file: .tsv, .csv, .jsonl or .parquet; null writes surprisal.tsv to the output folder.
+    """
+    form: TableForm = "own"
+    """Columns of the table: our own, or those of LM Zoo (one run; .tsv)."""
     chunk: PositiveInt | None = None
     """Number of sentences scored together; an interrupted job loses at most one chunk. Null uses 64
     for a search on a CPU, 256 otherwise."""
@@ -97,6 +106,9 @@ class SuiteTask:
     """Random seed of ties=coin."""
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
+    also: Sequence[ResultForm] = ()
+    """Further forms in which to write results: syntaxgym (surprisals of regions), babylm (the
+    preferred sentences of minimal pairs)."""
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
@@ -143,6 +155,8 @@ class RescoreTask:
     """Folder of the published materials, or several; null scores the suites of suite=."""
     columns: Mapping[str, str] | None = None
     """Names of columns of tables of surprisals, as {word: token, surprisal: surp}."""
+    form: SurprisalForm = "auto"
+    """Form of the files of surprisals; auto recognises it by their content."""
     conditions: ConditionSource = "sentences"
     """Conditions of the published reflexives: from the sentences, or from the labels as published.
     """
@@ -154,6 +168,9 @@ class RescoreTask:
     """Random seed of ties=coin."""
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
+    also: Sequence[ResultForm] = ()
+    """Further forms in which to write results: syntaxgym (surprisals of regions), babylm (the
+    preferred sentences of minimal pairs)."""
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
@@ -187,6 +204,63 @@ class ExportTask:
     """Bracketed trees, as data=brackets reads them, or plain text, as data=text reads it."""
     splits: Sequence[Split] = SPLITS
     """Splits to write."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareTask:
+    """Write runs to folders for others, with a text that says how to load them."""
+
+    name: Literal["share"] = "share"
+    form: SharedForm = "safetensors"
+    """A run folder without logs and checkpoints, or a model of the library transformers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateTask:
+    """Raw text to sentences, words and trees: files that data=brackets or data=text reads."""
+
+    REMEDIES: ClassVar[Mapping[str, str]] = {
+        "input": "files of raw text, as in input=news or 'input=[a.txt,news/*.sgm.gz]'"
+    }
+    SEGMENTERS: ClassVar[Mapping[Language, str]] = {"en": "nltk", "zh": "spacy"}
+
+    name: Literal["annotate"] = "annotate"
+    input: str | Sequence[str]
+    """Files of raw text, patterns with *, or folders; several as [A,B]."""
+    language: Language | None = None
+    """Language of the text; null takes that of the run in parser=."""
+    segmenter: str | None = None
+    """How text is divided into words: whitespace, nltk, jieba, characters, spacy:MODEL or
+    pkuseg:MODEL; null is nltk for English and spacy for Chinese (as in Wang et al. 2021)."""
+    parser: str | None = None
+    """What finds trees: the folder of a run of a syntactic model, benepar, stanza, or none for text
+    without trees; null is benepar (as in Wang et al. 2021)."""
+    quotes: Literal["keep", "treebank"] = "keep"
+    """Whether double quotes stay as they are or are written as in the Penn Treebank."""
+    max_tokens: PositiveInt | None = 100
+    """Maximum number of words of a sentence; longer ones are left out. null keeps all."""
+    deduplicate: bool = True
+    """Whether to write each sequence of words once."""
+    valid: Fraction = 0.0
+    """Share of the documents (paragraphs of plain text) that go to valid.txt."""
+    test: Fraction = 0.0
+    """Share of the documents (paragraphs of plain text) that go to test.txt."""
+    raw: RawSettings = RawSettings()
+    """How files are read."""
+    sentences: SentenceSettings = SentenceSettings()
+    """Where sentences end."""
+    processes: PositiveInt | None = None
+    """Number of processes, of one thread each; null uses all cores. The result is the same."""
+    allow_unknown: bool = False
+    """Whether to parse text of which the run in parser= does not know most words."""
+
+    def segmenter_for(self, language: Language) -> str:
+        """Return the name of the segmenter for a language."""
+        return self.segmenter or self.SEGMENTERS[language]
+
+    def mistakes(self) -> list[str]:
+        """Return a mistake if no text is left for training."""
+        return ["valid and test leave nothing to train.txt"] if self.valid + self.test >= 1 else []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,6 +349,8 @@ Task = (
     | RescoreTask
     | CorpusTask
     | ExportTask
+    | ShareTask
+    | AnnotateTask
     | MergeTask
     | RunsTask
     | StudyTask
@@ -290,6 +366,8 @@ TASKS: Mapping[str, type[Task]] = {
     "rescore": RescoreTask,
     "corpus": CorpusTask,
     "export": ExportTask,
+    "share": ShareTask,
+    "annotate": AnnotateTask,
     "merge": MergeTask,
     "runs": RunsTask,
     "study": StudyTask,

@@ -108,7 +108,9 @@ _VARIANT = TableColumn("variant", "integer", "number of the variant of the condi
 _WORD_ID = TableColumn("word_id", "integer", "position of the word in the sentence, from 1")
 _WORD = TableColumn("word", "text", "the word")
 _SEEN = TableColumn("seen", "flag", "whether the word is in the model's vocabulary")
-_BITS = TableColumn("surprisal_bits", "number", "surprisal of the word, in bits")
+# Masked models have no surprisals: their numbers have a column of their own.
+SURPRISAL_BITS, PLL_BITS = "surprisal_bits", "pll_bits"
+_BITS = TableColumn(SURPRISAL_BITS, "number", "surprisal of the word, in bits")
 _CORPUS = TableColumn("corpus", "text", "name of the corpus")
 
 RUN_COLUMNS = tuple(column.name for column in _RUN)
@@ -198,6 +200,25 @@ WORD_PAIRS = Schema(
         TableColumn("first_count", "integer", "count of the first in the training corpus"),
         TableColumn("second_count", "integer", "count of the second"),
         TableColumn("items", "integer", "number of items in which the two alternate"),
+    ),
+)
+AGGREGATE = Schema(
+    name="aggregate",
+    file="aggregate.csv",
+    columns=(
+        *_RUN,
+        TableColumn("set", "text", "published set of minimal pairs"),
+        TableColumn("words", "text", "what divided the sentences into words"),
+        TableColumn("score", "text", "what is compared: see docs/minimal_pairs.md"),
+        TableColumn("official", "flag", "whether score and pairs are those of the authors"),
+        TableColumn("level", "text", "paradigm, phenomenon, field or overall"),
+        TableColumn("name", "text", "name of the paradigm, phenomenon, field or mean"),
+        TableColumn("accuracy", "number", "share of correct pairs; ties as the authors count them"),
+        TableColumn("accuracy_ties_half", "number", "the same; a tie counts 1/2"),
+        TableColumn("paradigms", "integer", "number of paradigms"),
+        TableColumn("pairs", "integer", "number of pairs"),
+        TableColumn("ties", "integer", "number of pairs with equal scores"),
+        TableColumn("missing", "integer", "number of pairs without a score"),
     ),
 )
 

@@ -9,6 +9,7 @@ from gardenpath.console import stop_on_signals
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import (
     AdoptTask,
+    AnnotateTask,
     CorpusTask,
     ExportTask,
     MergeTask,
@@ -16,6 +17,7 @@ from gardenpath.settings.task_settings import (
     PerplexityTask,
     RescoreTask,
     RunsTask,
+    ShareTask,
     StudyTask,
     SuitesTask,
     SuiteTask,
@@ -76,12 +78,20 @@ def _run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks.corpora import export
 
             export.run(settings, task)
+        case ShareTask() as task:
+            from gardenpath.tasks.exchange import share_runs
+
+            share_runs.run(settings, task)
+        case AnnotateTask() as task:
+            from gardenpath.tasks.corpora import annotate
+
+            annotate.run(settings, task)
         case MergeTask() as task:
             from gardenpath.tasks import merge
 
             merge.run(settings, task)
         case AdoptTask() as task:
-            from gardenpath.tasks import adopt_model
+            from gardenpath.tasks.exchange import adopt_model
 
             adopt_model.run(settings, task)
         case RunsTask() as task:

@@ -13,8 +13,12 @@ from gardenpath.settings.task_settings import SuitesTask
 
 def run(settings: EvaluateSettings, task: SuitesTask) -> None:
     """List suites, with an example of each, and export them if requested."""
-    chosen = settings.suite.suites if settings.suite else suite_names()
-    suites = load_suites(chosen)
+    asked = settings.suite
+    suites = (
+        load_suites(asked.suites, pairs=asked.pairs, leave_out=asked.leave_out)
+        if asked
+        else load_suites(suite_names())
+    )
     console.print(suite_table(suite_entries(suites), examples=task.examples))
     if task.export is not None:
         folder = Path(settings.output) / "suites"

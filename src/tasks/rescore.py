@@ -36,7 +36,13 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
         tie_seed=task.tie_seed,
     )
     about = {"settings": plain(settings)}
-    results = replace(results, about=about, correction=task.correction, min_items=task.min_items)
+    results = replace(
+        results,
+        about=about,
+        correction=task.correction,
+        min_items=task.min_items,
+        also=task.also,
+    )
     print_unusable(results)
     for table in results.accuracy_tables():
         console.print(table)
@@ -47,13 +53,13 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
 def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
     sets = surprisal_sets(task.surprisals)
     if task.materials is None:
-        suites = load_suites(suite.suites)
+        suites = load_suites(suite.suites, pairs=suite.pairs, leave_out=suite.leave_out)
         if not any(one.predictions for one in suites):
             raise InputError(
                 "has no predictions, so nothing can be scored",
                 path=", ".join(map(str, suite.suites)),
                 remedy="write a YAML file with 'table:' and predictions (docs/suites.md)",
             )
-        return import_tables(suites, sets, task.pairing, columns=task.columns)
+        return import_tables(suites, sets, task.pairing, columns=task.columns, form=task.form)
     materials = material_paths(task.materials)
     return import_layout(suite.label, materials, sets, task.pairing, conditions=task.conditions)

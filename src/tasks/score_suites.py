@@ -8,7 +8,8 @@ from pathlib import Path
 from gardenpath.console import console
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.runs.evaluation import evaluate
+from gardenpath.runs.evaluation import evaluate, pairs_for
+from gardenpath.runs.exchange.result_forms import check_result_forms
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain
@@ -25,9 +26,12 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     """Score, print and write."""
     chosen = settings.suites
     runs = asked_runs(settings)
+    pairs = pairs_for(runs, chosen.pairs)
+    suites = load_suites(chosen.suites, pairs=pairs, leave_out=chosen.leave_out)
+    check_result_forms(task.also, suites)
     results = evaluate(
         runs,
-        load_suites(chosen.suites),
+        suites,
         title=chosen.label,
         in_vocabulary=chosen.in_vocabulary,
         items=chosen.items,
@@ -38,7 +42,7 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         allow_unknown=task.allow_unknown,
     )
     about = {**results.about, "settings": plain(settings)}
-    results = replace(results, about=about, correction=task.correction)
+    results = replace(results, about=about, correction=task.correction, also=task.also)
     print_unusable(results)
     for table in results.accuracy_tables():
         console.print(table)

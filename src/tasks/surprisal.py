@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gardenpath.console import console, words_progress
@@ -14,7 +15,8 @@ from gardenpath.eval.surprisal.surprisal_rows import (
     SurprisalRow,
     TableHeader,
 )
-from gardenpath.eval.surprisal.surprisal_table import check_extension, write_surprisals
+from gardenpath.eval.surprisal.surprisal_table import check_form, write_surprisals
+from gardenpath.runs.adoption.how_scored import require_one_measure, scoring_notes
 from gardenpath.runs.finding.whole_runs import each_whole
 from gardenpath.runs.processes.jobs import ScoringJob
 from gardenpath.runs.processes.spreading import spread_jobs
@@ -32,6 +34,8 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     """Score the input with every run, and write one long table."""
     path = surprisal_file(settings, task)
     runs = asked_runs(settings)
+    check_form(path, task.form, runs=len(runs))
+    require_one_measure(runs)
     skipped = list(runs.skipped)
     read = _inputs(task, runs)
     require_known_input(runs, read, task)
@@ -42,7 +46,10 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
     rows = [row for _, (found, _) in scored for row in found]
     headers = [header for _, (_, header) in scored]
     policy: EndPolicy = "row" if task.end else "none"
-    write_surprisals(path, rows, _header(headers, policy, skipped))
+    table = replace(_header(headers, policy, skipped), measure=runs[0].measure)
+    write_surprisals(path, rows, table, form=task.form)
+    for note in scoring_notes(runs):
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
     for header in headers:
         for failure in header.failures:
             console.print(f"{failure.place}: no hypothesis survived; {failure.remedy}")
@@ -62,7 +69,7 @@ def _header(
 def surprisal_file(settings: EvaluateSettings, task: SurprisalTask) -> Path:
     """Return the file of the table; its extension must be that of a known format."""
     path = Path(task.file or Path(settings.output) / "surprisal.tsv")
-    check_extension(path)
+    check_form(path, task.form)
     return path
 
 

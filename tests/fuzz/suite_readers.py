@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import math
+import tarfile
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.chance import chance_level
@@ -20,6 +25,7 @@ from gardenpath.eval.suites.formats.table_suite import load_table_suite
 from gardenpath.eval.suites.library.checklist import checklist
 from gardenpath.eval.suites.library.generated import Catalogue
 from gardenpath.eval.suites.library.lint import check
+from gardenpath.eval.suites.pairs.pair_suites import PairSource, load_pair_suites
 from tests.fuzz.reader import Reader, on_disk, scratch
 
 _COMPACT = """\
@@ -196,6 +202,34 @@ def _formula(content: bytes) -> None:
         assert not math.isnan(formula.value(lambda _region, _condition: 1.0))
 
 
+def _zip_seed() -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("data/a.jsonl", _BLIMP.splitlines()[0] + "\n")
+        archive.writestr("data/.DS_Store", "x")
+        archive.writestr("__MACOSX/data/._a.jsonl", "x")
+    return written.getvalue()
+
+
+def _tar_seed(mode: Literal["w:gz", "w:"]) -> bytes:
+    written = io.BytesIO()
+    content = _BLIMP_ZH.encode()
+    with tarfile.open(fileobj=written, mode=mode) as archive:
+        member = tarfile.TarInfo("ZhoBLiMP/a.jsonl")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return written.getvalue()
+
+
+def _archive(name: str, which: str) -> Callable[[bytes], None]:
+    def read(content: bytes) -> None:
+        source = PairSource(root=str(on_disk(content, name)), segmenter="characters")
+        for suite in load_pair_suites([which], source):
+            _suite(suite)
+
+    return read
+
+
 def _in_file(load: object, name: str) -> object:
     def read(content: bytes) -> None:
         assert callable(load)
@@ -224,4 +258,7 @@ SUITE_READERS = (
     _reader("syntaxgym_csv", load_syntaxgym_csv, "suite.csv", _CSV),
     _reader("minimal_pairs_jsonl", load_blimp, "pairs.jsonl", _BLIMP, _BLIMP_ZH),
     _reader("minimal_pairs_csv", load_climp, "pairs.csv", _CLIMP, _PAIRS),
+    Reader("pairs_zip", (_zip_seed(),), _archive("pairs.zip", "blimp"), is_binary=True),
+    Reader("pairs_tar", (_tar_seed("w:"),), _archive("pairs.tar", "zhoblimp"), is_binary=True),
+    Reader("pairs_tgz", (_tar_seed("w:gz"),), _archive("pairs.tgz", "zhoblimp"), is_binary=True),
 )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from gardenpath.eval.published.headers.side_cars import side_car
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.released.bert_files import read_bert
 from gardenpath.eval.published.released.published_imports import (
@@ -17,7 +18,6 @@ from gardenpath.eval.published.surprisal_files import read_token_table, read_two
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.published.token_tables import is_token_table, read_words
 from gardenpath.eval.suites.formats.compact import load_compact
-from gardenpath.eval.surprisal.side_cars import side_car
 from gardenpath.eval.surprisal.surprisal_rows import RunHeader, SurprisalRow, TableHeader
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals, write_surprisals
 from gardenpath.store.tables import METRICS, read_table
@@ -209,6 +209,7 @@ def _joined(*parts: str) -> bytes:
 
 TABLE_READERS = (
     Reader("surprisal_tsv", (_surprisal_seed("table.tsv"),), _surprisals("table.tsv")),
+    Reader("surprisal_csv", (_surprisal_seed("table.csv"),), _surprisals("table.csv")),
     Reader("surprisal_jsonl", (_surprisal_seed("table.jsonl"),), _surprisals("table.jsonl")),
     Reader(
         "surprisal_parquet", (_surprisal_seed("table.parquet"),), _surprisals("table.parquet"),

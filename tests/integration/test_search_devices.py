@@ -205,7 +205,7 @@ def test_surprisals_in_single_precision_do_not_depend_on_company_or_shapes(name:
 
 @pytest.mark.parametrize("name", ["rnng", "plm"])
 def test_a_sentence_of_250_words(name: str) -> None:
-    changes = {} if name == "rnng" else {"max_positions": 2000}
+    changes: dict[str, Any] = {} if name == "rnng" else {"max_positions": 2000}
     network = make_middling(name, **changes)
     (sentence,) = random_sentences(1, 250, 250)
     settings = WordSync(action_beam=2, word_beam=1, max_open=20, max_consecutive=2)

@@ -167,7 +167,9 @@ def gold_log_prob(network: RnngNetwork | PlmNetwork, tree: Tree, tokens: list[in
     family = FAMILIES["plm" if isinstance(network, PlmNetwork) else "rnng"]
     assert isinstance(family, NeuralFamily)
     kind: Any = family.settings
-    options = {} if isinstance(network, PlmNetwork) else {"strategy": network.strategy}
+    options: dict[str, Any] = {}
+    if isinstance(network, RnngNetwork):
+        options["strategy"] = network.strategy
     if isinstance(network, RnngNetwork) and isinstance(network.composition, AttentionComposition):
         options["composition"] = "attention"
     settings = kind(name="gold", network=type(kind(name="gold").network)(**options))

@@ -20,7 +20,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from gardenpath.data.words.vocabulary import WORDS_VERSION, build_vocabulary
+from gardenpath.data.words.unknown_words import UNKNOWN
+from gardenpath.data.words.vocabulary import (
+    SPECIALS,
+    WORDS_VERSION,
+    Vocabulary,
+    build_vocabulary,
+)
 from gardenpath.eval.search.search_settings import (
     SEARCH_VERSION,
     Particle,
@@ -30,6 +36,7 @@ from gardenpath.eval.search.search_settings import (
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import NeuralFamily
 from gardenpath.models.ngram.ngram import train_ngram
+from gardenpath.runs.run import PIECES_VERSION
 from gardenpath.runs.scorers import make_scorer
 from tests.models.samples import make_split
 
@@ -43,7 +50,9 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         "data/prefixes.py", "runs/scorers.py",
     ),
     "search": ("eval/search/*.py",),
-    "ngram": ("models/ngram/ngram.py", "models/ngram/ngram_trie.py"),
+    "ngram": (
+        "models/ngram/ngram.py", "models/ngram/ngram_trie.py", "models/ngram/ngram_masses.py",
+    ),
     "lstm, transformer": ("models/sequential/*.py",),
     "rnng": ("models/rnng/*.py", "models/states/*.py"),
     "plm": ("models/plm/*.py",),
@@ -72,7 +81,8 @@ _SEARCHES: Mapping[str, SearchSettings] = {
 def versions() -> dict[str, int]:
     """The versions in the key of stored log probabilities."""
     families = {name: family.scores_version for name, family in FAMILIES.items()}
-    return {"words": WORDS_VERSION, "search": SEARCH_VERSION, **families}
+    common = {"words": WORDS_VERSION, "search": SEARCH_VERSION, "pieces": PIECES_VERSION}
+    return {**common, **families}
 
 
 def code() -> dict[str, dict[str, str]]:
@@ -109,12 +119,35 @@ def _hash(source: str) -> str:
 
 
 def numbers() -> dict[str, list[list[float]]]:
-    """Log probabilities of sentences under small models with given weights."""
+    """Log probabilities of sentences under small models of words and of pieces."""
     counts = {(word, False): 3 for word in ("the", "cat", "sees", "hear", "that")}
-    vocabulary = build_vocabulary(
-        {**counts, ("Oddly", True): 1, ("oddly", False): 1},
-        labels=("S", "NP", "VP"), language="en", min_count=2,
+    words = build_vocabulary(
+        {**counts, ("Oddly", True): 1, ("oddly", False): 1}, labels=_LABELS, language="en",
+        min_count=2,
     )  # fmt: skip
+    pieces = Vocabulary(
+        tokens=(*SPECIALS, "▁the", "▁c", "▁s", "▁", "at", "ees", "s"), counts=(1,) * 11,
+        labels=_LABELS, language="en", min_count=1, subword_hash="given",
+    )  # fmt: skip
+    return {
+        **_numbers(words, None),
+        **{f"{name}, pieces": found for name, found in _numbers(pieces, _Letters()).items()},
+    }
+
+
+_LABELS = ("S", "NP", "VP")
+
+
+class _Letters:
+    """Splits some words of the sentences into pieces."""
+
+    def encode(self, word: str, vocabulary: Vocabulary) -> list[int]:
+        known = {"the": ["▁the"], "cat": ["▁c", "at"], "sees": ["▁s", "ees"]}
+        found = known.get(word, ["▁", UNKNOWN, "s"])
+        return [vocabulary.ids[piece] for piece in found]
+
+
+def _numbers(vocabulary: Vocabulary, subwords: _Letters | None) -> dict[str, list[list[float]]]:
     size = len(vocabulary)
     split = make_split([[size - 1, size - 2, size - 3, size - 1], [size - 1, size - 2]])
     models: dict[str, tuple[str, Any]] = {
@@ -131,7 +164,8 @@ def numbers() -> dict[str, list[list[float]]]:
         for kind, search in _SEARCHES.items():
             run: Any = SimpleNamespace(
                 network=lambda model=model: model, family=FAMILIES[family],
-                device=torch.device("cpu"), vocabulary=vocabulary, subwords=None,
+                device=torch.device("cpu"), vocabulary=vocabulary, subwords=subwords,
+                boundary=None if subwords is None else "next",
             )  # fmt: skip
             scores = make_scorer(run, search).word_log_probs(_SENTENCES)
             found[f"{name}, {kind}"] = [np.round(one, 6).tolist() for one in scores]

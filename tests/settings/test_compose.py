@@ -15,6 +15,7 @@ from gardenpath.errors import ConfigError
 from gardenpath.eval.search.search_settings import SEARCHES
 from gardenpath.eval.studies.all_studies import study_spec
 from gardenpath.eval.suites.library.collection import suite_names
+from gardenpath.eval.suites.pairs.pair_sets import PAIR_SETS
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import EstimatedFamily, NeuralFamily
 from gardenpath.places import CONFIG_DIR
@@ -151,7 +152,8 @@ def test_every_suite_is_right(suite: str) -> None:
     assert settings.suites.label == ("mine" if own else suite)
     if not own:
         patterns = settings.suites.suites
-        assert all(fnmatch.filter(suite_names(), f"{one.split('/')[0]}/*") for one in patterns)
+        names = [*suite_names(), *(f"{name}/paradigm" for name in PAIR_SETS)]
+        assert all(fnmatch.filter(names, f"{one.split('/')[0]}/*") for one in patterns)
 
 
 def test_several_files_of_suites_have_a_folder_of_their_own() -> None:

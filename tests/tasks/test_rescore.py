@@ -68,6 +68,28 @@ def test_the_report_has_every_word_in_its_explorer(folder: Path, tmp_path: Path)
     assert suite["critical"], "the critical region is marked"
 
 
+def test_results_of_regions_all_the_way_round(folder: Path, tmp_path: Path) -> None:
+    """Surprisals of a run as LM Zoo's table, and its results as SyntaxGym's: both rescored."""
+    tables = _exported(folder, tmp_path)
+    zoo = tmp_path / "zoo" / "islands_toy.tsv"
+    text = tmp_path / "suites" / "islands_toy.txt"
+    evaluate(folder, tmp_path, "task=surprisal", f"input={text}", "form=lm_zoo",
+             f"task.file={zoo}", model="rnng")  # fmt: skip
+    options = ("task=rescore", *OWN)
+    own, again = tmp_path / "own", tmp_path / "again"
+    evaluate(folder, own, *options, f"surprisals={tables}", "task.also=[syntaxgym]")
+    evaluate(folder, tmp_path / "zoo_out", *options, f"surprisals={zoo}", "form=lm_zoo")
+    (regions,) = (own / "toy_english_rescored" / "syntaxgym").rglob("*.json")
+    evaluate(folder, again, *options, f"surprisals={regions}")
+    expected = pd.read_csv(own / "toy_english_rescored" / "items.csv")
+    for place in (again, tmp_path / "zoo_out"):
+        found = pd.read_csv(place / "toy_english_rescored" / "items.csv")
+        assert found["outcome"].tolist() == expected["outcome"].tolist()
+        assert found["difference_bits"].tolist() == pytest.approx(
+            expected["difference_bits"].tolist()
+        )
+
+
 def test_a_folder_without_tables(folder: Path, tmp_path: Path) -> None:
     empty = run_of(folder, "ngram").path
     with pytest.raises(InputError, match=r"contains no surprisals.*tables such as"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -244,3 +245,21 @@ def test_sentences_have_local_and_global_surprisal_and_slor(results: Path) -> No
     assert len(finite) > 0
     assert np.allclose(finite, sums.loc[finite.index])
     assert np.isfinite(table.loc[np.isfinite(table["global_bits_per_word"]), "slor"]).all()
+
+
+def test_further_forms_of_results(folder: Path, tmp_path: Path) -> None:
+    """SyntaxGym's form has the surprisals of all words; forms that do not fit are refused first."""
+    with pytest.raises(SuiteError, match="BabyLM's predictions are for minimal pairs"):
+        _evaluate(folder, tmp_path, "task.also=[syntaxgym,babylm]", model="ngram")
+    assert list(tmp_path.iterdir()) == []
+    _evaluate(folder, tmp_path, "task.also=[syntaxgym]", model="ngram")
+    written = tmp_path / "toy_english"
+    paths = [path for path in read_results_manifest(written).files if "syntaxgym/" in path]
+    table = pd.read_csv(written / "surprisals.tsv", sep="\t", quoting=3)
+    assert len(paths) == table["suite"].nunique() > 1
+    for path in paths:
+        content = json.loads((written / path).read_text(encoding="utf-8"))
+        regions = [r for i in content["items"] for c in i["conditions"] for r in c["regions"]]
+        own = table[table["suite"] == content["meta"]["name"]]
+        total = sum(region["metric_value"]["sum"] for region in regions)
+        assert total == pytest.approx(own["surprisal_bits"].sum())

@@ -14,8 +14,10 @@ import pytest
 
 from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import InputError
+from gardenpath.eval.published.forms.recognition import read_foreign
+from gardenpath.eval.published.headers.side_cars import side_car
+from gardenpath.eval.published.headers.stated_boundaries import stated_boundaries
 from gardenpath.eval.search.structured_scorer import StructuredScorer
-from gardenpath.eval.surprisal.side_cars import side_car
 from gardenpath.eval.surprisal.surprisal_rows import SurprisalRow
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
@@ -93,7 +95,7 @@ def test_formats_by_extension(folder: Path, text: Path, extension: str) -> None:
 
 def test_an_unknown_extension_is_an_error_before_anything_is_done(folder: Path, text: Path) -> None:
     path = text.parent / "table.xlsx"
-    with pytest.raises(InputError, match=r"choose one of \.tsv, \.jsonl, \.parquet"):
+    with pytest.raises(InputError, match=r"choose one of \.tsv, \.csv, \.jsonl, \.parquet"):
         _evaluate(folder, text, f"task.file={path}")
     assert [one.name for one in text.parent.iterdir()] == [text.name]
 
@@ -310,3 +312,23 @@ def test_the_model_is_not_loaded_for_what_is_known(
     monkeypatch.setattr(Run, "network", refuse)
     _evaluate(folder, text, kept)
     assert (text.parent / "out" / "surprisal.tsv").read_bytes() == first
+
+
+def test_the_columns_of_lm_zoo(folder: Path, text: Path) -> None:
+    """One run, with a header of its own; read again, the numbers are the same."""
+    path = text.parent / "zoo.tsv"
+    with pytest.raises(InputError, match=r"LM Zoo's tables have one run, not 4"):
+        _evaluate(folder, text, "form=lm_zoo", f"task.file={path}")
+    with pytest.raises(InputError, match=r"LM Zoo's tables cannot be written as \.csv"):
+        _evaluate(folder, text, "form=lm_zoo", f"task.file={path.with_suffix('.csv')}")
+    assert not path.exists()
+    _evaluate(folder, text, "form=lm_zoo", f"task.file={path}", model="ngram")
+    _evaluate(folder, text, f"task.file={path.with_suffix('.csv')}", model="ngram")
+    rows, header = read_surprisals(path.with_suffix(".csv"))
+    found = read_foreign(path, "lm_zoo", None)
+    expected = [row.surprisal_bits for row in rows]
+    assert [bits for one in found.sentences for bits in one.scored.values] == expected
+    assert [word for one in found.sentences for word in one.scored.tokens] == [
+        row.word for row in rows
+    ]
+    assert stated_boundaries(path) == {run.run: run.boundary for run in header.runs}

@@ -36,6 +36,8 @@ class _ThreeFiles(abc.ABC):
     """File of the test split, or a pattern such as *.mrg for files in all folders below."""
     encoding: str = "utf-8"
     """Encoding of the files."""
+    origin: str | None = None
+    """Where to get the corpus, for the message if it is missing."""
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         files = [self._paths(split) for split in splits]
@@ -75,7 +77,8 @@ class _ThreeFiles(abc.ABC):
             raise MissingCorpusError(
                 corpus=f"The {split} split of {self._title}",
                 looked_for=root / name,
-                licence="this is your own data; docs/corpora.md describes the format",
+                licence=self.origin
+                or "this is your own data; docs/corpora.md describes the format",
                 setting=f"data.root=/path/to/folder (and data.reader.{split}=FILE if it has "
                 "another name)",
             )

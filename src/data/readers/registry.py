@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gardenpath.data.readers.ctb import ChineseTreebank
+from gardenpath.data.readers.gum import GumTreebank
 from gardenpath.data.readers.lines import BracketFiles, TextFiles
 from gardenpath.data.readers.nltk_corpora import PennTreebankSample, SinicaTreebank
 from gardenpath.data.readers.ptb import PennTreebank
@@ -17,6 +18,7 @@ SINGLE_READERS: Mapping[str, Any] = {
     "ptb_sample": PennTreebankSample,
     "ctb": ChineseTreebank,
     "sinica": SinicaTreebank,
+    "gum": GumTreebank,
     "brackets": BracketFiles,
     "text": TextFiles,
 }

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from gardenpath.data.surprisal_forms import Unit
 from gardenpath.settings.bounds import NonNegativeInt, Share
-
-# Unit of the numbers in a file: surprisals, or log probabilities to the base e, 2 or 10.
-Unit = Literal["bits", "nats", "log10", "log_prob_nats", "log_prob_bits", "log_prob_log10"]
 
 # Where the conditions of the published reflexive stimuli come from.
 ConditionSource = Literal["sentences", "labels"]

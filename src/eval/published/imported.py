@@ -29,6 +29,7 @@ from gardenpath.eval.published.surprisal_files import ScoredSentence, without_ed
 from gardenpath.eval.published.value_checks import (
     StatedUnit,
     check_values,
+    converted,
     in_bits,
     not_scored,
 )
@@ -96,6 +97,7 @@ class Importing:
     them (see :func:`numbers_digest`)."""
     beginnings: dict[RunName, RunBeginnings] = field(default_factory=dict)
     apart: Counter[str] = field(default_factory=Counter)
+    boundaries: dict[RunName, tuple[str | None, Path]] = field(default_factory=dict)
 
     def add(
         self,
@@ -113,7 +115,8 @@ class Importing:
         If one file has several suites, ``materials`` has the items of all of them, and ``parts``
         are these suites, in order. ``unknown`` are words that the file says to be unknown.
         """
-        read = [without_edges(one) for one in sentences]
+        given = list(sentences)
+        read = [without_edges(one) for one in given]
         read = in_bits(read, form.unit, path, by_word=form.checked)
         if empty := [one for one in read if not one.tokens]:
             raise InputError("a sentence has no words", path=path, line=empty[0].line)
@@ -137,11 +140,38 @@ class Importing:
                 f"{path}: first words are not scored, so comparisons of whole sentences are "
                 "undefined"
             )
+        whole = converted(given, form.unit)
+        tokens = _in_places(materials, whole) if not (parts or materials.labels) else ()
         for suite, rows in _divided(paired, parts):
             self.runs.append(
-                ImportedRun(name=name, suite=suite, rows=rows, unknown=paired.unknown | unknown)
+                ImportedRun(
+                    name=name,
+                    suite=suite,
+                    rows=rows,
+                    unknown=paired.unknown | unknown,
+                    tokens=tokens,
+                )
             )
         self._record(name, materials, paired, path, form, count)
+
+    def same_boundary(self, name: RunName, boundary: str | None, path: Path) -> None:
+        """Record how words of a file were made of pieces; files of one run may not differ."""
+        first, where = self.boundaries.setdefault(name, (boundary, path))
+        if first != boundary:
+            raise InputError(
+                f"was computed with boundary={boundary or 'none stated'}, but {where}, of the same "
+                f"run ({name.run}), with boundary={first or 'none stated'}",
+                path=path,
+                remedy="compute all surprisals of a run with the same boundary=",
+            )
+
+    def _boundary_notes(self) -> list[str]:
+        """Say which runs have words that were made of pieces in different ways."""
+        choices = {one: name.run for name, (one, _) in self.boundaries.items() if one is not None}
+        if len(choices) < 2:
+            return []
+        listed = enumeration([f"boundary={one} ({run})" for one, run in choices.items()])
+        return [f"runs differ in how words are made of pieces: {listed}"]
 
     def _compare(
         self, run: RunBeginnings, suite: str, sentences: Sequence[ScoredSentence], path: Path
@@ -178,6 +208,7 @@ class Importing:
                 not_scored=count,
                 is_masked=not form.is_left_to_right,
                 accepted=paired.accepted,
+                boundary=self.boundaries.get(name, (None, path))[0],
             )
         )
 
@@ -253,6 +284,7 @@ class Importing:
         )
         notes = (
             *self.notes,
+            *self._boundary_notes(),
             *self._lacking(runs),
             *_notes(self.receipts, self.left_out),
             *copies(runs),
@@ -260,6 +292,13 @@ class Importing:
             *sums,
         )
         return Imported(runs=tuple(runs), notes=notes, receipt=receipt)
+
+
+def _in_places(
+    materials: Materials, sentences: Sequence[ScoredSentence]
+) -> tuple[ScoredSentence, ...]:
+    """Return sentences that are in the order of their file in that of the suite."""
+    return tuple(sentences[place] for place in materials.places)
 
 
 def _compares_sentences(suite: Suite) -> bool:

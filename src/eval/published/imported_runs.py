@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gardenpath.errors import InputError
+from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.scored_items import RunName
 
@@ -22,13 +23,15 @@ class ImportedRun:
 
     ``suite`` has the sentences as they were scored. ``rows``: surprisals (bits) of the words of
     every variant of every item, in order; NaN where a word was not scored. ``unknown``: the
-    out-of-vocabulary words.
+    out-of-vocabulary words. ``tokens``: the sentences as the file has them, in bits, with the
+    tokens that mark beginnings and ends; empty where they are not those of the suite, in its order.
     """
 
     name: RunName
     suite: Suite
     rows: tuple[tuple[float, ...], ...]
     unknown: frozenset[str]
+    tokens: tuple[ScoredSentence, ...] = ()
 
 
 def run_name(folder: Path, root: Path) -> RunName:

@@ -33,7 +33,7 @@ class SurprisalReceipt:
 
     ``equal``, ``respelt`` (case or ``<unk>``) and ``joined`` (other division into tokens) count
     sentences; ``not_scored`` counts words. ``is_masked``: whether a masked model scored one word of
-    each sentence.
+    each sentence. ``boundary``: how words were made of pieces, if the file says it.
     """
 
     path: str
@@ -51,6 +51,7 @@ class SurprisalReceipt:
     not_scored: int
     is_masked: bool = False
     accepted: tuple[Difference, ...] = ()
+    boundary: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

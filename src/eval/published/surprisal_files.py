@@ -10,6 +10,8 @@ with other columns are read by ``token_tables``.
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gardenpath.errors import InputError
+from gardenpath.eval.suites.formats.csv_tables import csv_rows
 from gardenpath.eval.suites.scoring.alignment import is_edge
 from gardenpath.store.files import read_text
 
@@ -24,7 +27,7 @@ _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?|nan", re.I
 )
 
-_TOKEN_COLUMNS = ("sentence_id", "token_id", "token", "surprisal")
+TOKEN_COLUMNS = ("sentence_id", "token_id", "token", "surprisal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +71,17 @@ def read_token_table(path: Path) -> list[ScoredSentence]:
 def _token_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of a table with exactly the columns of SyntaxGym, else as ``read_tabs``."""
     lines = read_lines(path)
-    if lines[0].split("\t") == list(_TOKEN_COLUMNS):
+    if lines[0].split("\t") == list(TOKEN_COLUMNS):
         for line, text in enumerate(lines[1:], start=2):
             fields = text.split("\t")
-            if len(fields) == len(_TOKEN_COLUMNS):
+            if len(fields) == len(TOKEN_COLUMNS):
                 yield line, fields
             elif text.strip():
-                problem = f"{len(fields)} columns, but the header has {len(_TOKEN_COLUMNS)}"
+                problem = f"{len(fields)} columns, but the header has {len(TOKEN_COLUMNS)}"
                 raise InputError(problem, path=path, line=line)
         return
-    for line, row in read_tabs(path, _TOKEN_COLUMNS):
-        yield line, [row[column] for column in _TOKEN_COLUMNS]
+    for line, row in read_tabs(path, TOKEN_COLUMNS):
+        yield line, [row[column] for column in TOKEN_COLUMNS]
 
 
 def read_two_columns(path: Path, lengths: Sequence[int]) -> list[ScoredSentence]:
@@ -155,6 +158,11 @@ def read_tabs(path: Path, columns: Iterable[str]) -> Iterator[tuple[int, dict[st
         yield line, dict(zip(header, fields, strict=True))
     if not header:
         raise InputError("the table is empty", path=path)
+
+
+def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the cells of each row of a table separated by commas."""
+    yield from csv_rows(csv.reader(io.StringIO(read_text(path), newline="")), path)
 
 
 def check_folders(paths: Iterable[Path]) -> None:

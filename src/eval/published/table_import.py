@@ -2,7 +2,8 @@
 
 A folder contains a folder for every run, with a table per suite (``<suite>.tsv``; slashes in the
 name may be folders or underscores), or one table for all suites. A single table may also hold many
-runs and suites, in columns such as ``run``, ``model`` and ``suite``.
+runs and suites, in columns such as ``run``, ``model`` and ``suite``. Files of other forms
+(:mod:`gardenpath.data.surprisal_forms`) are recognised, or read as the user says.
 """
 
 from __future__ import annotations
@@ -12,8 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gardenpath.data.surprisal_forms import SurprisalForm
 from gardenpath.errors import InputError
 from gardenpath.eval.published.beginnings import MOST_DIFFERENT
+from gardenpath.eval.published.forms.foreign import ForeignFile
+from gardenpath.eval.published.forms.form_import import add_by_text, as_token_table
+from gardenpath.eval.published.forms.recognition import form_of, may_have_form, read_foreign
+from gardenpath.eval.published.headers.side_cars import SIDE_CAR
+from gardenpath.eval.published.headers.stated_boundaries import stated_boundaries
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import FileForm, Imported, Importing
 from gardenpath.eval.published.imported_runs import run_name
@@ -24,7 +31,6 @@ from gardenpath.eval.published.token_tables import (
     TableSentence,
     TokenTable,
     cut_sentences,
-    is_token_table,
     read_words,
 )
 from gardenpath.eval.suites.design.suite import Suite
@@ -32,7 +38,8 @@ from gardenpath.eval.suites.formats.table_suite import TABLE_META
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.text import is_count
 
-_SUFFIXES = (".tsv", ".csv", ".txt")
+_TABLES = (".tsv", ".csv", ".txt")
+_SUFFIXES = (*_TABLES, ".json", ".jsonl")
 
 
 def import_tables(
@@ -41,6 +48,7 @@ def import_tables(
     rules: PairingRules,
     *,
     columns: Mapping[str, str] | None = None,
+    form: SurprisalForm = "auto",
 ) -> Imported:
     """Import surprisals of the sentences of suites from tables (see the module).
 
@@ -54,18 +62,43 @@ def import_tables(
     usual = {k: v for suite in suites for k, v in _table(suite).get("columns", {}).items()}
     selecting = list(dict.fromkeys(name for suite in suites for name in _selected(suite)))
     for given in sets:
-        for path, place, own in _files(given.path, suites, bool(columns), importing):
+        for path, place, own in _files(given.path, suites, bool(columns), form, importing):
+            kind = form_of(path, form)
+            if kind != "table":
+                _add_foreign(importing, given, place, own, read_foreign(path, kind, rules.unit))
+                continue
             table = read_words(path, rules, columns or {}, usual, selecting)
+            boundaries = stated_boundaries(path)
             for run in table.runs:
                 name = _name(run, path, place, given)
+                importing.same_boundary(name, boundaries.get(run.run), path)
                 _add_run(importing, name, own, run, table)
     where = [given.path for given in sets]
     example = f"{suites[0].name.replace('/', '_')}.tsv" if suites else "a table"
     return importing.finish(where, f"a table with rows, or tables such as {example}")
 
 
+def _add_foreign(
+    importing: Importing, given: SurprisalSet, place: Path, own: Sequence[Suite], file: ForeignFile
+) -> None:
+    """Add a file of another form; samples of one model are several files in its folder."""
+    is_folder = file.form == "lm_eval" and place != given.path
+    name = _name(TableRun(), file.path, place.parent if is_folder else place, given)
+    boundaries = list(stated_boundaries(file.path).values())
+    importing.same_boundary(name, boundaries[0] if boundaries else None, file.path)
+    if file.is_by_text:
+        add_by_text(importing, name, own, file)
+    else:
+        table = as_token_table(file, own)
+        _add_run(importing, name, own, table.runs[0], table)
+
+
 def _files(
-    root: Path, suites: Sequence[Suite], has_columns: bool, importing: Importing
+    root: Path,
+    suites: Sequence[Suite],
+    has_columns: bool,
+    form: SurprisalForm,
+    importing: Importing,
 ) -> list[tuple[Path, Path, Sequence[Suite]]]:
     """Return the tables, each with the folder that names its run, and the suites it may have.
 
@@ -82,13 +115,21 @@ def _files(
             path = _file_of(folder, suite)
             if path is not None:
                 found.append((path, folder, [suite]))
-    tables = sorted(path for path in root.rglob("*") if path.suffix in _SUFFIXES)
+    tables = sorted(path for path in root.rglob("*") if _may_be_table(path))
     if not found:
-        chosen = [path for path in tables if has_columns or is_token_table(path)]
+        chosen = [path for path in tables if _is_chosen(path, has_columns, form)]
         found = [(path, path, suites) for path in chosen]
     used = {path for path, _, _ in found}
     importing.left_out += [str(path) for path in tables if path not in used]
     return found
+
+
+def _may_be_table(path: Path) -> bool:
+    return path.suffix in _SUFFIXES and not path.name.endswith(SIDE_CAR)
+
+
+def _is_chosen(path: Path, has_columns: bool, form: SurprisalForm) -> bool:
+    return may_have_form(path, form) or (has_columns and path.suffix in _TABLES)
 
 
 def _file_of(folder: Path, suite: Suite) -> Path | None:

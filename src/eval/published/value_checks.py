@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gardenpath.data.surprisal_forms import Unit
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, Unit
+from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.suites.scoring.alignment import is_unknown
 from gardenpath.units import NATS_PER_BIT, NATS_PER_LOG10
@@ -56,7 +57,8 @@ def stated_unit(column: str, rules: PairingRules, path: Path) -> StatedUnit:
                 f"the unit of {f'column {column!r}' if column else 'the numbers'} is not known",
                 path=path,
                 remedy="name it, as in unit=bits, nats, log10, log_prob_nats, log_prob_bits or "
-                "log_prob_log10; files in the layout of a study need materials=FOLDER",
+                "log_prob_log10; form=lm_zoo means bits, and files in the layout of a study need "
+                "materials=FOLDER",
             )
         unit: Unit = _unit(base, is_log_prob)
         return StatedUnit(unit=unit, source=f"the column {column!r}")
@@ -97,6 +99,12 @@ def in_bits(
             total = (total if math.isfinite(total) and not by_word else 0.0) + value * factor
             if total < -ROUNDING_BITS * abs(factor):
                 raise _wrong_sign(token, value, stated, path, sentence.line)
+    return converted(sentences, stated)
+
+
+def converted(sentences: Sequence[ScoredSentence], stated: StatedUnit) -> list[ScoredSentence]:
+    """Convert values to surprisals in bits, whatever their signs."""
+    factor = _BITS[stated.unit]
     if factor == 1.0:
         return list(sentences)
     return [

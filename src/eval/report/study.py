@@ -22,6 +22,7 @@ from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.eval.usable import MIN_ITEMS, ItemCount, unusable_items, with_usable
 from gardenpath.store.tables import (
+    AGGREGATE,
     EFFECTS,
     ITEMS,
     METRICS,
@@ -107,7 +108,7 @@ class Study:
     (default: 1/2). ``modifier_orders`` rank modifiers from simple to complex. ``lengths`` counts,
     for each corpus, the sentences of each length in words. ``glosses`` maps suite and item to the
     gloss of its first variant and its translation. ``notes`` are shown in the overview. Intervals
-    need ``min_items`` usable items.
+    need ``min_items`` usable items. ``aggregate`` has the accuracies on published minimal pairs.
     """
 
     title: str
@@ -128,6 +129,7 @@ class Study:
     glosses: Mapping[tuple[str, int | str], tuple[Words, str]] = field(default_factory=dict)
     modifier_orders: Sequence[Chain] = field(default_factory=modifier_orders)
     min_items: int = MIN_ITEMS
+    aggregate: pd.DataFrame = field(default_factory=lambda: AGGREGATE.frame([]))
 
     def __post_init__(self) -> None:
         """Raise an error if a table lacks a column."""

@@ -13,8 +13,9 @@ from gardenpath.eval.report.shown_analyses import shown_results
 from gardenpath.eval.report.study import Curve, Parse, ParseKey, Study
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult
 from gardenpath.eval.suites.design.suite import Suite, chance_by_class
+from gardenpath.eval.suites.pairs.pair_tables import pair_words
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
-from gardenpath.store.tables import EFFECTS
+from gardenpath.store.tables import AGGREGATE, EFFECTS
 from gardenpath.text import Words, enumeration, heading, plural
 
 # The packages that affect the numbers of a report, in addition to Python; and those of models.
@@ -37,12 +38,14 @@ def build_study(
     perplexity: Sequence[PerplexityRow] = (),
     origin: str = "",
     sources: Mapping[str, str] | None = None,
+    aggregate: pd.DataFrame | None = None,
 ) -> Study:
     """Build the study for the report on trained models.
 
     ``title`` is the name of the set of suites; ``names`` are the runs. ``search`` describes the
     search if some model needs one; ``versions`` lists the versions of the software. For surprisals
     from files, ``origin`` says whose they are (``published``), and ``sources`` are the files.
+    ``aggregate`` has the accuracies on published minimal pairs.
     """
     return Study(
         title=_title(title, names, origin),
@@ -60,6 +63,7 @@ def build_study(
         chance=chance_by_class(suites),
         glosses=_glosses(suites),
         min_items=results.min_items,
+        aggregate=AGGREGATE.frame([]) if aggregate is None else aggregate,
     )
 
 
@@ -91,6 +95,7 @@ def _facts(
         **({"corpora": corpora} if corpora else {}),
         "seeds": enumeration(sorted(name.seed for name in names if name.seed is not None)),
         "suites": f"{len(suites)} with {items} items",
+        **{f"words of {name}": words for name, words in pair_words(suites).items()},
         **({"search": search} if search else {}),
         "versions": versions,
     }

@@ -34,7 +34,9 @@ class Next:
     ends: bool = True
 
 
-def following(prefixes: Iterable[Prefix], is_continuation: Sequence[bool] | None) -> Iterator[Next]:
+def tokens_after(
+    prefixes: Iterable[Prefix], is_continuation: Sequence[bool] | None
+) -> Iterator[Next]:
     """Yield what follows the prefixes of groups; ``is_continuation``, by token, is for pieces."""
     for number, prefix in enumerate(prefixes):
         if prefix.sentences:

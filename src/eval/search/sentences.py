@@ -26,8 +26,8 @@ from gardenpath.eval.search.next_pieces import (
     Next,
     NextPieces,
     first_slots,
-    following,
     next_pieces,
+    tokens_after,
 )
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.result import SearchFailure, SentenceResult, Step
@@ -138,7 +138,7 @@ class SentenceSearch:
         self, groups: list[Group], front: Front, on_result: OnResult
     ) -> tuple[list[Group], Front]:
         """Advance all groups by one token."""
-        tokens_next = list(following((group.prefix for group in groups), self._is_continuation))
+        tokens_next = list(tokens_after((group.prefix for group in groups), self._is_continuation))
         device = self.model.device
         parents = torch.tensor([n.parent for n in tokens_next], device=device)
         tokens = torch.tensor([n.token for n in tokens_next], device=device)

@@ -70,6 +70,8 @@ class RunHeader:
 
     ``model`` is the family, ``vocabulary`` the hash of the vocabulary. ``search`` is ``none`` for
     models that need no search; ``settings`` are the settings of the search, such as beam widths.
+    ``boundary`` says how words are made of pieces (:mod:`gardenpath.data.words.boundaries`); None
+    if the units of the model are words.
     """
 
     run: str
@@ -78,19 +80,22 @@ class RunHeader:
     search: str = "none"
     settings: Mapping[str, Setting] = field(default_factory=dict)
     failures: tuple[SentenceFailure, ...] = ()
+    boundary: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableHeader:
     """Header of a table: its runs, its unit, and whether ends of sentences have rows.
 
-    ``skipped`` are the run folders that were left out, each with the reason.
+    ``skipped`` are the run folders that were left out, each with the reason. ``measure`` is
+    ``pll`` for pseudo-log-likelihoods, whose column has another name.
     """
 
     runs: tuple[RunHeader, ...]
     end_of_sentence: EndPolicy = "row"
     unit: Literal["bits"] = "bits"
     skipped: tuple[str, ...] = ()
+    measure: Literal["surprisal", "pll"] = "surprisal"
 
 
 def seen_as(

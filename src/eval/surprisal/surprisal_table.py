@@ -1,26 +1,35 @@
-"""Tables of surprisals as files: TSV, JSON Lines and Parquet, chosen by extension.
+"""Tables of surprisals as files: TSV, CSV, JSON Lines and Parquet, chosen by extension.
 
-All three have the same columns. A TSV file starts with the header as comments; for the other two
-formats, the header is a separate file, such as ``table.parquet.meta.json``
-(:mod:`gardenpath.eval.surprisal.side_cars`).
+All have the same columns. A TSV file starts with the header as comments; for the other formats, the
+header is a separate file, such as ``table.parquet.meta.json``
+(:mod:`gardenpath.eval.published.headers.side_cars`). A TSV file may also be written as LM Zoo does,
+with the columns ``sentence_id token_id token surprisal`` and a separate header.
 """
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gardenpath.data.surprisal_forms import TableForm
+from gardenpath.data.words.boundaries import Boundary
 from gardenpath.errors import InputError
-from gardenpath.eval.published.surprisal_files import read_lines, read_tabs
-from gardenpath.eval.surprisal.side_cars import read_side_car, side_car, whole_table
+from gardenpath.eval.published.headers.side_cars import read_side_car, side_car, whole_table
+from gardenpath.eval.published.surprisal_files import (
+    TOKEN_COLUMNS,
+    read_cells,
+    read_lines,
+    read_tabs,
+)
 from gardenpath.eval.surprisal.surprisal_rows import (
     RunHeader,
     SentenceFailure,
@@ -29,13 +38,13 @@ from gardenpath.eval.surprisal.surprisal_rows import (
 )
 from gardenpath.safe_text import parse_json
 from gardenpath.store.files import whole_file
-from gardenpath.store.tables import WORD_SURPRISALS
+from gardenpath.store.tables import PLL_BITS, SURPRISAL_BITS, WORD_SURPRISALS
 
 _COLUMNS = WORD_SURPRISALS.names
 _ARROW = {"text": pa.string(), "integer": pa.int64(), "flag": pa.bool_(), "number": pa.float64()}
 _SCHEMA = pa.schema([(one.name, _ARROW[one.type]) for one in WORD_SURPRISALS.columns])
 
-_RUN_KEYS = ("run", "model", "vocabulary", "search")
+_RUN_KEYS = ("run", "model", "vocabulary", "search", "boundary")
 _SETTING = "search."
 
 _Rows = Sequence[SurprisalRow]
@@ -56,14 +65,41 @@ def check_extension(path: Path) -> str:
     return extension
 
 
-def write_surprisals(path: Path, rows: _Rows, header: TableHeader) -> None:
+def check_form(path: Path, form: TableForm, *, runs: int = 1) -> None:
+    """Raise an error if a table cannot be written in this form; call this before a long job."""
+    is_tsv = check_extension(path) == ".tsv"
+    if form == "lm_zoo" and not (is_tsv and runs == 1):
+        problem = f"have one run, not {runs}" if is_tsv else f"cannot be written as {path.suffix}"
+        remedy = "choose one run" if is_tsv else "choose the extension .tsv"
+        raise InputError(
+            f"LM Zoo's tables {problem}", path=path, remedy=f"{remedy}, or set task.form=own"
+        )
+
+
+def write_surprisals(
+    path: Path, rows: _Rows, header: TableHeader, *, form: TableForm = "own"
+) -> None:
     """Write a table atomically, in the format of its extension."""
-    _WRITERS[check_extension(path)](path, rows, header)
+    check_form(path, form, runs=max(1, len({row.run for row in rows})))
+    if form == "lm_zoo" and header.measure != "surprisal":
+        raise InputError(
+            "LM Zoo's tables contain surprisals, not pseudo-log-likelihoods", path=path,
+            remedy="set task.form=own",
+        )  # fmt: skip
+    write = _write_lm_zoo if form == "lm_zoo" else _WRITERS[check_extension(path)]
+    write(path, rows, header)
 
 
 def read_surprisals(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     """Read a table that :func:`write_surprisals` wrote."""
     return _READERS[check_extension(path)](path)
+
+
+def _names(header: TableHeader) -> tuple[str, ...]:
+    """Return the columns; pseudo-log-likelihoods are never called surprisals."""
+    if header.measure == "surprisal":
+        return _COLUMNS
+    return tuple(PLL_BITS if name == SURPRISAL_BITS else name for name in _COLUMNS)
 
 
 def _record(row: SurprisalRow) -> dict[str, Any]:
@@ -92,29 +128,77 @@ def _located_row(record: Mapping[str, Any], path: Path, line: int) -> SurprisalR
 def _write_tsv(path: Path, rows: _Rows, header: TableHeader) -> None:
     comments = [f"# {key}: {_scalar_text(value)}\n" for key, value in _header_items(header)]
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines([*comments, "\t".join(_COLUMNS) + "\n"])
+        file.writelines([*comments, "\t".join(_names(header)) + "\n"])
         for row in rows:
-            fields = _tsv_fields(row)
-            line = "\t".join(fields)
-            if "\n" in line or "\r" in line or line.count("\t") != len(_COLUMNS) - 1:
-                raise InputError(
-                    f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run "
-                    f"{row.run!r} contains a tab or a line break",
-                    path=path,
-                    remedy="write the table as .jsonl or .parquet",
-                )
-            file.write(line + "\n")
+            file.write(_tsv_line(_fields(row), row, path))
 
 
-def _tsv_fields(row: SurprisalRow) -> list[str]:
-    # Spellings that R, Python and pandas can all read.
-    spelling = {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}
-    number = repr(row.surprisal_bits)
+def _tsv_line(fields: Sequence[str], row: SurprisalRow, path: Path) -> str:
+    line = "\t".join(fields)
+    _require_one_line(line, row, path, is_broken=line.count("\t") != len(fields) - 1)
+    return line + "\n"
+
+
+def _require_one_line(line: str, row: SurprisalRow, path: Path, *, is_broken: bool = False) -> None:
+    if "\n" in line or "\r" in line or is_broken:
+        raise InputError(
+            f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run "
+            f"{row.run!r} contains a tab or a line break",
+            path=path,
+            remedy="write the table as .jsonl or .parquet",
+        )
+
+
+def _fields(row: SurprisalRow) -> list[str]:
     record = _record(row) | {
         "seen": int(row.seen),
-        "surprisal_bits": spelling.get(number, number),
+        "surprisal_bits": _number_text(row.surprisal_bits),
     }
     return [str(value) for value in record.values()]
+
+
+def _number_text(value: float) -> str:
+    # Spellings that R, Python and pandas can all read.
+    return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(repr(value), repr(value))
+
+
+def _write_lm_zoo(path: Path, rows: _Rows, header: TableHeader) -> None:
+    with (
+        whole_table(path, asdict(header)) as temporary,
+        temporary.open("w", encoding="utf-8") as file,
+    ):
+        file.write("\t".join(TOKEN_COLUMNS) + "\n")
+        for row in rows:
+            number = _number_text(row.surprisal_bits)
+            fields = [str(row.sentence_id), str(row.word_id), row.word, number]
+            file.write(_tsv_line(fields, row, path))
+
+
+def _write_csv(path: Path, rows: _Rows, header: TableHeader) -> None:
+    with (
+        whole_table(path, asdict(header)) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(_names(header))
+        for row in rows:
+            # Readers take line breaks within cells for one another.
+            fields = _fields(row)
+            _require_one_line("".join(fields), row, path)
+            writer.writerow(fields)
+
+
+def _read_csv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+    lines = read_cells(path)
+    if tuple(next(lines, (1, ()))[1]) != _COLUMNS:
+        raise InputError(f"the header is not {','.join(_COLUMNS)}", path=path, line=1)
+    rows = []
+    for line, cells in lines:
+        if len(cells) != len(_COLUMNS):
+            problem = f"{len(cells)} columns, but the header has {len(_COLUMNS)}"
+            raise InputError(problem, path=path, line=line)
+        rows.append(_located_row(dict(zip(_COLUMNS, cells, strict=True)), path, line))
+    return rows, _header_beside(path)
 
 
 def _read_tsv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
@@ -133,7 +217,8 @@ def _write_jsonl(path: Path, rows: _Rows, header: TableHeader) -> None:
         temporary.open("w", encoding="utf-8") as file,
     ):
         for row in rows:
-            record = _record(row) | {"surprisal_bits": _json_number(row.surprisal_bits)}
+            values = _record(row) | {"surprisal_bits": _json_number(row.surprisal_bits)}
+            record = dict(zip(_names(header), values.values(), strict=True))
             file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -163,7 +248,8 @@ def _json_number(value: float) -> float | str | None:
 def _write_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
     columns = [[getattr(row, name) for row in rows] for name in _COLUMNS]
     with whole_table(path, asdict(header)) as temporary:
-        pq.write_table(pa.table(columns, schema=_SCHEMA), str(temporary))
+        table = pa.table(columns, schema=_SCHEMA).rename_columns(list(_names(header)))
+        pq.write_table(table, str(temporary))
 
 
 def _read_parquet(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
@@ -178,11 +264,13 @@ def _read_parquet(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
 
 _WRITERS: dict[str, Callable[[Path, _Rows, TableHeader], None]] = {
     ".tsv": _write_tsv,
+    ".csv": _write_csv,
     ".jsonl": _write_jsonl,
     ".parquet": _write_parquet,
 }
 _READERS: dict[str, Callable[[Path], tuple[list[SurprisalRow], TableHeader]]] = {
     ".tsv": _read_tsv,
+    ".csv": _read_csv,
     ".jsonl": _read_jsonl,
     ".parquet": _read_parquet,
 }
@@ -201,6 +289,8 @@ def _header(content: Mapping[str, Any], path: Path) -> TableHeader:
             RunHeader(**{**run, "failures": tuple(SentenceFailure(**f) for f in run["failures"])})
             for run in content["runs"]
         ]
+        if unknown := [run for run in runs if run.boundary not in (None, *get_args(Boundary))]:
+            raise ValueError(f"unknown boundary {unknown[0].boundary!r}")
         return TableHeader(
             runs=tuple(runs),
             end_of_sentence=content["end_of_sentence"],
@@ -214,9 +304,11 @@ def _header_items(header: TableHeader) -> Iterator[tuple[str, Any]]:
     """Yield the keys and values of the comments; entries after a ``run`` belong to that run."""
     yield "unit", header.unit
     yield "end_of_sentence", header.end_of_sentence
+    yield from (("measure", header.measure) for _ in range(header.measure != "surprisal"))
     yield from (("skipped", reason) for reason in header.skipped)
     for run in header.runs:
-        yield from ((key, getattr(run, key)) for key in _RUN_KEYS)
+        known = ((key, getattr(run, key)) for key in _RUN_KEYS)
+        yield from ((key, value) for key, value in known if (key, value) != ("boundary", None))
         yield from ((f"{_SETTING}{key}", value) for key, value in run.settings.items())
         yield from (("failure", asdict(failure)) for failure in run.failures)
 

@@ -284,7 +284,8 @@ class PlmSearch:
 
         An opening bracket may come anywhere in a top-down derivation.
         """
-        words, begins, brackets = [], [], []
+        words, brackets = [], []
+        begins: list[Tensor] = []
         count = max(1, MOST_LOGITS // (self._closing + 1))
         for some, bits in zip(states.split(count), legal.split(count), strict=True):
             logits = self._network.output.logits(some)

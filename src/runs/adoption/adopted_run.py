@@ -54,6 +54,11 @@ class AdoptedRun(Run):
         """Whether the model reads text as it is."""
         return self.family.reads_text
 
+    @property
+    def reports_progress(self) -> bool:
+        """Adopted models report their progress themselves."""
+        return True
+
     @functools.cached_property
     def boundary(self) -> Boundary | None:
         """How pieces make words; None if the units are words."""
@@ -130,6 +135,10 @@ class AdoptedRun(Run):
     def seen_as(self, words: Sequence[str]) -> tuple[str, ...]:
         """Return what the model sees for each word."""
         return tuple(self._opened.seen_as(words))
+
+    def token_count(self, words: Words) -> int:
+        """Return the number of units that the model sees for a sentence."""
+        return sum(len(seen.split(" ")) for seen in self.seen_as(words))
 
     @property
     def unigram_log_prob(self) -> Callable[[str], float] | None:

@@ -16,6 +16,7 @@ from gardenpath.errors import ConfigError, GardenpathError
 from gardenpath.models.families import ADOPTED
 from gardenpath.models.family import AdoptedSettings
 from gardenpath.runs.adoption.opening import open_run
+from gardenpath.runs.exchange.table_sources import adoptable_source
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import nearest, plain, read
 from gardenpath.settings.paths import Paths
@@ -97,7 +98,9 @@ def adopted_reference(reference: str, place: Path) -> Path:
 
 
 def _adopted(asked: AdoptedSettings, source: str, stage: Path) -> AdoptedSettings:
-    adopted = ADOPTED[asked.family].adopt(asked, source, stage)
+    with tempfile.TemporaryDirectory(prefix="gardenpath-") as converted:
+        taken = adoptable_source(asked, source, Path(converted))
+        adopted = ADOPTED[asked.family].adopt(asked, taken, stage)
     if adopted.name:
         return adopted
     return replace(adopted, name=Path(source.rstrip("/")).stem or source)

@@ -103,7 +103,7 @@ class Computation:
             self._compute.parsed = parsed
         scores = self._compute(chunk)
         self.run.store.put(key_of(self.run, self.k_best), dict(zip(chunk, scores, strict=True)))
-        if not self.run.is_syntactic:  # a search reports its own progress
+        if not self.run.reports_progress:
             self.on_words(sum(map(len, chunk)))
 
     def _begun(self) -> Any:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenpath.data.surprisal_forms import Unit
 from gardenpath.errors import InputError
 from gardenpath.eval.published.beginnings import check_beginnings
-from gardenpath.eval.published.import_settings import Unit
 from gardenpath.eval.published.surprisal_files import ScoredSentence
 from gardenpath.eval.published.value_checks import (
     StatedUnit,

@@ -1,4 +1,4 @@
-"""Tables of surprisals come back from all three formats, and their TSV is read by others."""
+"""Tables of surprisals come back from all formats, and their TSV is read by others."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from gardenpath.errors import InputError
+from gardenpath.eval.published.headers.side_cars import side_car
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.published.token_tables import read_words
-from gardenpath.eval.surprisal.side_cars import side_car
 from gardenpath.eval.surprisal.surprisal_rows import (
     RunHeader,
     SentenceFailure,
@@ -39,7 +39,7 @@ from gardenpath.store.tables import WORD_SURPRISALS
 from tests.data.strategies import words
 from tests.eval.suites.samples import cats_suite
 
-EXTENSIONS = (".tsv", ".jsonl", ".parquet")
+EXTENSIONS = (".tsv", ".csv", ".jsonl", ".parquet")
 
 FAILURE = SentenceFailure(sentence_id=1, place="in.txt:7", word_id=2, remedy="raise x")
 HEADER = TableHeader(
@@ -52,6 +52,7 @@ HEADER = TableHeader(
             search="word_sync",
             settings={"action_beam": 100, "marginal": "survivors", "fixed_shapes": None},
             failures=(FAILURE,),
+            boundary="next",
         ),
     )
 )
@@ -133,6 +134,7 @@ def _headers() -> SearchStrategy[TableHeader]:
         search=_strings,
         settings=st.dictionaries(keys, settings, max_size=4),
         failures=st.lists(failure, max_size=2).map(tuple),
+        boundary=st.sampled_from([None, "none", "next", "leading"]),
     )
     return st.builds(
         TableHeader,
@@ -170,6 +172,7 @@ def test_the_tsv_as_it_stands(tmp_path: Path) -> None:
         "# model: rnng",
         '# vocabulary: "1234567890123456"',
         "# search: word_sync",
+        "# boundary: next",
         "# search.action_beam: 100",
         "# search.marginal: survivors",
         "# search.fixed_shapes: null",
@@ -250,14 +253,14 @@ def test_suites_are_rescored_from_our_tsv(tmp_path: Path) -> None:
     assert [row[2] for row in run.rows] == pytest.approx(nouns)
 
 
-@pytest.mark.parametrize("name", ["table.csv", "table", "table.tsv.gz"])
+@pytest.mark.parametrize("name", ["table.xlsx", "table", "table.tsv.gz"])
 def test_other_extensions_are_refused(tmp_path: Path, name: str) -> None:
     for action in (
         lambda: check_extension(tmp_path / name),
         lambda: write_surprisals(tmp_path / name, ROWS, HEADER),
         lambda: read_surprisals(tmp_path / name),
     ):
-        with pytest.raises(InputError, match=r"choose one of \.tsv, \.jsonl, \.parquet"):
+        with pytest.raises(InputError, match=r"choose one of \.tsv, \.csv, \.jsonl, \.parquet"):
             action()
     assert list(tmp_path.iterdir()) == []
     assert check_extension(Path("A.TSV")) == ".tsv"
@@ -308,7 +311,7 @@ def test_a_table_without_its_side_car(tmp_path: Path, extension: str) -> None:
         ("# unit: bits\n", "", "has no valid header of a surprisal table: 'unit'"),
         ("# unit: bits", "# unit: nats", "unknown unit"),
         ("# model: lstm\n", "", "has no valid header of a surprisal table"),
-        ("\t2.5", "\ttwo", r":16: is not a row"),
+        ("\t2.5", "\ttwo", r":17: is not a row"),
         ("\tseen_as", "\tview", "the header has no column seen_as"),
     ],
 )

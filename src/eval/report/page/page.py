@@ -19,6 +19,7 @@ from gardenpath.eval.report.page.summaries import (
     accuracy_tables,
     excess_table,
     in_model_order,
+    pair_set_tables,
     perplexity_table,
     runs_table,
     summary_table,
@@ -120,6 +121,7 @@ def _content(
         "analyses": [(one, _analysis_tables(one, n)) for n, one in enumerate(study.analyses)],
         "run_tables": _filled([runs_table(study)]),
         "accuracy_tables": _filled(accuracy_tables(study) if has_items else ()),
+        "pair_tables": _filled(pair_set_tables(study)),
         "summary_tables": _filled([summary_table(study)] if has_items else ()),
         "doubt_tables": _filled(
             [unknown_items_table(study), unknown_words_table(study)] if has_items else ()

@@ -11,6 +11,7 @@ from gardenpath.eval.perplexity.comparison import EXACT, JOINT, PerplexityRow
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.study import Study, corpus_groups
+from gardenpath.eval.suites.pairs.pair_tables import how_scored, phenomenon_frames
 from gardenpath.eval.usable import usable_counts
 from gardenpath.store.tables import RUN_COLUMNS, SENTENCE_COLUMNS
 from gardenpath.text import spaced
@@ -47,6 +48,18 @@ def accuracy_tables(study: Study) -> Iterator[ReportTable]:
             note="Means over random seeds and modifiers. A tie counts as its expected value under "
             "random order.",
             strong=(EXACT,),
+        )
+
+
+def pair_set_tables(study: Study) -> Iterator[ReportTable]:
+    """Yield the accuracies on published minimal pairs, averaged as by their authors."""
+    for which, frame in phenomenon_frames(study.aggregate):
+        named = frame.assign(name=frame["name"].map(spaced))
+        yield ReportTable(
+            name=f"pairs-{which.name}",
+            title=f"{which.title} ({which.reference})",
+            frame=named.drop(columns="level").rename(columns={"name": "phenomenon"}),
+            note=f"Compared is the {how_scored(which, study.aggregate)}.",
         )
 
 

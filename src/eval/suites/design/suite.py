@@ -46,10 +46,12 @@ class Variant:
 
     Regions may be empty. An item may have several variants of one condition (for example, with
     counterbalanced nouns); their surprisals are averaged before conditions are compared.
+    ``written`` is the sentence as its file writes it, if that is not its words with blanks.
     """
 
     condition: str
     regions: tuple[tuple[str, ...], ...]
+    written: str = field(default="", compare=False)
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ ZhoBLiMP and ``paradigm`` (or ``Paradigm``) in SLING; the class of phenomenon is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def load_blimp(path: str | Path, *, name: str = "", language: str | None = None)
 
     Paradigm, phenomenon and field become labels of the items, so results can be grouped by them.
     """
-    pairs = list(_pairs(path))
+    pairs = blimp_pairs(read_text(path), path)
     paradigms = {pair.labels.get("paradigm", "") for pair in pairs}
     phenomena = {pair.labels.get("phenomenon", "") for pair in pairs}
     called = name or (paradigms.pop() if len(paradigms) == 1 else "") or Path(path).stem
@@ -40,10 +40,10 @@ def load_blimp(path: str | Path, *, name: str = "", language: str | None = None)
     return pair_suite(pairs, path=path, name=called, language=language, kind=kind)
 
 
-def _pairs(path: str | Path) -> Iterator[Pair]:
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if line.strip():
-            yield _pair(line, number, path)
+def blimp_pairs(text: str, path: str | Path) -> list[Pair]:
+    """Return the pairs of a file, one per line; errors name ``path``."""
+    lines = enumerate(text.split("\n"), start=1)
+    return [_pair(line, number, path) for number, line in lines if line.strip()]
 
 
 def _pair(line: str, number: int, path: str | Path) -> Pair:

@@ -34,18 +34,25 @@ class _Columns:
 
 def load_climp(path: str | Path, *, name: str = "") -> Suite:
     """Read a file of pairs; the suite is named after the file unless ``name`` is given."""
-    rows = _rows(path)
+    pairs = climp_pairs(read_text(path), path)
+    phenomena = {pair.labels.get("phenomenon", "") for pair in pairs}
+    kind = phenomena.pop() if len(phenomena) == 1 else ""
+    called = name or Path(path).stem
+    return pair_suite(pairs, path=path, name=called, kind=kind)
+
+
+def climp_pairs(text: str, path: str | Path) -> list[Pair]:
+    """Return the pairs of a file; errors name ``path``."""
+    rows = _rows(text, path)
     headed = [cell.strip().lower() for cell in rows[0][1]]
     has_header = not any(has_han(cell) for cell in rows[0][1])
     if has_header:
         rows.pop(0)
     if not rows:
         raise InputError("contains no sentences", path=path)
-    pairs = _pairs(rows, headed if has_header else [], path)
-    phenomena = {pair.labels.get("phenomenon", "") for pair in pairs}
-    kind = phenomena.pop() if len(phenomena) == 1 else ""
-    called = name or Path(path).stem
-    return pair_suite(pairs, path=path, name=called, kind=kind)
+    # The header of the published files only numbers the columns.
+    is_named = has_header and any(cell and not cell.isdecimal() for cell in headed)
+    return _pairs(rows, headed if is_named else [], path)
 
 
 def _pairs(
@@ -67,8 +74,8 @@ def _pairs(
     ]
 
 
-def _rows(path: str | Path) -> list[tuple[int, list[str]]]:
-    text = read_text(path).removeprefix("\N{BYTE ORDER MARK}")
+def _rows(content: str, path: str | Path) -> list[tuple[int, list[str]]]:
+    text = content.removeprefix("\N{BYTE ORDER MARK}")
     separator = separator_of(text.partition("\n")[0])
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     found = csv_rows(reader, path)

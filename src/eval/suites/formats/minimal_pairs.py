@@ -5,9 +5,8 @@ clitics are separated. ``She doesn't like Bill's dog.`` has the words ``She does
 dog .``. Full stops of titles and initials (``Mr.``, ``J.``) stay with their word except at the end
 of the sentence.
 
-Chinese is not segmented automatically. If a file has spaces between words, these delimit the words;
-otherwise each character is a word, except that consecutive Latin letters and digits form one word.
-A file may not mix the two.
+If a Chinese file has spaces between words, these delimit the words; otherwise a segmenter divides
+its sentences, by default into characters. A file may not mix the two.
 """
 
 from __future__ import annotations
@@ -15,8 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
+from gardenpath.data.segmenting.segmenter import Segmenter, segmenter_named
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant, split_words
@@ -26,7 +27,6 @@ REGION = "sentence"
 PREDICTION = Prediction("good_preferred", Formula.parse(f"(*;%{BAD}%) > (*;%{GOOD}%)"))
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_CHARACTERS = re.compile(r"[A-Za-z0-9]+|\S")
 _OPENING = "\"'“‘([{"
 _CLOSING = ".,;:!?\"'”’…)]}"
 _CLITIC = re.compile(r"(?i)n['’]t|['’](?:s|re|ve|ll|d|m)")
@@ -55,20 +55,23 @@ def pair_suite(
     name: str,
     language: str | None = None,
     kind: str = "",
+    segmenter: Segmenter | None = None,
 ) -> Suite:
     """Return a suite of minimal pairs.
 
     Without ``language``, the suite is Chinese if any sentence contains a Chinese character and
-    English otherwise. All languages except Chinese are tokenised like English.
+    English otherwise. All languages except Chinese are tokenised like English. ``segmenter``
+    divides Chinese sentences without blanks; None makes every character a word.
     """
     if not pairs:
         raise InputError("contains no pairs", path=path)
     written = "zh" if any(has_han(pair.good + pair.bad) for pair in pairs) else "en"
     chosen = language or written
     is_chinese = chosen.split("-")[0] in ("zh", "cmn", "yue")
-    split: Callable[[str], tuple[str, ...]] = english_words
+    split: Callable[[str], Sequence[str]] = english_words
     if is_chinese:
-        split = split_words if _has_blanks(pairs, path) else characters
+        segment = (segmenter or segmenter_named("characters")).segment
+        split = split_words if has_blanks(pairs, path) else segment
     items = tuple(_item(number, pair, split, path) for number, pair in enumerate(pairs, start=1))
     return Suite(
         name=name,
@@ -83,19 +86,17 @@ def pair_suite(
     )
 
 
-def _item(
-    number: int, pair: Pair, split: Callable[[str], tuple[str, ...]], path: str | Path
-) -> Item:
+def _item(number: int, pair: Pair, split: Callable[[str], Sequence[str]], path: str | Path) -> Item:
     variants = []
     for condition, sentence in ((GOOD, pair.good), (BAD, pair.bad)):
-        words = split(sentence)
+        words = tuple(split(sentence))
         if not words:
             raise InputError(f"the {condition} sentence is empty", path=path, line=pair.line)
-        variants.append(Variant(condition, (words,)))
+        variants.append(Variant(condition, (words,), sentence))
     return Item(number, tuple(variants), dict(pair.labels))
 
 
-def _has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
+def has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
     """Whether words are separated by spaces, which must be the case for all pairs or for none."""
     separated = [
         any(len(split_words(sentence)) > 1 for sentence in (pair.good, pair.bad)) for pair in pairs
@@ -108,21 +109,20 @@ def _has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
     return separated[0]
 
 
-def characters(sentence: str) -> tuple[str, ...]:
-    """Return every character as a word; consecutive Latin letters and digits form one word."""
-    return tuple(_CHARACTERS.findall(sentence))
-
-
 def english_words(sentence: str) -> tuple[str, ...]:
     """Split a sentence into words, punctuation and clitics, as in treebanks."""
     chunks = split_words(sentence)
-    found: list[str] = []
-    for place, chunk in enumerate(chunks):
-        before, word, after = _peel(chunk, is_last=place == len(chunks) - 1)
-        size = _clitic(word)
-        middle = [word[:-size], word[-size:]] if size else [word] if word else []
-        found += [*before, *middle, *after]
-    return tuple(found)
+    inner = [word for chunk in chunks[:-1] for word in _parts(chunk, False)]
+    return (*inner, *(word for chunk in chunks[-1:] for word in _parts(chunk, True)))
+
+
+@lru_cache(maxsize=50_000)
+def _parts(chunk: str, is_last: bool) -> tuple[str, ...]:
+    """Divide what stands between spaces; the sentences of a set have the same words again."""
+    before, word, after = _peel(chunk, is_last=is_last)
+    size = _clitic(word)
+    middle = [word[:-size], word[-size:]] if size else [word] if word else []
+    return (*before, *middle, *after)
 
 
 def _clitic(word: str) -> int:

@@ -23,6 +23,12 @@ from gardenpath.eval.suites.library.class_rules import CHECKLIST
 from gardenpath.eval.suites.library.generated import GENERATORS, TEMPLATES
 from gardenpath.eval.suites.library.lint import check
 from gardenpath.eval.suites.library.modifiers import ORDER_FILE
+from gardenpath.eval.suites.pairs.pair_suites import (
+    PairSource,
+    is_pair_pattern,
+    load_pair_suites,
+    pair_set_of,
+)
 from gardenpath.settings.check import nearest
 
 MATERIALS = Path(__file__).parents[1] / "materials"
@@ -74,22 +80,32 @@ def suite_names() -> list[str]:
     return sorted({**_authored(), **GENERATORS})
 
 
-def load_suites(pattern: str | Sequence[str]) -> list[Suite]:
+def load_suites(
+    pattern: str | Sequence[str], *, pairs: PairSource | None = None, leave_out: Sequence[str] = ()
+) -> list[Suite]:
     """Return the suites that match one or more patterns, each once.
 
     A pattern is a name (``mandarin/verb_noun/none``), a prefix of names up to a slash
     (``mandarin``), a glob pattern (``*/none``), or the path of a file (YAML, SyntaxGym's JSON or
-    CSV, minimal pairs as JSON Lines or CSV), which may hold several suites. Suites that cannot be
-    scored raise an error; warnings of the linter and of the checklist are logged.
+    CSV, minimal pairs as JSON Lines or CSV), which may hold several suites. ``blimp`` and the other
+    published sets of minimal pairs are read from ``pairs``. Suites whose names match ``leave_out``
+    are left out. Suites that cannot be scored raise an error; warnings of the linter and of the
+    checklist are logged.
     """
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     sources: dict[str, Callable[[], list[Suite]]] = {}
     for each in patterns:
         if Path(each).suffix in _LOADERS:
             sources[each] = partial(_LOADERS[Path(each).suffix], Path(each))
-        else:
+        elif not is_pair_pattern(each):
             sources.update(_matching(each))
-    return [_checked(suite) for make in sources.values() for suite in make()]
+    found = [suite for make in sources.values() for suite in make()]
+    if published := [each for each in patterns if is_pair_pattern(each)]:
+        found += load_pair_suites(published, pairs or PairSource())
+    kept = [one for one in found if not any(fnmatch.fnmatchcase(one.name, p) for p in leave_out)]
+    if found and not kept:
+        raise SuiteError(f"leave_out={list(leave_out)} leaves out all suites")
+    return [_checked(suite) for suite in kept]
 
 
 def load_suite_file(path: Path) -> Suite:
@@ -105,7 +121,9 @@ def load_suite_file(path: Path) -> Suite:
 
 
 def _checked(suite: Suite) -> Suite:
-    if warnings := [*check(suite), *checklist(suite)]:
+    warnings = [*check(suite), *checklist(suite)]
+    # Nobody can change the sentences of a published set; its ties are counted in the results.
+    if warnings and pair_set_of(suite) is None:
         more = f"; {len(warnings) - 1} more" if len(warnings) > 1 else ""
         _log.warning("suite %s: %s%s", suite.name, warnings[0], more)
     return suite

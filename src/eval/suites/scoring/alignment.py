@@ -21,7 +21,11 @@ _MARKS_BEFORE = ("Ġ", "▁", "Ċ", "##")
 _MARKS_AFTER = ("@@", "</w>")
 
 _EDGES = frozenset(
-    {"<s>", "</s>", "<bos>", "<eos>", "<pad>", "[CLS]", "[SEP]", "[PAD]", "<|endoftext|>"}
+    {
+        *("<s>", "</s>", "<bos>", "<eos>", "<pad>", "[CLS]", "[SEP]", "[PAD]", "<|endoftext|>"),
+        *("<|begin_of_text|>", "<|end_of_text|>", "<|startoftext|>"),
+        *("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
+    }
 )
 _UNKNOWN = frozenset({"<unk>", "[UNK]", "UNK"})
 

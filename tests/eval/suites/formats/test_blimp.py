@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenpath.data.segmenting.segmenter import segmenter_named
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.formats.blimp import load_blimp
-from gardenpath.eval.suites.formats.minimal_pairs import characters, english_words
+from gardenpath.eval.suites.formats.minimal_pairs import english_words
 from gardenpath.eval.suites.library.lint import lint
 
 
@@ -154,4 +155,5 @@ def test_no_sign_is_lost(sentence: str) -> None:
 
 
 def test_characters() -> None:
-    assert characters("我用iPhone 12 。") == ("我", "用", "iPhone", "12", "。")
+    found = segmenter_named("characters").segment("我用iPhone 12 。")
+    assert found == ["我", "用", "iPhone", "12", "。"]

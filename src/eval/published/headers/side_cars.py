@@ -16,13 +16,14 @@ from gardenpath.errors import InputError
 from gardenpath.safe_text import parse_json
 from gardenpath.store.files import sha256_of, whole_file, write_json
 
+SIDE_CAR = ".meta.json"
 _CHECKSUM = "table_sha256"
 _PREVIOUS = "previous"
 
 
 def side_car(path: Path) -> Path:
     """Return the path of the header file of a JSON Lines or Parquet table."""
-    return path.with_name(f"{path.name}.meta.json")
+    return path.with_name(f"{path.name}{SIDE_CAR}")
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""Raw text: files of news or plain text, and their sentences."""

@@ -1,0 +1,1 @@
+"""Words of text that is written without blanks between them."""

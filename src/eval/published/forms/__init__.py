@@ -1,0 +1,1 @@
+"""Readers of the forms in which other programs write surprisals."""

@@ -1,0 +1,1 @@
+"""The headers of our own tables, beside or in them."""

@@ -1,0 +1,1 @@
+"""Results on suites in the forms of other programs."""

@@ -1,0 +1,1 @@
+"""Published sets of minimal pairs: what they contain, how to read them, and how to average."""

@@ -1,0 +1,1 @@
+"""Models of which only a table of surprisals is here."""

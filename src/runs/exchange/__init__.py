@@ -1,0 +1,1 @@
+"""Surprisals and results in the forms of other programs."""

@@ -1,0 +1,1 @@
+"""Runs as folders for others: portable runs, and models of the library transformers."""

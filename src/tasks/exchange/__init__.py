@@ -1,0 +1,1 @@
+"""Tasks that exchange models with others."""
