@@ -14,7 +14,7 @@ labels; the good sentence comes first there.
 *SLING*: perplexity, and thus the log probability per token; the authors' script counts a pair as
 failed if the good sentence has the higher perplexity, so a tie is correct. *Anaphor* is two
 phenomena in the paper, gender and number (the folder ``Plural``). The paper has 38 paradigms; the
-files have 40 of 1,000 pairs, because the classifiers of compound nouns come in two versions. The
+files have 40 of 1,000 pairs, among them two versions of the classifiers of compound nouns. The
 reflexives of a later paper, 40 pairs per file, are a set of their own here.
 
 *ZhoBLiMP*: log probability divided by the square root of the number of tokens (SLLN-LP, alpha
