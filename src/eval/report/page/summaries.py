@@ -11,7 +11,7 @@ from gardenpath.eval.perplexity.comparison import EXACT, JOINT, PerplexityRow
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.study import Study, corpus_groups
-from gardenpath.eval.suites.pairs.pair_tables import how_scored, phenomenon_frames
+from gardenpath.eval.suites.pairs.pair_tables import pairs_in_words, phenomenon_frames
 from gardenpath.eval.usable import usable_counts
 from gardenpath.store.tables import RUN_COLUMNS, SENTENCE_COLUMNS
 from gardenpath.text import spaced
@@ -59,7 +59,7 @@ def pair_set_tables(study: Study) -> Iterator[ReportTable]:
             name=f"pairs-{which.name}",
             title=f"{which.title} ({which.reference})",
             frame=named.drop(columns="level").rename(columns={"name": "phenomenon"}),
-            note=f"Compared is the {how_scored(which, study.aggregate)}.",
+            note=f"Compared is the {pairs_in_words(which, study.aggregate)}.",
         )
 
 

@@ -47,7 +47,7 @@ def phenomenon_frames(aggregate: pd.DataFrame) -> Iterator[tuple[PairSet, pd.Dat
         yield which, means.unstack("model", sort=False).reset_index()
 
 
-def how_scored(which: PairSet, aggregate: pd.DataFrame) -> str:
+def pairs_in_words(which: PairSet, aggregate: pd.DataFrame) -> str:
     """Say what was compared, and whether the numbers are those that the authors would compute."""
     rows = aggregate[(aggregate["set"] == which.name) & (aggregate["score"] == which.score)]
     ties = "correct" if which.tie_is_correct else "wrong"
@@ -65,7 +65,7 @@ def pair_tables(aggregate: pd.DataFrame) -> list[Table]:
 
 
 def _table(which: PairSet, frame: pd.DataFrame, aggregate: pd.DataFrame) -> Table:
-    caption = how_scored(which, aggregate)
+    caption = pairs_in_words(which, aggregate)
     table = Table(title=f"{which.title}: accuracy", caption=caption, min_width=_WIDTH)
     table.add_column(PHENOMENON, no_wrap=True)
     models = [name for name in frame.columns if name not in ("level", "name")]

@@ -24,9 +24,9 @@ from gardenpath.eval.suites.pairs.pair_accuracy import ScoredPairs, pair_accurac
 from gardenpath.eval.suites.pairs.pair_sets import PAIR_SCORES, PAIR_SETS, PairSet
 from gardenpath.eval.suites.pairs.pair_suites import PairSource
 from gardenpath.eval.suites.pairs.pair_tables import (
-    how_scored,
     pair_tables,
     pair_words,
+    pairs_in_words,
     phenomenon_frames,
 )
 from gardenpath.eval.suites.scoring.scored_items import RunName
@@ -125,13 +125,13 @@ def test_official_needs_all_pairs_and_the_score_of_the_authors(
     frame = pair_accuracies([p, q])
     assert set(frame[frame["official"]]["score"]) == {"log_prob"}
     assert frame[frame["score"] == "log_prob"]["official"].all()
-    assert "all pairs, as in Warstadt et al. 2020" in how_scored(small, frame)
+    assert "all pairs, as in Warstadt et al. 2020" in pairs_in_words(small, frame)
     fewer = _scored(_suite("q", "y", two[:1]), bits[:1])
     lacking = _scored(_suite("q", "y", two), [([math.nan], [2.0]), ([2.0], [1.0])])
     for scored in ([p], [p, fewer], [p, lacking]):
         found = pair_accuracies(scored)
         assert not found["official"].any()
-        assert "not comparable with Warstadt et al. 2020" in how_scored(small, found)
+        assert "not comparable with Warstadt et al. 2020" in pairs_in_words(small, found)
 
 
 def test_other_suites_have_no_part_in_it() -> None:
