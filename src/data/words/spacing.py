@@ -1,16 +1,16 @@
 """Words as running text: where blanks stand, and what may follow a word.
 
-Models that others trained read running text. :class:`SpacedText` is the text of a list of words with
-the place of each word in it. The text of a prefix of the words is a prefix of the text: whether a
-blank precedes a word depends on this word and those before it.
+Models that others trained read running text. :class:`SpacedText` is the text of a list of words
+with the place of each word in it. The text of a prefix of the words is a prefix of the text:
+whether a blank precedes a word depends on this word and those before it.
 
 What may follow a word, whatever the next word is (``after``):
 
 ``anything``
     The next word may be attached: after a Chinese character, an opening bracket or quotation mark.
 ``ending``
-    A blank, the end of the text or, where the spacing attaches it, punctuation, a clitic (*'s*) or a
-    Chinese character. A letter would continue the word.
+    A blank, the end of the text or, where the spacing attaches it, punctuation, a clitic (*'s*) or
+    a Chinese character. A letter would continue the word.
 ``negation``
     The same or *n't*: after *do*, *is* and other verbs to which it is attached.
 
@@ -35,9 +35,9 @@ _CLOSING = frozenset(".,;:?!%)]}'\"’”…")
 _OPENING = frozenset("([{“‘$£€¥")
 _CLITICS = frozenset({"'s", "'re", "'ve", "'ll", "'d", "'m", "’s", "’re", "’ve", "’ll", "’d", "’m"})
 _NEGATED = frozenset(
-    "ai are ca could dare did do does had has have is may might must need ought sha should was "
-    "were wo would".split()
-)
+    ("ai", "are", "ca", "could", "dare", "did", "do", "does", "had", "has", "have", "is", "may",
+     "might", "must", "need", "ought", "sha", "should", "was", "were", "wo", "would")
+)  # fmt: skip
 # Words of treebanks that stand for characters; True opens and False closes.
 _WRITTEN: dict[str, tuple[str, bool]] = {
     "-lrb-": ("(", True), "-lsb-": ("[", True), "-lcb-": ("{", True),
@@ -67,8 +67,9 @@ def joined(words: Sequence[str], spacing: Spacing) -> SpacedText:
     """Write words as text.
 
     ``blanks`` writes a blank between any two words, as in tokenised corpora, and ``none`` none at
-    all. ``natural`` writes English as it is printed: no blank before closing punctuation and clitics
-    or after opening brackets. ``auto`` does the same, and writes no blank beside Chinese characters.
+    all. ``natural`` writes English as it is printed: no blank before closing punctuation and
+    clitics or after opening brackets. ``auto`` does the same, and writes no blank beside Chinese
+    characters.
     """
     text = ""
     starts, ends, after = [], [], []

@@ -27,8 +27,8 @@ _TEXTS = 512
 class PrefixScores:
     """Log probabilities (nats) of prefixes of a text, and of the end of the text after all of it.
 
-    ``end`` is that of the whole text and its end, so that ``end - log_probs[-1]`` is that of the end
-    if the last prefix is the text; it is NaN if the model has no token for the end.
+    ``end`` is that of the whole text and its end, so that ``end - log_probs[-1]`` is that of the
+    end if the last prefix is the text; it is NaN if the model has no token for the end.
     """
 
     log_probs: Floats

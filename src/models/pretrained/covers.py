@@ -10,10 +10,10 @@ within the last character of r):
 - P is a function of s alone, so that equal beginnings of texts have equal probabilities.
 - Different covers exclude each other: P(s) is at most the probability that the model assigns to all
   texts that begin with s. What is missing are texts in tokens that the tokeniser does not produce.
-- Σ_c P(sc) + P(C(s), end) ≤ P(s), over all characters c. A cover of sc begins with a cover of s: its
-  last token begins with the rest of s and goes on with c, or C(s) precedes it, which is itself a
-  cover of s. This needs that the beginning of C(s) up to a token is what the tokeniser makes of that
-  text, which holds for byte-pair encoding and unigram models, and is verified.
+- Σ_c P(sc) + P(C(s), end) ≤ P(s), over all characters c. A cover of sc begins with a cover of s:
+  its last token begins with the rest of s and goes on with c, or C(s) precedes it, which is itself
+  a cover of s. This needs that the beginning of C(s) up to a token is what the tokeniser makes of
+  that text, which holds for byte-pair encoding and unigram models, and is verified.
 
 With the condition that a word ends after s, tokens v are those in which a character follows s that
 ends a word, and after C(s), those that begin with such a character (or the end of the text).

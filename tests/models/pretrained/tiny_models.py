@@ -33,10 +33,9 @@ Kind = Literal["gpt2", "llama", "qwen", "gemma"]
 KINDS: tuple[Kind, ...] = ("gpt2", "llama", "qwen", "gemma")
 END = "<|end|>"
 
-_NOUNS = "king kings key keys cat cats dog dogs café student students".split()
-_VERBS = "is are was were sees see sleeps sleep does n't do n't kicks kick".split()
+_NOUNS = ("king", "kings", "key", "keys", "cat", "cats", "dog", "dogs", "café", "student")
 _ENGLISH = [
-    f"the {noun}{mark} {verb.replace(' n', 'n')} near the {other}."
+    f"the {noun}{mark} {verb} near the {other}."
     for noun in _NOUNS
     for verb in ("is", "are", "doesn't see", "sees", "kicks", "slept,")
     for other, mark in (("king", ""), ("keys", "'s"), ("cats", ""))
@@ -47,7 +46,8 @@ _MANDARIN = [
     for verb in ("喜欢", "看见了", "研究", "不认识")
     for noun in ("一本书", "这些学生", "生命", "那条狗", "三个人")
 ]
-TEXTS = [*_ENGLISH, *_MANDARIN, *(f"{one} {other}" for one, other in zip(_ENGLISH, _MANDARIN))]
+_BOTH = zip(_ENGLISH, _MANDARIN, strict=False)
+TEXTS = [*_ENGLISH, *_MANDARIN, *(f"{one} {other}" for one, other in _BOTH)]
 
 SENTENCES: list[list[str]] = [
     text.split()
