@@ -117,7 +117,7 @@ class ContextScores:
         sentences = [np.array(one.tokens, dtype=np.int32) for one in readings]
         for trie in tries_by_size(sentences, most=self._size):
             members = [readings[number] for number in trie.numbers]
-            if self._reads_trees(trie.length + 1):
+            if self.reads_trees(trie.length + 1):
                 yield self._read_tree(trie, members)
             else:
                 alone += members
@@ -176,7 +176,7 @@ class ContextScores:
 
     # ---- Which way to read.
 
-    def _reads_trees(self, length: int) -> bool:
+    def reads_trees(self, length: int) -> bool:
         """Whether the model reads trees of sequences of a length correctly; tried once each."""
         while self._tried < length <= self._deepest:
             longer = max(2 * self._tried, _FIRST_TRIED)

@@ -65,13 +65,16 @@ class TextTokens:
             raise GardenpathError(f"a text cannot be tokenised: {error}") from error
 
     def _lead(self) -> bytes:
-        found = self.bytes.text(self._tokeniser.encode("a", add_special_tokens=False).ids)
-        if found not in (b"a", b" a"):
-            raise GardenpathError(
-                f"the tokens of the text 'a' stand for {found!r}: the tokeniser changes texts, or "
-                "marks words in another way than with a blank; such models cannot be used"
-            )
-        return found[:-1]
+        for known in ("a", "一"):
+            ids = self._tokeniser.encode(known, add_special_tokens=False).ids
+            found = self.bytes.text(ids) or b""
+            lead = found.removesuffix(known.encode())
+            if found != lead and lead in (b"", b" "):
+                return lead
+        raise GardenpathError(
+            f"the tokens of the text {known!r} stand for {found!r}: the tokeniser changes texts, "
+            "or marks words in another way than with a blank; such models cannot be used"
+        )
 
     def _changed(self, text: str, tokens: TokenIds) -> GardenpathError:
         shown = self.bytes.text(tokens)

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from gardenpath.data.words.boundaries import Boundary
 from gardenpath.errors import GardenpathError
 from gardenpath.models.pretrained.causal_scorer import CausalScorer
-from gardenpath.models.pretrained.hf_family import HfSettings
 from tests.models.pretrained import tiny_models
 from tests.models.pretrained.slow_covers import SlowCovers
 
-# "abc" is a bc, although "ab" is one token: the tokens of a prefix are not always those of the text.
+# "abc" is a bc, although "ab" is one token: tokens of a prefix are not always those of the text.
 TOKENS = ("a", "b", "c", "▁", ".", "bc", "ab", "▁a", "▁ab", "c▁a", "b.")
 MERGES = [("b", "c"), ("a", "b"), ("▁", "a"), ("▁a", "b"), ("c", "▁a"), ("b", ".")]
 LETTERS = ("a", "b", "c", "▁", ".")
@@ -35,10 +34,7 @@ def _parts(tokens: Sequence[str], merges: Sequence[tuple[str, str]]) -> tuple[An
 
 def _scorer(parts: tuple[Any, Any], boundary: Boundary = "next", **settings: Any) -> CausalScorer:
     tokeniser, network = parts
-    return CausalScorer(
-        load=lambda: network, config=network.config, tokeniser=tokeniser,
-        settings=HfSettings(**settings), boundary=boundary,
-    )  # fmt: skip
+    return tiny_models.scorer_of(network, tokeniser, boundary, **settings)
 
 
 def _slow(parts: tuple[Any, Any], tokens: Sequence[str]) -> SlowCovers:
@@ -173,5 +169,5 @@ def test_a_tokeniser_that_changes_its_mind_is_refused() -> None:
     tokeniser.backend_tokenizer.pre_tokenizer = pre_tokenizers.Split(pattern, "isolated")
     scorer = _scorer((tokeniser, tiny_models.model("gpt2", 5)))
     assert len(scorer.prefix_log_probs("a.", [1, 2]).log_probs) == 2
-    with pytest.raises(GardenpathError, match="divides 'a.' in another way if 'b' follows"):
+    with pytest.raises(GardenpathError, match=r"divides 'a\.' in another way if 'b' follows"):
         scorer.prefix_log_probs("a.b", [2, 3])

@@ -172,9 +172,21 @@ def scorer(
     tokens = tokeniser(kind)
     # Some models have more rows than tokens.
     made = model(kind, len(tokens) + 3) if network is None else network
+    return scorer_of(made, tokens, boundary, on_words=on_words, **settings)
+
+
+def scorer_of(
+    network: Any,
+    tokens: Any,
+    boundary: Boundary = "next",
+    *,
+    on_words: Callable[[int], None] = lambda _: None,
+    **settings: Any,
+) -> CausalScorer:
+    """A scorer of a network with a tokeniser."""
     return CausalScorer(
-        load=lambda: made,
-        config=made.config,
+        load=lambda: network,
+        config=network.config,
         tokeniser=tokens,
         settings=HfSettings(**settings),
         boundary=boundary,
