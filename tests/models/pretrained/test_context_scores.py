@@ -53,9 +53,9 @@ def _expected(network: Any, contexts: Contexts, begin: int | None, windows: Wind
     return found
 
 
-@pytest.mark.parametrize("size", [1, 20, 512])
+@pytest.mark.parametrize("size", [1, 512])
 @pytest.mark.parametrize("begin", [11, None])
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "qwen", "gemma", "bloom"])
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma", "bloom"])
 def test_sums_equal_those_of_single_contexts(kind: str, begin: int | None, size: int) -> None:
     network = tiny_models.model(kind, SIZE)
     contexts, _ = _asked()
