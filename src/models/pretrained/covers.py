@@ -2,8 +2,7 @@
 
 A sequence of tokens *covers* the characters s if its text begins with s, but not without its last
 token. C(s) are the tokens into which the tokeniser divides s. The covers of s are counted whose
-tokens before the last are C(r), for any r with which s begins (or the beginning of a C(r) that ends
-within the last character of r):
+tokens before the last are C(r), for any r with which s begins:
 
     P(s) = Σ_r P(C(r)) · Σ_v p(v | C(r)),   over tokens v that begin with the rest of s after r.
 
@@ -14,6 +13,11 @@ within the last character of r):
   its last token begins with the rest of s and goes on with c, or C(s) precedes it, which is itself
   a cover of s. This needs that the beginning of C(s) up to a token is what the tokeniser makes of
   that text, which holds for byte-pair encoding and unigram models, and is verified.
+
+Tokens may be parts of characters. If r ends within a character, C(r) is counted where it can
+matter: if the tokeniser divides the character there, or if some token contains the rest of the
+character and the beginning of another. The same holds for a blank that the tokeniser puts before
+each text: it and the first character count as one.
 
 With the condition that a word ends after s, tokens v are those in which a character follows s that
 ends a word, and after C(s), those that begin with such a character (or the end of the text).
@@ -67,6 +71,7 @@ class Covers:
         self._sets = contexts.token_sets
         self._encoded: dict[str, TokenIds] = {}
         self._paths: dict[str, list[int]] = {}
+        self._parts: dict[tuple[str, int], TokenIds | None] = {}
 
     def whole(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the contexts on the path of each text."""
@@ -161,14 +166,26 @@ class Covers:
         """Contexts that end within a character (or between the leading blank and the first)."""
         for place in plan.within:
             text = plan.prefix[:place]
-            begin = len(self._tokens.data(text[:-1]))
+            begin, end = (len(self._tokens.data(one)) for one in (text[:-1], text))
+            for offset in range(begin + 1, end):
+                tokens = self._tokens_within(text, end - offset)
+                if tokens is not None:
+                    yield self._contexts.path(tokens)[-1], offset
+
+    def _tokens_within(self, text: str, missing: int) -> TokenIds | None:
+        """Return the tokens of a text without the last bytes of its last character."""
+        key = text, missing
+        if key not in self._parts:
+            data = self._tokens.data(text)
             offsets = self._offsets(text)
-            if begin < offsets[-2]:
-                yield from (
-                    (context, offset)
-                    for context, offset in zip(self._path(text), offsets, strict=True)
-                    if begin < offset < offsets[-1]
-                )
+            if len(data) - missing in offsets:
+                found = self._encoded[text][: offsets.index(len(data) - missing)]
+            elif self._tokens.bytes.goes_on_after(data[-missing:]):
+                found = self._tokens.encode_without(text, missing)
+            else:
+                found = None
+            self._parts[key] = found
+        return self._parts[key]
 
     def _offsets(self, text: str) -> list[int]:
         """Number of bytes before each token of a text, and of all."""
@@ -194,13 +211,14 @@ class Covers:
         offsets = self._offsets(text)
         count = max(n for n, offset in enumerate(offsets) if offset <= limit)
         beginning = self._tokens.data(text)[: offsets[count]][len(self._tokens.lead) :]
-        # Within a character, the tokens are compared with those of the text to its end.
         shorter = text[: len(beginning.decode(errors="ignore"))]
         is_within = offsets[count] != len(self._tokens.data(shorter))
         if is_within:
             shorter = text[: len(shorter) + 1]
         self._encode([shorter])
-        if self._encoded[shorter][:count] != tokens[:count]:
+        missing = len(self._tokens.data(shorter)) - offsets[count]
+        same = self._tokens_within(shorter, missing) if is_within else self._encoded[shorter]
+        if same != tokens[:count]:
             raise GardenpathError(
                 f"the tokeniser divides {shorter!r} in another way if {text[len(shorter) :]!r} "
                 "follows: probabilities of prefixes are not defined; change the text, or select "

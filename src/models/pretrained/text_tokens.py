@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gardenpath.errors import GardenpathError
-from gardenpath.models.pretrained.token_bytes import TokenBytes
+from gardenpath.models.pretrained.token_bytes import BLANK, TokenBytes
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -36,6 +36,28 @@ class TextTokens:
             if self.bytes.text(tokens) != self.data(text):
                 raise self._changed(text, tokens)
         return found
+
+    def encode_without(self, text: str, missing: int) -> TokenIds:
+        """Return the tokens of a text without its last bytes, which are a part of a character.
+
+        What remains may also be the leading blank. Only byte-level tokenisers have tokens that
+        begin within a character and contain another.
+        """
+        rest = self.data(text)[:-missing]
+        parts = [BLANK] if rest == self.lead and not self.bytes.is_byte_level else self._parts(text)
+        if self.bytes.is_byte_level:
+            parts[-1] = parts[-1][:-missing]  # each character of a part is a byte
+        model = self._tokeniser.model
+        tokens = tuple(one.id for part in parts for one in model.tokenize(part))
+        if self.bytes.text(tokens) != rest:
+            raise self._changed(text, tokens)
+        return tokens
+
+    def _parts(self, text: str) -> list[str]:
+        """The parts of a text that are divided into tokens one by one."""
+        normaliser, splitter = self._tokeniser.normalizer, self._tokeniser.pre_tokenizer
+        normal = text if normaliser is None else normaliser.normalize_str(text)
+        return [part for part, _ in splitter.pre_tokenize_str(normal)]
 
     def data(self, text: str) -> bytes:
         """Return the bytes that the tokens of a text stand for."""

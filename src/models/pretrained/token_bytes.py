@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 # SentencePiece writes blanks and bytes in this way.
-_BLANK = "▁"
+BLANK = "▁"
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 # A blank after something else; most vocabularies have no such tokens.
@@ -37,8 +37,9 @@ class TokenBytes:
     tokens without bytes.
     """
 
-    def __init__(self, content: Sequence[bytes | None]) -> None:
+    def __init__(self, content: Sequence[bytes | None], *, is_byte_level: bool = False) -> None:
         self.content = list(content)
+        self.is_byte_level = is_byte_level
         # A token without any bytes could be repeated for ever.
         pairs = sorted((one, token) for token, one in enumerate(content) if one)
         self.order: Ints = np.array([token for _, token in pairs], dtype=np.int64)
@@ -59,13 +60,13 @@ class TokenBytes:
         for text, token in ids.items():
             if token in added:
                 known = added[token]
-                text = known.content if is_byte_level else known.content.replace(_BLANK, " ")
+                text = known.content if is_byte_level else known.content.replace(BLANK, " ")
                 content[token] = None if known.special else text.encode()
             elif is_byte_level:
                 content[token] = _byte_level(text)
             else:
                 content[token] = _with_blanks(text)
-        return TokenBytes(content)
+        return TokenBytes(content, is_byte_level=is_byte_level)
 
     def text(self, tokens: Sequence[int]) -> bytes | None:
         """Return the bytes of a sequence of tokens; None if one of them has no bytes."""
@@ -80,6 +81,13 @@ class TokenBytes:
         # Larger than anything that begins with the prefix.
         bound = prefix + b"\xff" * (self.longest - len(prefix) + 1)
         return begin, bisect.bisect_left(self._sorted, bound, lo=begin)
+
+    def goes_on_after(self, ending: bytes) -> bool:
+        """Whether a token begins with the last bytes of a character and goes on with another."""
+        first = (ending + b"\x00", ending + b"\xc0")
+        last = (ending + b"\x80", ending + b"\xff")  # no character begins with 80 to BF, or FF
+        places = [bisect.bisect_left(self._sorted, one) for one in (*first, *last)]
+        return places[0] < places[2] or places[1] < places[3]
 
     def is_too_long(self, text: bytes) -> bool:
         """Whether no token can contain a text because of its length or its blanks."""
@@ -112,7 +120,7 @@ def ends_word(following: bytes, spacing: Spacing) -> bool:
 
 def _with_blanks(text: str) -> bytes:
     byte = _BYTE.fullmatch(text)
-    return bytes([int(byte[1], 16)]) if byte else text.replace(_BLANK, " ").encode()
+    return bytes([int(byte[1], 16)]) if byte else text.replace(BLANK, " ").encode()
 
 
 def _byte_level(text: str) -> bytes | None:

@@ -171,3 +171,122 @@ def test_a_tokeniser_that_changes_its_mind_is_refused() -> None:
     assert len(scorer.prefix_log_probs("a.", [1, 2]).log_probs) == 2
     with pytest.raises(GardenpathError, match=r"divides 'a\.' in another way if 'b' follows"):
         scorer.prefix_log_probs("a.b", [2, 3])
+
+
+# ---- Tokens that are parts of characters: é is C3 A9, è is C3 A8.
+
+_SHOWN = {0xC3: "Ã", 0xA9: "©", 0xA8: "¨", ord("e"): "e", ord("."): "."}
+BYTE_TOKENS = (
+    b"\xc3",
+    b"\xa9",
+    b"\xa8",
+    b"e",
+    b".",
+    b"\xa9\xc3",
+    b"\xc3\xa9",
+    b"\xa9e",
+    b"\xa8\xc3\xa9",
+)
+BYTE_MERGES = [(b"\xa9", b"\xc3"), (b"\xc3", b"\xa9"), (b"\xa9", b"e"), (b"\xa8", b"\xc3\xa9")]
+
+
+def _shown(token: bytes) -> str:
+    return "".join(_SHOWN[byte] for byte in token)
+
+
+def _byte_level() -> tuple[Any, Any]:
+    from tokenizers import decoders, pre_tokenizers
+
+    merges = [(_shown(one), _shown(other)) for one, other in BYTE_MERGES]
+    tokeniser = tiny_models.small_tokeniser([_shown(one) for one in BYTE_TOKENS] + ["a"], merges)
+    backend = tokeniser.backend_tokenizer
+    backend.normalizer = None
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    backend.decoder = decoders.ByteLevel()
+    return tokeniser, tiny_models.model("llama", len(BYTE_TOKENS) + 2)
+
+
+def _divided(data: bytes) -> list[bytes]:
+    """Byte-pair encoding as it is defined: merge by merge, from the left."""
+    parts = [bytes([byte]) for byte in data]
+    for one, other in BYTE_MERGES:
+        place = 0
+        while place < len(parts) - 1:
+            if (parts[place], parts[place + 1]) == (one, other):
+                parts[place : place + 2] = [one + other]
+            place += 1
+    return parts
+
+
+def _slow_bytes(slow: SlowCovers, data: bytes) -> float:
+    """The sum over covers whose tokens before the last are those of their bytes."""
+    total = 0.0
+    for length in range(len(data)):
+        if not _is_counted(data, length):
+            continue
+        context = [BYTE_TOKENS.index(one) for one in _divided(data[:length])]
+        covering = [n for n, one in enumerate(BYTE_TOKENS) if one.startswith(data[length:])]
+        after = slow.next_probs(tuple(context))
+        total += slow.sequence_prob(context) * sum(after[token] for token in covering)
+    return total
+
+
+def _is_counted(data: bytes, length: int) -> bool:
+    """Within a character: if it is divided there, or a token contains its rest and another one."""
+    if length == 0 or data[length - 1] != 0xC3:
+        return True
+    whole = _divided(data[: length + 1])
+    is_divided = b"".join(whole[:-1]) == data[:length]
+    rest = data[length : length + 1]
+    return is_divided or any(one.startswith((rest + b"\xc3", rest + b"e")) for one in BYTE_TOKENS)
+
+
+BYTE_PARTS = _byte_level()
+BYTES_SCORER = _scorer(BYTE_PARTS, "leading")
+BYTES_SLOW = SlowCovers(BYTE_PARTS[1], ["?"] * (len(BYTE_TOKENS) + 2), begin=len(BYTE_TOKENS) + 1)
+
+
+def test_a_character_is_divided_if_another_follows() -> None:
+    ids = {one: BYTE_PARTS[0](one).input_ids for one in ("é", "éé", "éèée.")}
+    found = {one: [BYTE_TOKENS[token] for token in tokens] for one, tokens in ids.items()}
+    assert found["é"] == [b"\xc3\xa9"] and found["éé"] == [b"\xc3", b"\xa9\xc3", b"\xa9"]
+    assert found == {one: _divided(one.encode()) for one in found}
+
+
+@given(text=st.text("éèe.", min_size=1, max_size=7))
+def test_parts_of_characters_are_counted(text: str) -> None:
+    found = np.exp(BYTES_SCORER.prefix_log_probs(text, range(len(text) + 1)).log_probs)
+    expected = [_slow_bytes(BYTES_SLOW, text[:b].encode()) for b in range(1, len(text) + 1)]
+    np.testing.assert_allclose(found[1:], expected, rtol=1e-9)
+    assert (np.diff(found) <= 1e-12).all()
+
+
+@given(text=st.text("éèe.", max_size=5))
+def test_characters_in_parts_add_up_to_at_most_one(text: str) -> None:
+    longer = [text + character for character in "éèe."]
+    places = [[len(text)], *([len(one)] for one in longer)]
+    alone, *found = BYTES_SCORER.all_prefix_log_probs([text, *longer], places)
+    total = sum(math.exp(one.log_probs[0]) for one in found) + math.exp(alone.end)
+    assert total <= math.exp(alone.log_probs[0]) * (1 + 1e-10)
+
+
+@given(text=texts)
+def test_a_leading_blank_is_part_of_the_first_word(text: str) -> None:
+    """The tokeniser puts a blank before each text; bc are one token, so that ▁abc is ▁a bc."""
+    from tokenizers import normalizers
+
+    tokeniser = tiny_models.small_tokeniser(TOKENS, MERGES)
+    replaced = normalizers.Replace(" ", "▁")
+    tokeniser.backend_tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), replaced]
+    )
+
+    def tokens(whole: str) -> list[int]:
+        found: list[int] = tokeniser(whole[1:], add_special_tokens=False).input_ids
+        return found or ([TOKENS.index("▁")] if whole else [])
+
+    made = _scorer((tokeniser, PARTS[1]), "leading")
+    found = made.prefix_log_probs(text, range(len(text) + 1)).log_probs
+    expected = [SLOW.prefix_prob(f" {text[:b]}", tokens) for b in range(1, len(text) + 1)]
+    np.testing.assert_allclose(np.exp(found[1:]), expected, rtol=1e-9)
+    assert (np.diff(found) <= 1e-12).all()
