@@ -71,7 +71,7 @@ class Covers:
         self._sets = contexts.token_sets
         self._encoded: dict[str, TokenIds] = {}
         self._paths: dict[str, list[int]] = {}
-        self._parts: dict[tuple[str, int], TokenIds | None] = {}
+        self._inner: dict[str, list[tuple[int, int]]] = {}
 
     def whole(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the contexts on the path of each text."""
@@ -82,31 +82,27 @@ class Covers:
         self, texts: Sequence[str], marks: Sequence[Sequence[Mark]]
     ) -> list[list[Covered]]:
         """Return the terms of the marked prefixes of each text; marks ascend."""
-        plans = [
-            [self._plan(text[:end], after) for end, after in marked]
-            for text, marked in zip(texts, marks, strict=True)
-        ]
-        every = (one for plan in plans for found in plan for one in found)
-        self._encode(itertools.chain.from_iterable(one.prefixes for one in every))
-        results = []
-        for text, marked, plan in zip(texts, marks, plans, strict=True):
-            ends = [0, *(end for end, _ in marked)]
-            for end, found in zip(ends, plan, strict=False):
-                self._require_stable(found, end)
-            results.append(
-                [self._covered(text[:end], one) for end, one in zip(ends[1:], plan, strict=True)]
-            )
-        return results
+        asked = [_asked(text, marked) for text, marked in zip(texts, marks, strict=True)]
+        # Texts with the same beginning ask for the same prefixes.
+        distinct = dict.fromkeys(one for found in asked for one in found)
+        plans = {one: self._plan(one) for one in distinct}
+        every = (part for plan in plans.values() for part in plan)
+        self._encode(itertools.chain.from_iterable(part.prefixes for part in every))
+        covered = {}
+        for one, plan in plans.items():
+            self._require_stable(plan, one.before)
+            covered[one] = self._covered(one.prefix, plan)
+        return [[covered[one] for one in found] for found in asked]
 
     # ---- Which contexts are needed.
 
-    def _plan(self, prefix: str, after: After) -> list[_Plan]:
+    def _plan(self, asked: _Asked) -> list[_Plan]:
         """Divide the condition on what follows into such that exclude each other."""
-        if after == "anything":
-            return [self._starts(prefix, is_word=False)]
-        found = [self._starts(prefix, is_word=True)]
-        if after == "negation":
-            found.append(self._starts(prefix + NEGATION, is_word=False))
+        if asked.after == "anything":
+            return [self._starts(asked.prefix, is_word=False)]
+        found = [self._starts(asked.prefix, is_word=True)]
+        if asked.after == "negation":
+            found.append(self._starts(asked.prefix + NEGATION, is_word=False))
         return found
 
     def _starts(self, prefix: str, *, is_word: bool) -> _Plan:
@@ -134,6 +130,8 @@ class Covers:
 
     def _encode(self, texts: Iterable[str]) -> None:
         missing = [text for text in dict.fromkeys(texts) if text not in self._encoded]
+        if not missing:
+            return
         self._encoded.update(zip(missing, self._tokens.encode(missing), strict=True))
 
     def _path(self, text: str) -> list[int]:
@@ -154,7 +152,8 @@ class Covers:
         for place, tokens in plan.starts:
             context = self._path(plan.prefix[:place])[-1]
             yield context, ask(context, tokens)
-        for context, offset in self._within(plan):
+        within = (found for place in plan.within for found in self._within(plan.prefix[:place]))
+        for context, offset in within:
             tokens = self._covering(plan.data[offset:], is_word=plan.is_word)
             if tokens[0] < tokens[1]:
                 yield context, ask(context, tokens)
@@ -162,30 +161,30 @@ class Covers:
             context = self._path(plan.prefix)[-1]
             yield context, ask(context, ENDING)
 
-    def _within(self, plan: _Plan) -> Iterator[tuple[int, int]]:
-        """Contexts that end within a character (or between the leading blank and the first)."""
-        for place in plan.within:
-            text = plan.prefix[:place]
+    def _within(self, text: str) -> list[tuple[int, int]]:
+        """Contexts that end within the last character of a text, and their numbers of bytes.
+
+        The first character includes the leading blank.
+        """
+        if text not in self._inner:
             begin, end = (len(self._tokens.data(one)) for one in (text[:-1], text))
-            for offset in range(begin + 1, end):
-                tokens = self._tokens_within(text, end - offset)
-                if tokens is not None:
-                    yield self._contexts.path(tokens)[-1], offset
+            parts = ((self._tokens_within(text, end - n), n) for n in range(begin + 1, end))
+            self._inner[text] = [
+                (self._contexts.path(tokens)[-1], offset)
+                for tokens, offset in parts
+                if tokens is not None
+            ]
+        return self._inner[text]
 
     def _tokens_within(self, text: str, missing: int) -> TokenIds | None:
         """Return the tokens of a text without the last bytes of its last character."""
-        key = text, missing
-        if key not in self._parts:
-            data = self._tokens.data(text)
-            offsets = self._offsets(text)
-            if len(data) - missing in offsets:
-                found = self._encoded[text][: offsets.index(len(data) - missing)]
-            elif self._tokens.bytes.goes_on_after(data[-missing:]):
-                found = self._tokens.encode_without(text, missing)
-            else:
-                found = None
-            self._parts[key] = found
-        return self._parts[key]
+        data = self._tokens.data(text)
+        offsets = self._offsets(text)
+        if len(data) - missing in offsets:
+            return self._encoded[text][: offsets.index(len(data) - missing)]
+        if self._tokens.bytes.goes_on_after(data[-missing:]):
+            return self._tokens.encode_without(text, missing)
+        return None
 
     def _offsets(self, text: str) -> list[int]:
         """Number of bytes before each token of a text, and of all."""
@@ -224,6 +223,23 @@ class Covers:
                 "follows: probabilities of prefixes are not defined; change the text, or select "
                 "boundary=none"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A marked prefix; ``before`` is the length of the marked prefix before it."""
+
+    prefix: str
+    after: After
+    before: int
+
+
+def _asked(text: str, marks: Sequence[Mark]) -> list[_Asked]:
+    befores = [0, *(end for end, _ in marks)]
+    return [
+        _Asked(text[:end], after, before)
+        for (end, after), before in zip(marks, befores, strict=False)
+    ]
 
 
 class _Plan:
