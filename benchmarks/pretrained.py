@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from gardenpath.data.words.spacing import joined
+from gardenpath.data.words.spacing import joined_words
 from gardenpath.models.pretrained.causal_scorer import CausalScorer
 from gardenpath.models.pretrained.hf_family import HfSettings
 from gardenpath.models.pretrained.hf_files import load_causal, load_tokeniser
@@ -42,7 +42,7 @@ def random_gpt2(sentences: Sequence[Words], layers: int, width: int) -> tuple[An
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
     trained = ByteLevelBPETokenizer()
-    texts = (joined(words, "auto").text for words in sentences)
+    texts = (joined_words(words, "auto").text for words in sentences)
     trained.train_from_iterator(texts, 2000, special_tokens=["<end>"], show_progress=False)
     tokeniser = PreTrainedTokenizerFast(
         tokenizer_object=trained._tokenizer, bos_token="<end>", eos_token="<end>"
@@ -56,7 +56,7 @@ def random_gpt2(sentences: Sequence[Words], layers: int, width: int) -> tuple[An
 
 def loop(model: Any, tokeniser: Any, sentences: Sequence[Words], batch: int) -> list[Tensor]:
     """Return the log probabilities of the tokens of sentences, read in padded batches."""
-    texts = [joined(words, "auto").text for words in sentences]
+    texts = [joined_words(words, "auto").text for words in sentences]
     lead = [tokeniser.bos_token_id]
     tokens = [lead + tokeniser(text, add_special_tokens=False).input_ids for text in texts]
     order = sorted(range(len(tokens)), key=lambda n: len(tokens[n]))

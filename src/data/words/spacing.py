@@ -63,7 +63,7 @@ class SpacedText:
     after: tuple[After, ...]
 
 
-def joined(words: Sequence[str], spacing: Spacing) -> SpacedText:
+def joined_words(words: Sequence[str], spacing: Spacing) -> SpacedText:
     """Write words as text.
 
     ``blanks`` writes a blank between any two words, as in tokenised corpora, and ``none`` none at

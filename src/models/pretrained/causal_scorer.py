@@ -11,10 +11,10 @@ import numpy as np
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.words.boundaries import Boundary
-from gardenpath.data.words.spacing import SpacedText, joined
+from gardenpath.data.words.spacing import SpacedText, joined_words
 from gardenpath.errors import GardenpathError
 from gardenpath.models.pretrained.context_scores import ContextScores, Windows, require_causal
-from gardenpath.models.pretrained.contexts import ROOT, Contexts, TokenSets
+from gardenpath.models.pretrained.contexts import EMPTY, Contexts, TokenSets
 from gardenpath.models.pretrained.covers import Covered, Covers, Mark
 from gardenpath.models.pretrained.hf_family import HfSettings
 from gardenpath.models.pretrained.text_tokens import TextTokens
@@ -77,7 +77,7 @@ class CausalScorer:
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return the log probability (nats) of each word and, last, of the end of each sentence."""
         results: list[Floats] = [np.zeros(0)] * len(sentences)
-        texts = [joined(words, self._settings.spacing) for words in sentences]
+        texts = [joined_words(words, self._settings.spacing) for words in sentences]
         for numbers in _sorted_parts([one.text for one in texts]):
             part = [texts[number] for number in numbers]
             words = sum(len(one.ends) for one in part)
@@ -88,14 +88,14 @@ class CausalScorer:
 
     def knows(self, word: str) -> bool:
         """Whether the tokens of a word are its characters, not a symbol for unknown ones."""
-        return self._tokens.is_known(joined([word], self._settings.spacing).text)
+        return self._tokens.is_known(joined_words([word], self._settings.spacing).text)
 
     def seen_as(self, words: Sequence[str]) -> list[str]:
         """Return the tokens of each word, with blanks between them.
 
         A token that spans several words is listed with each of them.
         """
-        text = joined(words, self._settings.spacing)
+        text = joined_words(words, self._settings.spacing)
         (tokens,) = self._tokens.encode([text.text])
         pieces = self._tokens.pieces(tokens)
         owners = list(self._owners(text, tokens))
@@ -183,7 +183,7 @@ class CausalScorer:
     def _by_tokens(self, text: SpacedText, path: list[int], contexts: Contexts) -> list[Covered]:
         """Return, for each word, the context of all tokens up to its last one."""
         tokens = [contexts.tokens[context] for context in path[1:]]
-        ends = [ROOT] * len(text.ends)
+        ends = [EMPTY] * len(text.ends)
         for number, (first, last) in enumerate(self._owners(text, tokens)):
             if first != last:
                 (piece,) = self._tokens.pieces(tokens[number : number + 1])

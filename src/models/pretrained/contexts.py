@@ -20,7 +20,7 @@ TokenSet = tuple[int, int]
 # The set of all tokens that end a word, and the end of the text; it is half of a vocabulary.
 ENDING: TokenSet = (-1, -1)
 
-ROOT = 0
+EMPTY = 0
 
 
 class TokenSets:
@@ -76,7 +76,7 @@ class Contexts:
 
     def __init__(self, sets: TokenSets) -> None:
         self.token_sets = sets
-        self.parents = [ROOT]
+        self.parents = [EMPTY]
         self.tokens = [-1]
         self.depths = [0]
         self.askers: list[int] = []
@@ -88,7 +88,7 @@ class Contexts:
 
     def path(self, tokens: Sequence[int]) -> list[int]:
         """Return the contexts of a sequence of tokens: the empty one, ..., the whole sequence."""
-        found = [ROOT]
+        found = [EMPTY]
         for token in tokens:
             found.append(self._child(found[-1], token))
         return found
@@ -111,7 +111,7 @@ class Contexts:
         for context in range(1, len(found)):
             parent = self.parents[context]
             own = float(sums[self._own[context]])
-            is_defined = parent != ROOT or not np.isnan(own)
+            is_defined = parent != EMPTY or not np.isnan(own)
             found[context] = found[parent] + (own if is_defined else first)
         return found
 
@@ -122,7 +122,7 @@ class Contexts:
     def sequence(self, context: int) -> list[int]:
         """Return the tokens of a context."""
         tokens = []
-        while context != ROOT:
+        while context != EMPTY:
             tokens.append(self.tokens[context])
             context = self.parents[context]
         return tokens[::-1]
@@ -134,6 +134,6 @@ class Contexts:
             self.parents.append(parent)
             self.tokens.append(token)
             self.depths.append(self.depths[parent] + 1)
-            self._first.append(token if parent == ROOT else self._first[parent])
+            self._first.append(token if parent == EMPTY else self._first[parent])
             self._own.append(self.ask(parent, self.token_sets.only(token)))
         return child

@@ -34,20 +34,20 @@ import numpy as np
 from gardenpath.data.arrays import Floats
 from gardenpath.data.words.spacing import NEGATION, After
 from gardenpath.errors import GardenpathError
-from gardenpath.models.pretrained.contexts import ENDING, ROOT, Contexts, TokenSet
+from gardenpath.models.pretrained.contexts import EMPTY, ENDING, Contexts, TokenSet
 from gardenpath.models.pretrained.text_tokens import TextTokens, TokenIds
 
 # A prefix of a text, given by its number of characters, and what may follow.
 Mark = tuple[int, After]
 # A context and the number of a sum after it; None stands for the context itself.
-Term = tuple[int, int | None]
+CoverTerm = tuple[int, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
     """The terms of one prefix: its log probability is the logarithm of their sum."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[CoverTerm, ...]
     first_token: int | None
 
     def log_prob(self, contexts: Floats, sums: Floats) -> float:
@@ -58,7 +58,7 @@ class Covered:
     def given_first(self, contexts: Contexts) -> Covered:
         """Return the terms in which the first token is that of the prefix, given this token."""
         terms = [one for one in self.terms if contexts.first_token(one[0]) == self.first_token]
-        exact = [(ROOT, None)] if not terms and self.first_token is not None else []
+        exact = [(EMPTY, None)] if not terms and self.first_token is not None else []
         return Covered((*terms, *exact), self.first_token)
 
 
@@ -144,10 +144,10 @@ class Covers:
         tokens = self._encoded[prefix]
         return Covered(tuple(terms), tokens[0] if tokens else None)
 
-    def _terms(self, plan: _Plan) -> Iterator[Term]:
+    def _terms(self, plan: _Plan) -> Iterator[CoverTerm]:
         ask = self._contexts.ask
         if not plan.prefix:  # every text begins with nothing
-            yield ROOT, None
+            yield EMPTY, None
             return
         for place, tokens in plan.starts:
             context = self._path(plan.prefix[:place])[-1]

@@ -13,7 +13,7 @@ from gardenpath.data.words.spacing import (
     Spacing,
     ending_beginnings,
     is_ending,
-    joined,
+    joined_words,
 )
 from gardenpath.errors import GardenpathError
 
@@ -46,11 +46,11 @@ WORDS = st.lists(st.sampled_from(f"{_ENGLISH} {_OTHERS}".split()), max_size=12)
     ],
 )
 def test_words_are_written_as_text(words: str, spacing: Spacing, text: str) -> None:
-    assert joined(words.split(), spacing).text == text
+    assert joined_words(words.split(), spacing).text == text
 
 
 def test_the_place_of_each_word_is_known() -> None:
-    found = joined(["the", "king", "'s", "-LRB-", "书", "-RRB-"], "auto")
+    found = joined_words(["the", "king", "'s", "-LRB-", "书", "-RRB-"], "auto")
     places = [found.text[a:b] for a, b in zip(found.starts, found.ends, strict=True)]
     assert places == ["the", "king", "'s", "(", "书", ")"]
 
@@ -58,15 +58,15 @@ def test_the_place_of_each_word_is_known() -> None:
 @pytest.mark.parametrize("word", ["", "two words", "a\u3000b", "a\n"])
 def test_words_without_letters_or_with_blanks_are_refused(word: str) -> None:
     with pytest.raises(GardenpathError, match="contains a blank"):
-        joined(["the", word], "auto")
+        joined_words(["the", word], "auto")
 
 
 @pytest.mark.parametrize("spacing", SPACINGS)
 @given(words=WORDS)
 def test_the_text_of_a_prefix_is_a_prefix(spacing: Spacing, words: list[str]) -> None:
-    whole = joined(words, spacing)
+    whole = joined_words(words, spacing)
     for length in range(len(words) + 1):
-        part = joined(words[:length], spacing)
+        part = joined_words(words[:length], spacing)
         assert part.text == whole.text[: part.ends[-1] if part.ends else 0]
         assert part.ends == whole.ends[:length] and part.after == whole.after[:length]
 
@@ -74,7 +74,7 @@ def test_the_text_of_a_prefix_is_a_prefix(spacing: Spacing, words: list[str]) ->
 @pytest.mark.parametrize("spacing", SPACINGS)
 @given(words=WORDS)
 def test_what_follows_a_word_is_what_may_follow_it(spacing: Spacing, words: list[str]) -> None:
-    found = joined(words, spacing)
+    found = joined_words(words, spacing)
     for end, after in zip(found.ends, found.after, strict=True):
         rest = found.text[end:]
         allowed = after == "anything" or not rest or is_ending(rest[0], spacing)

@@ -12,7 +12,7 @@ import torch
 from transformers import GPT2Config
 
 from gardenpath.data.words.boundaries import Boundary
-from gardenpath.data.words.spacing import joined
+from gardenpath.data.words.spacing import joined_words
 from gardenpath.errors import GardenpathError
 from tests.models import scorer_contract as contract
 from tests.models.pretrained import tiny_models
@@ -59,7 +59,9 @@ def test_the_next_words_add_up_to_at_most_one(kind: Kind) -> None:
 def test_all_boundaries_give_sentences_the_same_probability(kind: Kind) -> None:
     sentence = ["the", "kings", "see", "zebras"]
     totals = [scorer(kind, b).word_log_probs([sentence])[0].sum() for b in _BOUNDARIES]
-    np.testing.assert_allclose(totals, _of_tokens(kind, joined(sentence, "auto").text), rtol=1e-10)
+    np.testing.assert_allclose(
+        totals, _of_tokens(kind, joined_words(sentence, "auto").text), rtol=1e-10
+    )
 
 
 _BOUNDARIES: tuple[Boundary, ...] = ("none", "next", "leading")
@@ -81,7 +83,7 @@ def _of_tokens(kind: Kind, text: str) -> float:
 def test_characters_words_and_sentences_are_differences_of_prefixes(kind: Kind) -> None:
     made = scorer(kind, "leading")
     for words in (SENTENCES[6], SENTENCES[7], SENTENCES[8]):
-        text = joined(words, "auto")
+        text = joined_words(words, "auto")
         found = made.prefix_log_probs(text.text, range(len(text.text) + 1))
         assert found.log_probs[0] == 0.0
         assert (np.diff(found.log_probs) <= 1e-12).all()

@@ -102,12 +102,12 @@ def test_words_are_probabilities_of_words(real: CausalScorer) -> None:
 
 
 SENTENCES = [
-    "The keys to the cabinet are n't here .".split(),
-    "The keys to the cabinet is n't here .".split(),
-    "The king 's friends -LRB- all of them -RRB- slept .".split(),
-    "他 喜欢 读书 。".split(),
-    "他 喜欢 研究 生命 。".split(),
-    "他 喜欢 研究生 𠮷 。".split(),
+    ["The", "keys", "to", "the", "cabinet", "are", "n't", "here", "."],
+    ["The", "keys", "to", "the", "cabinet", "is", "n't", "here", "."],
+    ["The", "king", "'s", "friends", "-LRB-", "all", "of", "them", "-RRB-", "slept", "."],
+    ["他", "喜欢", "读书", "。"],
+    ["他", "喜欢", "研究", "生命", "。"],
+    ["他", "喜欢", "研究生", "𠮷", "。"],
 ]
 
 
@@ -120,7 +120,7 @@ def test_the_contract_holds(real: CausalScorer) -> None:
 
 def test_tokens_are_those_of_sentencepiece(real: CausalScorer) -> None:
     """The tokeniser was converted; these divisions are known."""
-    assert real.seen_as("The keys to the cabinet".split()) == [
+    assert real.seen_as(["The", "keys", "to", "the", "cabinet"]) == [
         "The", "▁keys", "▁to", "▁the", "▁cabinet"
     ]  # fmt: skip
     assert real.seen_as(["𠮷", "野", "家"])[0] == "<0xF0> <0xA0> <0xAE> <0xB7>"
@@ -129,9 +129,8 @@ def test_tokens_are_those_of_sentencepiece(real: CausalScorer) -> None:
 def test_mandarin_suites_end_to_end(real: CausalScorer) -> None:
     suites = gp.suites("mandarin/classifier_noun/none", "mandarin/verb_noun/none")
     results = gp.evaluate(real, suites, items=12)
-    accuracy = results.summary.set_index("suite")["accuracy"]
-    assert accuracy.filter(like="classifier_noun").min() > 0.7
-    assert np.isfinite(accuracy).all()
+    accuracy = results.summary.set_index("class")["accuracy"]
+    assert accuracy["classifier_noun"] > 0.7 and accuracy["verb_noun"] > 0.7
 
 
 def test_characters_add_up_to_words(real: CausalScorer) -> None:
