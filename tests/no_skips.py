@@ -23,11 +23,15 @@ NEEDS_KENLM = "needs KenLM: pip install kenlm"
 NEEDS_PROC = "needs Linux's /proc"
 NEEDS_R = "needs R with lme4 and lmerTest"
 NEEDS_SLURM = "needs SLURM: install slurm-wlm and munge"
+NEEDS_REAL_MODEL = (
+    "needs a pretrained model: set GARDENPATH_REAL_MODEL to a folder that "
+    "python -m tests.real_model made"
+)
 NEEDS_REFERENCE_DATA = "needs reference corpora: set GARDENPATH_REFERENCE_DATA to their folder"
 
 # The reasons that are accepted with GARDENPATH_NO_SKIPS: they depend on the machine alone, and
-# nothing that could be installed would remove them.
-ACCEPTED = (NEEDS_GPU, NEEDS_PROC)
+# nothing that could be installed would remove them; or the model is large and has its own licence.
+ACCEPTED = (NEEDS_GPU, NEEDS_PROC, NEEDS_REAL_MODEL)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
