@@ -12,6 +12,7 @@ from gardenpath.models.family import AdoptedFamily, Family, ModelSettings
 from gardenpath.models.ngram.arpa_family import ArpaFamily
 from gardenpath.models.ngram.ngram_family import KneserNeyFamily, UnigramFamily
 from gardenpath.models.plm.plm_family import PlmFamily
+from gardenpath.models.pretrained.hf_family import HfFamily
 from gardenpath.models.pretrained.masked_family import MaskedFamily
 from gardenpath.models.rnng.rnng_family import RnngFamily
 from gardenpath.models.sequential.lstm_family import LstmFamily
@@ -26,6 +27,7 @@ FAMILIES: Mapping[str, Family] = {
     "transformer": TransformerFamily(),
     "rnng": RnngFamily(),
     "plm": PlmFamily(),
+    "hf": HfFamily(),
     "masked": MaskedFamily(),
     "table": TableFamily(),
     "arpa": ArpaFamily(),

@@ -59,6 +59,7 @@ class HfFamily(AdoptedFamily):
     """Causal models of Hugging Face; their files stay where they are."""
 
     settings: ClassVar[type[ModelSettings]] = HfModel
+    reads_text: ClassVar[bool] = True
 
     def adopt(self, settings: HfModel, source: str, folder: Path) -> HfModel:
         """Check the files of a model and record their checksums."""
@@ -114,6 +115,15 @@ class HfFamily(AdoptedFamily):
         if asked != "auto":
             return asked
         return "leading" if settings.network.spacing == "none" else "next"
+
+    def weight_bytes(self, settings: HfModel, folder: Path) -> int:
+        """Return the size of the weights, which are where the model is."""
+        return sum(path.stat().st_size for path in _place(settings.network).glob("*.safetensors"))
+
+    def notes(self, settings: HfModel, folder: Path) -> tuple[str, ...]:
+        """Announce settings that make numbers unlike the usual ones."""
+        scorer = self.open(settings, folder, device="cpu", boundary="next")
+        return tuple(f"{settings.name}: {note}" for note in scorer.notes)
 
 
 def _place(network: HfSettings) -> Path:

@@ -62,6 +62,7 @@ class MaskedFamily(AdoptedFamily):
     """Masked language models: each word is predicted from the words on both of its sides."""
 
     settings: ClassVar[type[ModelSettings]] = MaskedModel
+    reads_text: ClassVar[bool] = True
     measure: ClassVar[Literal["surprisal", "pll"]] = "pll"
 
     def adopt(self, settings: MaskedModel, source: str, folder: Path) -> MaskedModel:

@@ -136,6 +136,21 @@ class AdoptedRun(Run):
         """Return what the model sees for each word."""
         return tuple(self._opened.seen_as(words))
 
+    def prefix_log_probs(self, text: str, boundaries: Sequence[int]) -> Any:
+        """Return the log probability (nats) that a text begins with ``text[:b]``, for each b.
+
+        ``log_probs`` has a value for each boundary; words, regions and single characters are
+        differences of them. ``end`` is that of the whole text and its end. Equal prefixes have
+        equal probabilities, whatever follows. Only models that read text have this interface.
+        """
+        scorer = self._opened
+        if not hasattr(scorer, "prefix_log_probs"):
+            raise RunError(
+                f"{self.path}: this model (model={self._model.family}) scores words only; "
+                "prefix_log_probs needs a causal model of Hugging Face (model=hf)"
+            )
+        return scorer.prefix_log_probs(text, boundaries)
+
     def token_count(self, words: Words) -> int:
         """Return the number of units that the model sees for a sentence."""
         return sum(len(seen.split(" ")) for seen in self.seen_as(words))
