@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks import processes, scale, training
+from benchmarks import pretrained, processes, scale, training
 from benchmarks import search as search_benchmark
 from benchmarks.copying_rnng import copied_stacks
 from benchmarks.memory import in_own_process, peak_gb
@@ -20,6 +20,8 @@ from benchmarks.recomputing_plm import recomputed_prefixes
 from benchmarks.search_variant import Variant, measure, operations_per_word, spread, texts
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.models.plm.plm import PlmNetwork
+from gardenpath.models.pretrained.causal_scorer import CausalScorer
+from gardenpath.models.pretrained.hf_family import HfSettings
 from gardenpath.models.rnng.rnng import RnngNetwork
 from tests.integration.searching import log_probs, make_network, search, tiny_vocabulary
 from tests.no_skips import NEEDS_PROC
@@ -212,3 +214,22 @@ def test_processes_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     processes.main(["--models", "lstm", "--size", "tiny", "--sentences", "5", "--processes", "1"])
     output = capsys.readouterr().out
     assert "lstm" in output and "1 × 1 thread" in output
+
+
+def test_pretrained_models_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    pretrained.main(["--suites", "reflexives/toy", "--items", "1", "--layers", "1", "--width", "8"])
+    output = capsys.readouterr().out
+    assert "reflexives/toy" in output and "ratio to one by one" in output
+
+
+def test_the_loop_adds_the_same_tokens_as_the_scorer() -> None:
+    sentences = [("the", "king", "sleeps", "."), ("the", "kings", "sleep", ".")]
+    model, tokeniser = pretrained.random_gpt2(sentences, 1, 8)
+    scorer = CausalScorer(
+        load=lambda: model, config=model.config, tokeniser=tokeniser, settings=HfSettings(),
+        boundary="none",
+    )  # fmt: skip
+    expected = [float(one[:-1].sum()) for one in scorer.word_log_probs(sentences)]
+    for batch in (1, 2):
+        found = pretrained.loop(model, tokeniser, sentences, batch)
+        np.testing.assert_allclose([float(one.sum()) for one in found], expected, rtol=1e-4)

@@ -156,7 +156,7 @@ class CausalScorer:
         marks: Sequence[Sequence[Mark]],
         words: Sequence[SpacedText] | None = None,
         progress: _Progress | None = None,
-    ) -> list[tuple[list[tuple[float, int]], float]]:
+    ) -> list[tuple[list[tuple[float, int | None]], float]]:
         """Return log probabilities and first tokens of prefixes, and that of text and end."""
         contexts = Contexts(self._sets)
         covers = Covers(self._tokens, contexts)

@@ -75,7 +75,10 @@ def test_the_identity_follows_from_files_and_settings(saved: Path, copied: Path)
     adopted = _adopted(saved)
     identity = FAMILY.identity(adopted, saved)
     assert FAMILY.identity(_adopted(copied), copied) == identity
-    for change in ({"bos": "none"}, {"spacing": "blanks"}, {"precision": "bf16"}):
+    changes: list[dict[str, Any]] = [
+        {"bos": "none"}, {"spacing": "blanks"}, {"precision": "bf16"}, {"context": "refuse"}
+    ]  # fmt: skip
+    for change in changes:
         other = replace(adopted, network=replace(adopted.network, **change))
         assert FAMILY.identity(other, saved) != identity
     smaller = replace(adopted, network=replace(adopted.network, batch_tokens=1))
