@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import gardenpath as gp
 from gardenpath.data.arrays import Floats
 from gardenpath.data.words.boundaries import Boundary
+from gardenpath.models.pretrained import hf_files
 from gardenpath.models.pretrained.causal_scorer import CausalScorer
 from gardenpath.models.pretrained.hf_family import Bos, HfFamily, HfModel, HfSettings
 from gardenpath.units import bits
@@ -24,14 +27,27 @@ FOLDER = os.environ.get("GARDENPATH_REAL_MODEL", "")
 pytestmark = pytest.mark.skipif(not FOLDER, reason=NEEDS_REAL_MODEL)
 
 
+@cache
+def _parts() -> tuple[Any, Any, Any]:
+    """Configuration, tokeniser and weights, which take long to load."""
+    folder = Path(FOLDER)
+    model = hf_files.load_causal(folder, "fp32", "cpu")
+    return hf_files.load_config(folder), hf_files.load_tokeniser(folder), model
+
+
 def _opened(boundary: Boundary = "next", bos: Bos = "required") -> CausalScorer:
-    settings = HfModel(name="real", network=HfSettings(source=FOLDER, bos=bos))
-    return HfFamily().open(settings, Path(FOLDER), device="cpu", boundary=boundary)
+    config, tokeniser, model = _parts()
+    return CausalScorer(
+        load=lambda: model, config=config, tokeniser=tokeniser, settings=HfSettings(bos=bos),
+        boundary=boundary,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def real() -> CausalScorer:
-    return _opened()
+    """The model as it is adopted."""
+    adopted = HfFamily().adopt(HfModel(name="real"), FOLDER, Path(FOLDER))
+    return HfFamily().open(adopted, Path(FOLDER), device="cpu", boundary="next")
 
 
 def _bits(scorer: CausalScorer, context: str, continuations: list[str]) -> list[float]:
