@@ -21,7 +21,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutput
 
 
-class GardenpathLstmConfig(PretrainedConfig):
+class GardenpathLstmConfig(PretrainedConfig):  # type: ignore[misc]
     """Sizes of the network; ``never_next`` are the tokens that have no probability."""
 
     model_type = "gardenpath_lstm"
@@ -43,7 +43,7 @@ class GardenpathLstmConfig(PretrainedConfig):
         super().__init__(**{"tie_word_embeddings": False, **others})
 
 
-class GardenpathLstmForCausalLM(PreTrainedModel):
+class GardenpathLstmForCausalLM(PreTrainedModel):  # type: ignore[misc]
     """Embedding, LSTM layers and softmax; each row of tokens starts from a zero state."""
 
     config_class = GardenpathLstmConfig
@@ -58,7 +58,7 @@ class GardenpathLstmForCausalLM(PreTrainedModel):
             batch_first=True,
         )
         self.output = nn.Linear(config.hidden_size, config.vocab_size)
-        self.post_init()  # type: ignore[no-untyped-call]
+        self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
         """Return the embedding of tokens."""
