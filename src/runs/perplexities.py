@@ -29,6 +29,7 @@ from gardenpath.eval.perplexity.comparison import (
 )
 from gardenpath.eval.perplexity.measure import Perplexity, measure
 from gardenpath.models.scores import Totals
+from gardenpath.runs.adoption.how_scored import how_scored, scoring_notes
 from gardenpath.runs.finding.whole_runs import each_whole, whole_runs
 from gardenpath.runs.known_words import require_known, unknown_words
 from gardenpath.runs.run import Run
@@ -101,6 +102,7 @@ def perplexities(
     """
     left_out = [] if skipped is None else skipped
     members = whole_runs(runs, left_out)
+    _require_probabilities(members)
     for data in corpora:
         yield _of_another_corpus(data, members, split, marginal_sentences, left_out, allow_unknown)
     if corpora:
@@ -113,6 +115,16 @@ def perplexities(
         place = cache or Path(found[0].settings.paths.cache)
         prepare = partial(data.preparation().prepare, place, processes=processes)
         yield _of_own_corpus(data, found, prepare, split, marginal_sentences, left_out)
+
+
+def _require_probabilities(runs: Sequence[Run]) -> None:
+    """Refuse masked models, and probabilities of words that are made in different ways."""
+    how_scored(runs)
+    if masked := [run for run in runs if run.measure == "pll"]:
+        raise RunError(
+            f"{masked[0].path}: a masked model gives pseudo-log-likelihoods, from which there is no "
+            "perplexity; name other runs with run="
+        )
 
 
 def _of_own_corpus(
@@ -137,7 +149,8 @@ def _of_own_corpus(
 
     scored = each_whole(track_runs(runs, f"scoring {data.name}"), score, skipped)
     measured = [one for _, found in scored for one in found]
-    return _compared(data, measured, [sentences], _vocabulary_notes(runs, sentences))
+    notes = [*scoring_notes(runs), *_vocabulary_notes(runs, sentences)]
+    return _compared(data, measured, [sentences], notes)
 
 
 def _of_another_corpus(
@@ -189,6 +202,7 @@ def _of_another_corpus(
 
     scored = each_whole(track_runs(fitting, f"scoring {data.name}"), score, skipped)
     measured = [one for _, found in scored for one in found]
+    notes += scoring_notes(fitting)
     notes += _vocabulary_notes(fitting, texts[0], has_shared=shared is not None)
     return _compared(data, measured, texts, notes)
 

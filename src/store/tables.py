@@ -108,6 +108,8 @@ _VARIANT = TableColumn("variant", "integer", "number of the variant of the condi
 _WORD_ID = TableColumn("word_id", "integer", "position of the word in the sentence, from 1")
 _WORD = TableColumn("word", "text", "the word")
 _SEEN = TableColumn("seen", "flag", "whether the word is in the model's vocabulary")
+# How the words of models over pieces were scored; a further column where there are such models.
+BOUNDARY_COLUMN = "boundary"
 # Masked models have no surprisals: their numbers have a column of their own.
 SURPRISAL_BITS, PLL_BITS = "surprisal_bits", "pll_bits"
 _BITS = TableColumn(SURPRISAL_BITS, "number", "surprisal of the word, in bits")

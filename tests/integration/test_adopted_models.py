@@ -59,6 +59,8 @@ def test_a_study_with_a_pretrained_model_beside_our_own(
     tables = pd.read_csv(tmp_path / "results" / "items.csv")
     found = tables.groupby("model")["boundary"].first().fillna("").to_dict()
     assert found == {"tiny-gpt2": "next", "lstm": ""}
+    summary = pd.read_csv(tmp_path / "results" / "summary.csv")
+    assert set(summary[summary["model"] == "tiny-gpt2"]["boundary"]) == {"next"}
     about = json.loads((tmp_path / "results" / "manifest.json").read_text("utf-8"))["about"]
     assert about["boundary"] == {str(tmp_path / "run"): "next"}
 
@@ -105,6 +107,8 @@ def test_masked_models_have_no_surprisals(
     frame = run.surprisal(SENTENCE, allow_unknown=True)
     assert "surprisal_bits" not in frame.columns and frame["pll_bits"].notna().sum() == 6
     own = toy_runs.run_of(folder, "lstm")
+    with pytest.raises(GardenpathError, match="there is no perplexity"):
+        run.perplexity(data=own.settings.data)
     results = gp.evaluate([run, own], gp.suites("toy_english"), items=2, allow_unknown=True)
     words = results.surprisals
     assert words[words["model"] == "bert"]["surprisal_bits"].isna().all()

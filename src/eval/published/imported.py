@@ -164,14 +164,14 @@ class Importing:
                 path=path,
                 remedy="compute all surprisals of a run with the same boundary=",
             )
-
-    def _boundary_notes(self) -> list[str]:
-        """Say which runs have words that were made of pieces in different ways."""
-        choices = {one: name.run for name, (one, _) in self.boundaries.items() if one is not None}
-        if len(choices) < 2:
-            return []
-        listed = enumeration([f"boundary={one} ({run})" for one, run in choices.items()])
-        return [f"runs differ in how words are made of pieces: {listed}"]
+        choices = {one: place for one, place in self.boundaries.values() if one is not None}
+        if len(choices) > 1:
+            listed = enumeration([f"boundary={one} ({place})" for one, place in choices.items()])
+            raise InputError(
+                f"runs differ in how words are made of pieces, which cannot be compared: {listed}",
+                path=path,
+                remedy="compute all surprisals with the same boundary=, or score the runs apart",
+            )
 
     def _compare(
         self, run: RunBeginnings, suite: str, sentences: Sequence[ScoredSentence], path: Path
@@ -284,7 +284,6 @@ class Importing:
         )
         notes = (
             *self.notes,
-            *self._boundary_notes(),
             *self._lacking(runs),
             *_notes(self.receipts, self.left_out),
             *copies(runs),

@@ -16,12 +16,10 @@ from gardenpath.data.words.boundaries import Boundary
 from gardenpath.errors import GardenpathError
 from gardenpath.models.family import Measure
 from gardenpath.runs.run import Run
-from gardenpath.store.tables import PLL_BITS, SURPRISAL_BITS
+from gardenpath.store.tables import BOUNDARY_COLUMN, PLL_BITS, SURPRISAL_BITS
 
 if TYPE_CHECKING:
     from gardenpath.runs.suite_tables import SuiteTables
-
-BOUNDARY_COLUMN = "boundary"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from gardenpath.eval.suites.scoring.effects import ItemEffect
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
 from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.store.tables import (
+    BOUNDARY_COLUMN,
     EFFECTS,
     ITEMS,
     SENTENCES,
@@ -67,6 +68,9 @@ class ScoredItems:
             summary = with_criteria(
                 summary, self.effects, _summary_keys(self.items), min_items=self.min_items
             )
+        if BOUNDARY_COLUMN in self.items.columns:
+            choices = self.items.groupby("model", sort=False)[BOUNDARY_COLUMN].first()
+            summary = summary.assign(**{BOUNDARY_COLUMN: summary["model"].map(choices)})
         write_table(folder / ITEMS.file, self.items)
         write_table(folder / SUMMARY.file, summary)
 

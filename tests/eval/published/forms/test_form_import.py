@@ -291,10 +291,10 @@ def test_malformed_files(tmp_path: Path, text: str, form: SurprisalForm, message
         read_foreign(path, form_of(path, form), "log_prob_nats")
 
 
-def _own_table(suite: Suite, path: Path, boundary: str | None) -> None:
+def _own_table(suite: Suite, path: Path, boundary: str | None, name: str = "lstm") -> None:
     log_probs = [np.array([*values, -1.0]) for values in _scores(suite).values()]
-    rows = rows_of("lstm", suite.sentences, log_probs, suite.sentences, end=False)
-    run = RunHeader(run="lstm", model="lstm", vocabulary="x", boundary=boundary)
+    rows = rows_of(name, suite.sentences, log_probs, suite.sentences, end=False)
+    run = RunHeader(run=name, model=name, vocabulary="x", boundary=boundary)
     write_surprisals(path, rows, TableHeader(runs=(run,), end_of_sentence="none"))
 
 
@@ -311,7 +311,17 @@ def test_files_of_one_run_have_one_boundary(suite: Suite, tmp_path: Path, extens
     _own_table(suite, tmp_path / "in" / f"other{extension}", "next")
     imported = import_tables(suites, sets, PairingRules())
     assert [one.boundary for one in imported.receipt.surprisals] == ["next", "next"]
-    assert not any("made of pieces" in note for note in imported.notes)
+
+
+def test_runs_with_different_boundaries_are_refused(suite: Suite, tmp_path: Path) -> None:
+    sets = [SurprisalSet(tmp_path / "in")]
+    _own_table(suite, tmp_path / "in" / "a" / "mine.tsv", "next", "a")
+    _own_table(suite, tmp_path / "in" / "b" / "mine.tsv", "none", "b")
+    with pytest.raises(InputError, match=r"cannot be compared: boundary=next .*boundary=none"):
+        import_tables([suite], sets, PairingRules())
+    # Models of words stand beside models of pieces.
+    _own_table(suite, tmp_path / "in" / "b" / "mine.tsv", None, "b")
+    assert len(import_tables([suite], sets, PairingRules()).runs) == 2
 
 
 def test_results_of_syntaxgym(reference_data: Path) -> None:
