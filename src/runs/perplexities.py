@@ -122,7 +122,7 @@ def _require_probabilities(runs: Sequence[Run]) -> None:
     how_scored(runs)
     if masked := [run for run in runs if run.measure == "pll"]:
         raise RunError(
-            f"{masked[0].path}: a masked model gives pseudo-log-likelihoods, from which there is no "
+            f"{masked[0].path}: a masked model gives pseudo-log-likelihoods; there is no "
             "perplexity; name other runs with run="
         )
 
