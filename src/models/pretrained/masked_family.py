@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from gardenpath.data.words.spacing import Spacing
 from gardenpath.models.family import AdoptedFamily, AdoptedSettings, ModelSettings
-from gardenpath.models.pretrained.masked_words import MaskedSpacing
 from gardenpath.settings.bounds import PositiveInt
 from gardenpath.store.keys import fingerprint
 
@@ -38,9 +38,9 @@ class MaskedSettings:
     pll: Pll = "within_word_l2r"
     """Tokens of the word that are masked with the predicted one: those after it (within_word_l2r,
     Kauf and Ivanova 2023), none (original, Salazar et al. 2020), or all (whole_word)."""
-    spacing: MaskedSpacing = "auto"
-    """Where blanks stand between words: everywhere, nowhere, or everywhere except beside Chinese
-    characters (auto)."""
+    spacing: Spacing = "auto"
+    """How words become text: auto (English as printed, no blanks beside Chinese characters),
+    natural (the same with blanks), blanks (between all words), none."""
     unscorable: Unscorable = "refuse"
     """What to do with words that share a token with another word, or have none: refuse the
     sentence, or leave out the values of these words."""

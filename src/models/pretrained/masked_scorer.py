@@ -19,10 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from gardenpath.data.arrays import Floats
+from gardenpath.data.words.spacing import Spacing
 from gardenpath.data.words.unknown_words import UNKNOWN
 from gardenpath.errors import GardenpathError
 from gardenpath.models.pretrained.masked_family import Pll, Unscorable
-from gardenpath.models.pretrained.masked_words import MaskedSpacing, WordTokens, word_tokens
+from gardenpath.models.pretrained.masked_words import WordTokens, word_tokens
 from gardenpath.text import Words
 
 # A prediction: tokens with masks, and the position of the token to predict.
@@ -53,7 +54,7 @@ class MaskedScorer:
         *,
         pll: Pll = "within_word_l2r",
         unscorable: Unscorable = "refuse",
-        spacing: MaskedSpacing = "auto",
+        spacing: Spacing = "auto",
         max_batch_tokens: int = 4096,
         device: torch.device | str = "cpu",
         on_words: Callable[[int], None] = lambda _: None,
@@ -62,7 +63,7 @@ class MaskedScorer:
         self._load = network
         self._pll = pll
         self._unscorable = unscorable
-        self._spacing: MaskedSpacing = spacing
+        self._spacing: Spacing = spacing
         self._max_batch_tokens = max_batch_tokens
         self._device = torch.device(device)
         self._on_words = on_words

@@ -7,16 +7,12 @@ word that contains its characters.
 from __future__ import annotations
 
 import bisect
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from gardenpath.data.words.spacing import Spacing, joined_words
 from gardenpath.errors import GardenpathError
-
-# Where blanks stand in the text of a sentence: between all words, between none, or between all but
-# beside Chinese characters (auto).
-MaskedSpacing = Literal["auto", "blanks", "none"]
 
 
 @dataclass(frozen=True)
@@ -32,12 +28,13 @@ class WordTokens:
     problems: Mapping[int, str]
 
 
-def word_tokens(tokenizer: Any, words: Sequence[str], spacing: MaskedSpacing) -> WordTokens:
+def word_tokens(tokenizer: Any, words: Sequence[str], spacing: Spacing) -> WordTokens:
     """Divide a sentence into tokens, and assign them to its words.
 
     A sentence is refused if a word of it is a special token for the tokeniser all the same.
     """
-    text, spans = _joined(words, spacing)
+    joined = joined_words(words, spacing)
+    text, spans = joined.text, list(zip(joined.starts, joined.ends, strict=True))
     # Words that look like special tokens, such as [MASK], are text.
     found = tokenizer(
         text,
@@ -82,26 +79,3 @@ def _words_of(text: str, start: int, end: int, spans: Sequence[tuple[int, int]])
     first = bisect.bisect_right(spans, start, key=lambda span: span[1])
     last = bisect.bisect_left(spans, max(end, start + 1), key=lambda span: span[0])
     return range(first, max(last, min(first + 1, len(spans))))
-
-
-def _joined(words: Sequence[str], spacing: MaskedSpacing) -> tuple[str, list[tuple[int, int]]]:
-    """Return the text of a sentence, and where each of its words begins and ends."""
-    text, spans = "", list[tuple[int, int]]()
-    for word in words:
-        if text and word and _is_apart(text[-1], word[0], spacing):
-            text += " "
-        spans.append((len(text), len(text) + len(word)))
-        text += word
-    return text, spans
-
-
-def _is_apart(before: str, after: str, spacing: MaskedSpacing) -> bool:
-    """Whether a blank separates two words, given the characters that would meet."""
-    if spacing == "auto":
-        return not (_is_wide(before) or _is_wide(after))
-    return spacing == "blanks"
-
-
-def _is_wide(character: str) -> bool:
-    """Whether a character is as wide as a Chinese one: Han, kana, full-width punctuation."""
-    return unicodedata.east_asian_width(character) in "WF"

@@ -55,7 +55,7 @@ def test_an_adopted_model_gives_the_numbers_of_the_model(tmp_path: Path, name: s
     make_tokenizer, make_network = masked_samples.MODELS[name]
     tokenizer = make_tokenizer()
     network: Any = make_network(tokenizer)
-    expected = MaskedScorer(tokenizer, lambda: network, spacing="blanks").word_log_probs(SENTENCES)
+    expected = MaskedScorer(tokenizer, lambda: network, spacing="auto").word_log_probs(SENTENCES)
     found = _opened(settings, tmp_path).word_log_probs(SENTENCES)
     for scores, known in zip(found, expected, strict=True):
         assert np.allclose(scores, known, rtol=0, atol=1e-4, equal_nan=True)

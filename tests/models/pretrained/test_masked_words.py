@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenpath.data.words.spacing import Spacing, joined_words
 from gardenpath.errors import GardenpathError
-from gardenpath.models.pretrained.masked_words import MaskedSpacing, _joined, word_tokens
+from gardenpath.models.pretrained.masked_words import word_tokens
 from tests.models.pretrained import masked_samples
 
 BERT, ROBERTA, XLM = (
@@ -22,7 +23,7 @@ WORDS = st.lists(
 )  # fmt: skip
 
 
-def _pieces(tokenizer: Any, words: list[str], spacing: MaskedSpacing) -> list[list[str]]:
+def _pieces(tokenizer: Any, words: list[str], spacing: Spacing) -> list[list[str]]:
     found = word_tokens(tokenizer, words, spacing)
     names = tokenizer.convert_ids_to_tokens(list(found.ids))
     return [[names[place] for place in places] for places in found.positions]
@@ -76,7 +77,7 @@ def test_words_that_are_special_tokens_all_the_same_are_refused() -> None:
 @pytest.mark.parametrize("tokenizer", [BERT, ROBERTA, XLM], ids=["bert", "roberta", "xlm"])
 @given(words=WORDS, spacing=st.sampled_from(["auto", "blanks", "none"]))
 def test_every_token_between_the_special_ones_belongs_to_a_word(
-    tokenizer: Any, words: list[str], spacing: MaskedSpacing
+    tokenizer: Any, words: list[str], spacing: Spacing
 ) -> None:
     found = word_tokens(tokenizer, words, spacing)
     assert sorted({place for places in found.positions for place in places}) == list(
@@ -85,27 +86,5 @@ def test_every_token_between_the_special_ones_belongs_to_a_word(
     own = [place for n, places in enumerate(found.positions) for place in places
            if n not in found.problems]  # fmt: skip
     assert own == sorted(set(own))
-    text, _ = _joined(words, spacing)
+    text = joined_words(words, spacing).text
     assert list(found.ids) == tokenizer(text)["input_ids"]
-
-
-@given(words=WORDS, spacing=st.sampled_from(["auto", "blanks", "none"]))
-def test_words_are_found_again_in_the_text(words: list[str], spacing: MaskedSpacing) -> None:
-    text, spans = _joined(words, spacing)
-    assert [text[start:end] for start, end in spans] == words
-
-
-@pytest.mark.parametrize(
-    ("words", "spacing", "text"),
-    [
-        (["the", "king", "."], "auto", "the king ."),
-        (["the", "king", "."], "none", "theking."),
-        (["国王", "来", "。"], "auto", "国王来。"),
-        (["国王", "来", "。"], "blanks", "国王 来 。"),
-        (["IBM", "PC", "很", "好"], "auto", "IBM PC很好"),
-    ],
-)
-def test_blanks_are_where_the_setting_says(
-    words: list[str], spacing: MaskedSpacing, text: str
-) -> None:
-    assert _joined(words, spacing)[0] == text
