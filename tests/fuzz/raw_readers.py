@@ -83,14 +83,14 @@ def _archive_seeds() -> tuple[bytes, ...]:
             member = tarfile.TarInfo(name)
             member.size = len(text)
             archive.addfile(member, io.BytesIO(text.encode()))
-    return (file.getvalue(), gzip.compress(file.getvalue()))
+    return (file.getvalue(), gzip.compress(file.getvalue(), mtime=0))
 
 
 RAW_READERS = (
     Reader("raw_text", (_NEWS.encode(), _RAW.encode()), _raw_text),
     Reader(
         "raw_bytes",
-        (_NEWS.encode("gb18030"), gzip.compress(_RAW.encode())),
+        (_NEWS.encode("gb18030"), gzip.compress(_RAW.encode(), mtime=0)),
         _raw_text,
         is_binary=True,
     ),
