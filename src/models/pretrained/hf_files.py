@@ -6,10 +6,11 @@ import contextlib
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from gardenpath.errors import GardenpathError, InputError
+from gardenpath.errors import DamagedRunError, GardenpathError, InputError
+from gardenpath.models.pretrained.quiet_library import transformers_quiet
 from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.store.files import read_text, sha256_of
 
@@ -18,10 +19,11 @@ Precision = Literal["fp32", "bf16"]
 CONFIG = "config.json"
 # All files that determine the numbers; no other ones are fetched.
 _USED = (
-    CONFIG, "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json",
-    "merges.txt", "special_tokens_map.json", "added_tokens.json", "*.safetensors",
-    "*.safetensors.index.json",
+    CONFIG, "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "spiece.model",
+    "sentencepiece.bpe.model", "vocab.txt", "vocab.json", "merges.txt", "special_tokens_map.json",
+    "added_tokens.json", "*.safetensors", "*.safetensors.index.json",
 )  # fmt: skip
+_INDEX = "model.safetensors.index.json"
 # The same weights in the layout of another program.
 _UNUSED = "consolidated*"
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
@@ -40,15 +42,23 @@ def find_folder(source: str, revision: str | None) -> Path:
     folder = Path(source).expanduser()
     if folder.is_dir():
         return folder.absolute()
+    if folder.exists():
+        raise InputError("is a file; a model is a folder", path=folder)
     if not _HUB_NAME.fullmatch(source):
         raise GardenpathError(f"{source} is neither a folder nor a name on the Hugging Face hub")
     return _fetched(source, revision)
 
 
-def checksums(folder: Path) -> dict[str, str]:
-    """Check that a folder has a model that is safe to load; return the SHA-256 of each file."""
+def model_files(folder: Path) -> dict[str, Path]:
+    """Check that a folder has a model that is safe to load; return its files by name."""
     _require_safe(folder)
-    return {path.name: sha256_of(path) for path in _files(folder)}
+    _require_shards(folder)
+    return {path.name: path for path in _files(folder)}
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of a model that is safe to load."""
+    return {name: sha256_of(path) for name, path in model_files(folder).items()}
 
 
 def verify(folder: Path, expected: Mapping[str, str]) -> None:
@@ -56,7 +66,7 @@ def verify(folder: Path, expected: Mapping[str, str]) -> None:
     found = checksums(folder)
     differing = [name for name in {**expected, **found} if found.get(name) != expected.get(name)]
     if differing:
-        raise GardenpathError(
+        raise DamagedRunError(
             f"{folder}: {', '.join(sorted(differing))} changed after the model was adopted; adopt "
             "it again under another name, or restore the files"
         )
@@ -77,7 +87,7 @@ def load_config(folder: Path) -> Any:
     """Load the configuration of a model."""
     from transformers import AutoConfig
 
-    with _reading(folder):
+    with reading(folder):
         return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
 
 
@@ -85,7 +95,7 @@ def load_tokeniser(folder: Path) -> Any:
     """Load the tokeniser of a model, with its special tokens."""
     from transformers import AutoTokenizer
 
-    with _reading(folder):
+    with reading(folder):
         found = AutoTokenizer.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True
         )
@@ -102,7 +112,7 @@ def load_causal(folder: Path, precision: Precision, device: str) -> Any:
     import torch
     from transformers import AutoModelForCausalLM
 
-    with _reading(folder):
+    with reading(folder):
         model, loading = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype={"fp32": torch.float32, "bf16": torch.bfloat16}[precision],
@@ -143,6 +153,20 @@ def _require_safe(folder: Path) -> None:
         raise GardenpathError(f"{folder} has {what}; safetensors are needed: {_TO_CONVERT}")
 
 
+def _require_shards(folder: Path) -> None:
+    """Refuse an index of weights that names anything else than files of weights beside it."""
+    if not (folder / _INDEX).is_file():
+        return
+    shards = _content(folder / _INDEX).get("weight_map")
+    if not isinstance(shards, Mapping) or not all(isinstance(one, str) for one in shards.values()):
+        raise InputError("is not an index of weights", path=folder / _INDEX)
+    for name in sorted(set(shards.values())):
+        if PurePosixPath(name).name != name or not name.endswith(".safetensors"):
+            raise InputError(f"names {name[:100]!r}, not a file of weights", path=folder / _INDEX)
+        if not (folder / name).is_file():
+            raise InputError(f"{name} is missing", path=folder, remedy="copy the model again")
+
+
 def _content(path: Path) -> Mapping[str, Any]:
     try:
         content = parse_json(read_text(path))
@@ -179,15 +203,10 @@ def _fetched(name: str, revision: str | None) -> Path:
 
 
 @contextlib.contextmanager
-def _reading(folder: Path) -> Iterator[None]:
+def reading(folder: Path) -> Iterator[None]:
     """Turn errors of transformers into messages; its own messages and bars are not shown."""
-    from transformers.utils import logging
-
-    level, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
+        with transformers_quiet(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     except GardenpathError:
@@ -195,7 +214,3 @@ def _reading(folder: Path) -> Iterator[None]:
     except Exception as error:  # of any library that reads one of the files
         reason = str(error).strip().partition("\n")[0]
         raise GardenpathError(f"{folder} cannot be loaded by transformers: {reason}") from error
-    finally:
-        logging.set_verbosity(level)
-        if has_bar:
-            logging.enable_progress_bar()

@@ -11,20 +11,19 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from gardenpath.errors import GardenpathError, InputError
-from gardenpath.models.pretrained.masked_files import MISSING_EXTRA, MaskedFiles
-from gardenpath.models.pretrained.quiet_library import transformers_quiet
+from gardenpath.errors import InputError
+from gardenpath.models.pretrained.hf_files import reading, require_transformers
+from gardenpath.models.pretrained.masked_files import MaskedFiles
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def load_masked_tokenizer(files: MaskedFiles) -> Any:
     """Return the tokeniser of a model; it must know which characters its tokens stand for."""
-    try:
-        from transformers import AutoTokenizer
-    except ImportError as error:
-        raise GardenpathError(MISSING_EXTRA) from error
-    with _only(files) as folder, _reading(files, "the tokeniser"):
+    require_transformers()
+    from transformers import AutoTokenizer
+
+    with _only(files) as folder, reading(files.folder):
         tokenizer = AutoTokenizer.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True
         )
@@ -42,12 +41,11 @@ def load_masked_tokenizer(files: MaskedFiles) -> Any:
 
 def load_masked_network(files: MaskedFiles, precision: Literal["fp32", "bf16"]) -> nn.Module:
     """Return the network of a model, in evaluation mode; all its weights must be in the files."""
-    try:
-        from transformers import AutoConfig, AutoModelForMaskedLM
-    except ImportError as error:
-        raise GardenpathError(MISSING_EXTRA) from error
+    require_transformers()
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
     options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    with _only(files) as folder, _reading(files, "the model"):
+    with _only(files) as folder, reading(files.folder):
         config = AutoConfig.from_pretrained(folder, **options)
         _require_encoder(config, files)
         network, report = AutoModelForMaskedLM.from_pretrained(
@@ -109,17 +107,3 @@ def _only(files: MaskedFiles) -> Iterator[Path]:
         for one, path in files.paths.items():
             (folder / one).symlink_to(path.resolve())
         yield folder
-
-
-@contextmanager
-def _reading(files: MaskedFiles, what: str) -> Iterator[None]:
-    """Name the model in errors of the library, and keep the library quiet."""
-    try:
-        with transformers_quiet():
-            yield
-    except GardenpathError:
-        raise
-    # Files of others may fail anywhere in the library, with any error.
-    except Exception as error:
-        problem = (str(error).splitlines() or [type(error).__name__])[0][:300]
-        raise InputError(f"{what} cannot be loaded: {problem}", path=files.source) from error
