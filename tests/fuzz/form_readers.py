@@ -102,7 +102,7 @@ _MINICONS = form_samples.minicons(_SCORES).encode()
 _BYTES = json.dumps([["<s>", 0.0], ["\u0120caf", -1.5], ["<0xC3>", -1], ["<0xA9>", -2]]).encode()
 
 FORM_READERS = (
-    Reader("form_import", (_VLLM, _OPENAI, _MINICONS, _LM_EVAL, _seed_results()), _import),
+    Reader("form_import", (_VLLM, _OPENAI, _MINICONS), _import),
     Reader("form_adopting", (_VLLM, _OPENAI, _MINICONS), _adopt),
     Reader("form_lm_zoo", (form_samples.lm_zoo(_SCORES).encode(),), _read("lm_zoo")),
     Reader(

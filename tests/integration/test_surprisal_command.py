@@ -44,7 +44,7 @@ def test_a_pipe_into_a_table(folder: Path, tmp_path: Path) -> None:
         ([], "input is missing", "a file of sentences, or - for standard input"),
         (["input={folder}/empty.txt"], "empty.txt: contains no sentences", "one sentence per line"),
         (["input={folder}/absent.txt"], "absent.txt", ""),
-        (["input={folder}/empty.txt", "task.file={folder}/a.csv"], "a.csv", "choose one of .tsv"),
+        (["input={folder}/empty.txt", "task.file={folder}/a.xlsx"], "a.xlsx", "choose one of .tsv"),
     ],
 )
 def test_errors_with_remedies(
