@@ -97,13 +97,20 @@ def adopted_reference(reference: str, place: Path) -> Path:
     return folder
 
 
+def name_of_source(source: str) -> str:
+    """Return the name of a model: that of its folder, of its file, or on the hub."""
+    path = Path(source.rstrip("/"))
+    # What follows a dot is an extension of files only: Qwen2.5-0.5B has none.
+    return (path.stem if path.is_file() else path.name) or source
+
+
 def _adopted(asked: AdoptedSettings, source: str, stage: Path) -> AdoptedSettings:
     with tempfile.TemporaryDirectory(prefix="gardenpath-") as converted:
         taken = adoptable_source(asked, source, Path(converted))
         adopted = ADOPTED[asked.family].adopt(asked, taken, stage)
     if adopted.name:
         return adopted
-    return replace(adopted, name=Path(source.rstrip("/")).stem or source)
+    return replace(adopted, name=name_of_source(source))
 
 
 def _content(adopted: AdoptedSettings, stage: Path) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gardenpath.console import console
-from gardenpath.runs.adoption.adopting import adopt
+from gardenpath.runs.adoption.adopting import adopt, name_of_source
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import AdoptTask
 from gardenpath.text import file_stem
@@ -16,7 +16,7 @@ def run(settings: EvaluateSettings, task: AdoptTask) -> None:
     """Write the run folder, and say how to use it."""
     assert settings.model is not None
     model = settings.model
-    name = model.name or Path(task.source.rstrip("/")).stem
+    name = model.name or name_of_source(task.source)
     place = task.run_dir or Path(settings.paths.runs) / "adopted" / file_stem(name)
     found = adopt(
         replace(model, name=name),

@@ -15,7 +15,7 @@ from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, Run
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.models.ngram.arpa import write_arpa
 from gardenpath.runs.adoption.adopted_run import AdoptedRun
-from gardenpath.runs.adoption.adopting import reference_of, settings_of
+from gardenpath.runs.adoption.adopting import name_of_source, reference_of, settings_of
 from gardenpath.runs.adoption.how_scored import HowScored, how_scored, marked, with_own_columns
 from tests import toy_runs
 from tests.integration.commands import call
@@ -107,6 +107,12 @@ def test_what_is_a_reference(tmp_path: Path) -> None:
     assert reference_of("arpa:models/a.arpa") == ("arpa", "models/a.arpa")
     assert reference_of("runs/arpa") is None
     assert reference_of("http:somewhere") is None
+
+
+def test_names_of_models(arpa: Path, tmp_path: Path) -> None:
+    assert name_of_source(str(arpa)) == "news"
+    assert name_of_source("Qwen/Qwen2.5-0.5B") == "Qwen2.5-0.5B"
+    assert name_of_source(f"{tmp_path}/") == tmp_path.name
 
 
 def test_damaged_files_are_named(adopted: gp.Run) -> None:
