@@ -64,7 +64,8 @@ def _check_sentences(passage: Passage, language: Language) -> None:
 
 
 def _archive(content: bytes) -> None:
-    path = on_disk(content, "gum.tar.gz")
+    is_compressed = content.startswith(b"\x1f\x8b")
+    path = on_disk(content, "gum.tar.gz" if is_compressed else "gum.tar")
     sentences = list(GumTreebank(root=str(path)).read("train"))
     assert all(one.words and one.tree is not None for one in sentences)
     assert all(one.words for one in Cleaning().apply(sentences))

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from gardenpath.data.readers.base import hash_files
-from gardenpath.data.readers.file_hashes import content_hash
-from gardenpath.data.readers.tree_archive import archived_texts, is_archive
+from gardenpath.data.packed_files import PackedText, packed_texts
 from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.data.trees.tree import Tree
 from gardenpath.errors import InputError, MissingCorpusError
 from gardenpath.store.files import read_text
-from gardenpath.store.keys import Json, fingerprint
+from gardenpath.store.keys import digest, fingerprint
 
 Partition = Literal["train", "dev", "test", "test2"]
 
@@ -41,7 +39,7 @@ class GumTreebank:
 
     kind: Literal["gum"] = "gum"
     root: str
-    """Folder above the files *.ptb and splits.md, or an archive of them (.tar.gz)."""
+    """Folder above the files *.ptb and splits.md, or an archive of them (.tar.gz, .zip)."""
     train: Partition = "train"
     """Partition of the corpus that is the training split."""
     valid: Partition = "dev"
@@ -61,13 +59,10 @@ class GumTreebank:
 
     def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
         chosen: list[str] = [getattr(self, split) for split in splits]
-        how: dict[str, Json] = {"masked": self.masked, "partitions": chosen}
         release = self._release()
         names = [name for partition in chosen for name in release.documents(partition)]
-        if not isinstance(release, _Unpacked):
-            return fingerprint("gum", 1, archive=content_hash(Path(self.root)), **how)
-        files = [release.files[name] for name in names]
-        return fingerprint("gum", 1, files=hash_files(files), names=names, **how)
+        texts = [[name, digest(release.texts[name].text.encode())] for name in names]
+        return fingerprint("gum", 1, texts=texts, masked=self.masked, partitions=chosen)
 
     def mistakes(self) -> list[str]:
         """Return a mistake if two splits are the same partition."""
@@ -80,10 +75,8 @@ class GumTreebank:
 
     def _release(self) -> _Release:
         root = Path(self.root)
-        if is_archive(root):
-            return _Archived(root)
-        found = _Unpacked(root)
-        if not found.files:
+        found = _Release(root) if root.exists() else None
+        if found is None or not found.texts:
             raise MissingCorpusError(
                 corpus="The GUM treebank",
                 looked_for=root / "**" / f"*{_SUFFIX}",
@@ -94,11 +87,15 @@ class GumTreebank:
 
 
 class _Release:
-    """The documents of a release and its lists of them."""
+    """The documents of a release, by name, and its lists of them; read into memory."""
 
-    def __init__(self, path: Path, names: Sequence[str]) -> None:
-        self._path = path
-        self._names = frozenset(names)
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        files = packed_texts(root, lambda name: name == SPLITS_FILE or name.endswith(_SUFFIX))
+        self._lists = [(one.path, one.text) for one in files if one.parts[-1] == SPLITS_FILE]
+        self.texts: Mapping[str, PackedText] = {
+            one.stem: one for one in files if one.parts[-1] != SPLITS_FILE
+        }
 
     def documents(self, partition: str) -> list[str]:
         """Return the names of the documents of a partition, in the order of its list."""
@@ -106,69 +103,32 @@ class _Release:
         lists = partitions_of(text, path=path)
         if partition not in lists:
             raise InputError(f"has no list '## {partition}'", path=path, remedy=_SAME_RELEASE)
-        if missing := [name for name in lists[partition] if name not in self._names]:
-            problem = f"lists {missing[0]}, which is not in {self._path}"
+        if missing := [name for name in lists[partition] if name not in self.texts]:
+            problem = f"lists {missing[0]}, which is not in {self._root}"
             raise InputError(problem, path=path, remedy=_SAME_RELEASE)
         listed = {name for names in lists.values() for name in names}
-        if unlisted := sorted(self._names - listed):
+        if unlisted := sorted(self.texts.keys() - listed):
             raise InputError(f"does not list {unlisted[0]}", path=path, remedy=_SAME_RELEASE)
         return lists[partition]
 
     def trees(self, name: str) -> Iterator[tuple[int, Tree]]:
         """Yield the trees of a document with their line numbers, without the label ROOT."""
-        path, text = self._document(name)
-        for line, tree in read_trees(text.splitlines(), path=path):
+        one = self.texts[name]
+        for line, tree in read_trees(one.text.splitlines(), path=one.path):
             yield line, without_root(tree)
 
     def _splits(self) -> tuple[str, str]:
         """Return the path and the text of the lists of documents."""
-        raise NotImplementedError
-
-    def _document(self, name: str) -> tuple[str, str]:
-        """Return the path and the text of a document."""
-        raise NotImplementedError
+        if self._lists:
+            return self._lists[0]
+        # The root may be the folder of the trees, beside which the lists are.
+        beside = self._root.parent / SPLITS_FILE
+        if self._root.is_dir() and beside.is_file():
+            return str(beside), read_text(beside)
+        raise _no_lists(self._root)
 
 
 _SAME_RELEASE = f"the trees and {SPLITS_FILE} must be of the same release"
-
-
-class _Unpacked(_Release):
-    """A folder."""
-
-    def __init__(self, root: Path) -> None:
-        self.files: Mapping[str, Path] = {
-            path.stem: path for path in sorted(root.rglob(f"*{_SUFFIX}"), reverse=True)
-        }
-        super().__init__(root, list(self.files))
-
-    def _splits(self) -> tuple[str, str]:
-        # The root may be the folder of the trees, beside which the lists are.
-        for path in (*sorted(self._path.rglob(SPLITS_FILE)), self._path.parent / SPLITS_FILE):
-            if path.is_file():
-                return str(path), read_text(path)
-        raise _no_lists(self._path)
-
-    def _document(self, name: str) -> tuple[str, str]:
-        return str(self.files[name]), read_text(self.files[name])
-
-
-class _Archived(_Release):
-    """An archive, which is read into memory."""
-
-    def __init__(self, path: Path) -> None:
-        found = archived_texts(path, (_SUFFIX, SPLITS_FILE))
-        self._texts = {Path(name).name: text for name, text in found.items()}
-        names = [Path(name).stem for name in self._texts if name.endswith(_SUFFIX)]
-        super().__init__(path, names)
-
-    def _splits(self) -> tuple[str, str]:
-        if SPLITS_FILE not in self._texts:
-            raise _no_lists(self._path)
-        return f"{self._path}/{SPLITS_FILE}", self._texts[SPLITS_FILE]
-
-    def _document(self, name: str) -> tuple[str, str]:
-        file = f"{name}{_SUFFIX}"
-        return f"{self._path}/{file}", self._texts[file]
 
 
 def _no_lists(path: Path) -> InputError:
