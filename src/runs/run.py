@@ -151,6 +151,11 @@ class Run:
         return False
 
     @property
+    def is_order_dependent(self) -> bool:
+        """Whether the score of a sentence depends on the sentences before it; then none is stored."""
+        return False
+
+    @property
     def reports_progress(self) -> bool:
         """Whether the scorer reports its progress itself: a search does, sentence by sentence."""
         return self.is_syntactic

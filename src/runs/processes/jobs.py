@@ -46,7 +46,9 @@ class ScoringJob:
         return self.run.store
 
     def missing(self) -> list[list[Words]]:
-        """Return the chunks that are not in the store."""
+        """Return the chunks that are not in the store; none if they cannot be computed apart."""
+        if self.run.is_order_dependent:
+            return []
         asked = list(dict.fromkeys(map(tuple, self.sentences)))
         found = self.store.get(self.key, asked)
         chunk = self.chunk or self.run.chunk

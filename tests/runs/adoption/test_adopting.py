@@ -14,6 +14,7 @@ import gardenpath as gp
 from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, RunError
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.models.ngram.arpa import write_arpa
+from gardenpath.models.ngram.arpa_model import ArpaModel
 from gardenpath.runs.adoption.adopted_run import AdoptedRun
 from gardenpath.runs.adoption.adopting import name_of_source, reference_of, settings_of
 from gardenpath.runs.adoption.how_scored import HowScored, how_scored, marked, with_own_columns
@@ -78,6 +79,29 @@ def test_several_processes(adopted: gp.Run) -> None:
     spread = gp.load(adopted.path, processes=2).word_log_probs(sentences)
     for one, other in zip(alone, spread, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_scores_that_depend_on_the_order_are_not_stored(
+    adopted: gp.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AdoptedRun, "is_order_dependent", True)
+    asked: list[Any] = []
+    score = ArpaModel.word_log_probs
+
+    def noted(model: ArpaModel, given: Any) -> Any:
+        asked.append(given)
+        return score(model, given)
+
+    monkeypatch.setattr(ArpaModel, "word_log_probs", noted)
+    run = gp.load(adopted.path, cache=tmp_path / "s.sqlite", processes=2)
+    sentences = [("the", "senator", "."), ("a", "boy", "."), ("the", "author", ".")]
+    for _ in range(2):
+        assert len(run.word_log_probs(sentences)) == 3
+    # All of them each time, in the order that was given.
+    assert [list(one) for one in asked] == [sentences, sentences]
+    assert run.store is not None and run.store.get(run.model_key, sentences) == {}
+    with pytest.raises(RunError, match="occurs twice"):
+        run.word_log_probs([sentences[0], sentences[0]])
 
 
 def test_references_need_no_run_folder(arpa: Path, tmp_path: Path) -> None:
