@@ -152,7 +152,7 @@ class Run:
 
     @property
     def is_order_dependent(self) -> bool:
-        """Whether the score of a sentence depends on the sentences before it; then none is stored."""
+        """Whether the score of a sentence depends on those before it; then none is stored."""
         return False
 
     @property
