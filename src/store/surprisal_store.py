@@ -18,7 +18,7 @@ import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -94,12 +94,17 @@ class Stored:
 
     ``log_probs`` are in nats: those of the words and, last, of the end; NaN if a search failed, in
     which case ``remedy`` says what to do. ``parses`` contains, for each word, the best partial
-    parses with their shares, if requested.
+    parses with their shares, if requested. A search also gives ``columns``: further numbers of the
+    words and the end, by name (``SEARCH_COLUMNS`` of :mod:`gardenpath.store.tables`). A search with
+    replicates gives ``deviations``: for each word and the end, by how many bits the surprisal of
+    each replicate deviates from the reported one (:mod:`gardenpath.eval.search.replicates`).
     """
 
     log_probs: Sequence[float]
     remedy: str | None = None
     parses: Parses | None = None
+    columns: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    deviations: Sequence[Sequence[float]] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "log_probs", tuple(map(float, self.log_probs)))
@@ -108,6 +113,11 @@ class Stored:
                 tuple((float(share), str(tree)) for share, tree in word) for word in self.parses
             )
             object.__setattr__(self, "parses", parses)
+        columns = {name: tuple(map(float, values)) for name, values in self.columns.items()}
+        object.__setattr__(self, "columns", columns)
+        if self.deviations is not None:
+            deviations = tuple(tuple(map(float, word)) for word in self.deviations)
+            object.__setattr__(self, "deviations", deviations)
 
     @property
     def surprisal_bits(self) -> tuple[float, ...]:

@@ -114,6 +114,33 @@ BOUNDARY_COLUMN = "boundary"
 SURPRISAL_BITS, PLL_BITS = "surprisal_bits", "pll_bits"
 _BITS = TableColumn(SURPRISAL_BITS, "number", "surprisal of the word, in bits")
 _CORPUS = TableColumn("corpus", "text", "name of the corpus")
+# What a search knows about each word; further columns of tables of surprisals. Analyses are partial
+# parses of the words up to and including this one, weighted by their posterior probability.
+SURPRISAL_SE = "surprisal_se"
+SEARCH_COLUMNS = (
+    TableColumn(SURPRISAL_SE, "number", "standard error of the surprisal, in bits"),
+    TableColumn("entropy_bits", "number", "entropy over the analyses, in bits"),
+    TableColumn(
+        "entropy_reduction_bits", "number", "entropy before the word minus entropy after it"
+    ),
+    TableColumn("open_constituents", "number", "expected number of open constituents"),
+    TableColumn("analyses", "number", "number of analyses within a factor of 100 of the best"),
+    TableColumn(
+        "structure_bits", "number", "part of the surprisal that is due to a change of analysis"
+    ),
+    TableColumn("word_bits", "number", "expected surprisal of the word, given the analysis"),
+    TableColumn("best_share", "number", "posterior probability of the best analysis"),
+    TableColumn(
+        "best_kept_share",
+        "number",
+        "posterior probability of the analyses that continue the best one before the word",
+    ),
+    TableColumn(
+        "reanalysis",
+        "number",
+        "1 if the best analysis does not continue the best one before the word, else 0",
+    ),
+)
 
 RUN_COLUMNS = tuple(column.name for column in _RUN)
 SENTENCE_COLUMNS = ("suite", "item", "condition", "variant")
