@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gardenpath.errors import GardenpathError as GardenpathError
     from gardenpath.errors import InputError as InputError
     from gardenpath.errors import RunError as RunError
-    from gardenpath.eval.search.search_settings import Particle as Particle
+    from gardenpath.eval.search.search_settings import Unbiased as Unbiased
     from gardenpath.eval.search.search_settings import WordSync as WordSync
     from gardenpath.eval.suites.design.formula import Formula as Formula
     from gardenpath.eval.suites.design.suite import Item as Item
@@ -65,7 +65,7 @@ _HOMES = {
     "TrainSettings": "settings.train_settings",
     "DataSettings": "data.data_settings",
     "WordSync": "eval.search.search_settings",
-    "Particle": "eval.search.search_settings",
+    "Unbiased": "eval.search.search_settings",
     "Scorer": "eval.word_scorer",
     "Suite": "eval.suites.design.suite",
     "Item": "eval.suites.design.suite",

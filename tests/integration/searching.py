@@ -12,10 +12,10 @@ from gardenpath.data.trees.actions import Strategy
 from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
 from gardenpath.eval.search.expansion import BeamExpansion
-from gardenpath.eval.search.particle import ParticleExpansion
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.unbiased import UnbiasedExpansion
 from gardenpath.eval.search.work import Work
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.plm.plm_search import PlmSearch
@@ -76,7 +76,7 @@ def as_searched(
 def search(
     network: RnngNetwork | PlmNetwork,
     sentences: Sequence[Sequence[int]],
-    settings: WordSync | Particle,
+    settings: WordSync | Unbiased,
     *,
     groups: int = 8,
     is_packed: bool = True,
@@ -88,11 +88,11 @@ def search(
         network, is_packed=is_packed, shared_compositions=settings.shared_compositions
     )
     work = Work()
-    expansion: BeamExpansion | ParticleExpansion
+    expansion: BeamExpansion | UnbiasedExpansion
     if isinstance(settings, WordSync):
         expansion = BeamExpansion(model, settings, is_packed=is_packed, work=work)
     else:
-        expansion = ParticleExpansion(model, settings, work=work, is_packed=is_packed)
+        expansion = UnbiasedExpansion(model, settings, work=work, is_packed=is_packed)
     results: dict[int, SentenceResult] = {}
     SentenceSearch(
         model=model,

@@ -13,7 +13,7 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.beam import Beam
 from gardenpath.eval.search.expansion import BeamExpansion, Found
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import Particle, SearchSettings, WordSync
+from gardenpath.eval.search.search_settings import SearchSettings, Unbiased, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
 from gardenpath.eval.search.work import Work
 from gardenpath.models.plm.plm import PlmNetwork
@@ -164,14 +164,14 @@ def test_the_packed_search_would_be_found_out() -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("is_packed", [True, False])
-@pytest.mark.parametrize("kind", ["word_sync", "particle"])
+@pytest.mark.parametrize("kind", ["word_sync", "unbiased"])
 def test_no_tensor_is_made_without_a_device(name: str, is_packed: bool, kind: str) -> None:
     vocabulary = tiny_vocabulary()
     network = make_network(name, vocabulary)
     sentences = [vocabulary.encode(words) for words in (["a", "b", "c"], ["c"], ["a", "b", "a"])]
     settings: SearchSettings = WordSync(action_beam=9, word_beam=3, max_open=3, max_consecutive=2)
-    if kind == "particle":
-        settings = Particle(particles=20, max_open=3, max_consecutive=2)
+    if kind == "unbiased":
+        settings = Unbiased(action_beam=9, word_beam=3, max_open=3, max_consecutive=2)
     expected = log_probs(search(network, sentences, settings))
     torch.set_default_device("meta")
     try:

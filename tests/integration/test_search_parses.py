@@ -22,7 +22,7 @@ from gardenpath.eval.parsing.bracketing import Conventions, bracketing
 from gardenpath.eval.parsing.diagnostics import best_shares_of, convergence, mass_rows
 from gardenpath.eval.parsing.parses import k_best, partial_parses
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.models.rnng.rnng import RnngNetwork
 from tests.data.derivations import rebuild
@@ -143,10 +143,10 @@ def test_a_narrow_beam_has_some_of_the_trees(name: str) -> None:
 
 
 @MODELS
-def test_particles_have_the_shares_of_the_trees(name: str) -> None:
+def test_sampled_hypotheses_have_the_shares_of_the_trees(name: str) -> None:
     vocabulary, strategy, result = everything(name)
     network = make_network(name, vocabulary)
-    settings = Particle(particles=400, **LIMITS[name])
+    settings = Unbiased(action_beam=100, word_beam=40, **LIMITS[name])
     (sampled,) = search(network, [vocabulary.encode(WORDS)], settings, keeps_history=True)
     options: dict[str, Any] = {"labels": vocabulary.labels, "strategy": strategy, "k": 1000}
     exact = {tree: share for share, tree in k_best(result, WORDS, **options)}

@@ -14,7 +14,7 @@ from gardenpath.data.trees.actions import Kind, top_down
 from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.trees.tree import Open, Tree, Word
 from gardenpath.eval.parsing.parses import k_best
-from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import NeuralFamily
 from gardenpath.models.plm.plm import PlmNetwork
@@ -204,7 +204,7 @@ def test_batches_order_sharing_and_shapes_change_nothing(
 @pytest.mark.parametrize(
     "name, is_packed", [("rnng", True), ("rnng_in_order", False), ("plm", True)]
 )
-def test_particles_estimate_prefixes_and_ends_of_words_without_bias(
+def test_an_unbiased_search_estimates_prefixes_and_ends_of_words_without_bias(
     name: str, is_packed: bool
 ) -> None:
     network = make_network(name, VOCABULARY)
@@ -214,9 +214,9 @@ def test_particles_estimate_prefixes_and_ends_of_words_without_bias(
     runs = 40
     found = np.zeros((runs, len(exact.prefix_log_probs)))
     for seed in range(runs):
-        how = Particle(particles=12, seed=seed, **limits)
+        how = Unbiased(action_beam=6, word_beam=4, replicates=1, seed=seed, **limits)
         (result,) = search(network, job, how, is_packed=is_packed, finds_word_ends=True)
-        # Where no particle survives, the estimate is zero.
+        # Where no hypothesis survives, the estimate is zero.
         estimate = np.exp(np.add(result.prefix_log_probs, result.word_end_log_probs))
         found[seed, : len(estimate)] = estimate
     expected = np.exp(np.add(exact.prefix_log_probs, exact.word_end_log_probs))

@@ -6,7 +6,7 @@ open constituents for every survivor; common parts of survivors are built once.
 
 If tokens are pieces of words, a word is placed at its first piece. The other pieces are omitted, as
 are constituents that contain only such pieces. Derivations that then yield the same tree count as
-one parse, and so do equal particles: their probabilities are summed.
+one parse, and so do equal hypotheses: their probabilities are summed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gardenpath.data.trees.actions import Column, Strategy
 from gardenpath.data.trees.brackets import escape, format_tree
 from gardenpath.data.trees.legality import REDUCE_ENDS_AT
 from gardenpath.data.trees.tree import Tree
-from gardenpath.eval.search.beam import NO_ACTION
+from gardenpath.eval.search.stepping import NO_ACTION
 from gardenpath.eval.search.result import SentenceResult, Step
 
 _Parse = TypeVar("_Parse", bound=Hashable)
@@ -189,7 +189,7 @@ def _beams(
         raise ValueError(f"{len(leaves)} tokens do not match a search over {len(steps) - 1}")
     before, beams = [Partial()], []
     for step, leaf in zip(steps, [*leaves, None][: len(steps)], strict=True):
-        # Equal particles share one parse.
+        # Equal hypotheses share one parse.
         known: dict[tuple[int, tuple[int, ...]], Partial] = {}
         after = []  # by slot: live hypotheses come first
         for place in np.flatnonzero(np.isfinite(step.score)):
@@ -221,7 +221,7 @@ def _played(
 
 
 def _with_shares(step: Step, parses: Sequence[Partial]) -> list[tuple[float, Partial]]:
-    """Return parses with their posterior probabilities; equal particles are merged."""
+    """Return parses with their posterior probabilities; equal ones are merged."""
     by_identity: dict[int, Partial] = {}
     shares: dict[int, float] = defaultdict(float)
     for share, parse in zip(step.shares().tolist(), parses, strict=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -10,78 +10,119 @@ from torch.nn import functional
 
 from gardenpath.eval.search.protocol import ROOT_NODE
 
-# Padding after the last action of a trail.
-NO_ACTION = -1
+# The integers of a hypothesis, as columns of one tensor.
+NODE, DEPTH, OPENED, ORIGIN, ENTRY = range(5)
+INTEGERS = 5
+
+# The further numbers of a hypothesis.
+JOINT, LAST = range(2)
+NUMBERS = 2
 
 
 @dataclass(frozen=True)
 class Beam:
     """``(groups, width)`` hypotheses; a score of ``-inf`` marks an empty slot.
 
-    ``score``: log joint probability of words and tree so far. ``node``: the model's node.
-    ``depth``: number of open constituents. ``opened``: number of constituents opened since the last
-    word. ``origin``: slot in the beam of the last word. ``trail``: ``(groups, width, steps)``
-    columns taken since the last word.
+    ``score``: log joint probability of words and tree so far, or the log weight of a sampled
+    hypothesis. ``integers``: ``(groups, width, 5)``, see the properties. ``numbers``: ``(groups,
+    width, 2)``, or None where they are not needed, see the properties.
     """
 
     score: Tensor
-    node: Tensor
-    depth: Tensor
-    opened: Tensor
-    origin: Tensor
-    trail: Tensor
+    integers: Tensor
+    numbers: Tensor | None = None
 
     @property
     def is_alive(self) -> Tensor:
         """``(groups, width)``: whether a slot contains a hypothesis."""
         return self.score > -torch.inf
 
+    @property
+    def node(self) -> Tensor:
+        """The model's node."""
+        return self.integers[..., NODE]
+
+    @property
+    def depth(self) -> Tensor:
+        """Number of open constituents."""
+        return self.integers[..., DEPTH]
+
+    @property
+    def opened(self) -> Tensor:
+        """Number of constituents opened since the last word."""
+        return self.integers[..., OPENED]
+
+    @property
+    def origin(self) -> Tensor:
+        """Slot in the beam of the last word."""
+        return self.integers[..., ORIGIN]
+
+    @property
+    def entry(self) -> Tensor:
+        """Last entry in the history of actions since the last word; -1 if there is none."""
+        return self.integers[..., ENTRY]
+
+    @property
+    def joint(self) -> Tensor:
+        """Log joint probability of words and tree so far."""
+        return self.score if self.numbers is None else self.numbers[..., JOINT]
+
+    @property
+    def last(self) -> Tensor:
+        """Log probability of the last word, given everything before it; zero at the end."""
+        assert self.numbers is not None
+        return self.numbers[..., LAST]
+
     def pick(self, places: Tensor, score: Tensor) -> Beam:
         """Return the hypotheses in the given ``(groups, width)`` slots, with new scores."""
+        index = places.unsqueeze(2)
+        numbers = self.numbers
         return Beam(
             score=score,
-            node=self.node.gather(1, places),
-            depth=self.depth.gather(1, places),
-            opened=self.opened.gather(1, places),
-            origin=self.origin.gather(1, places),
-            trail=_gather_trails(self.trail, places),
+            integers=self.integers.gather(1, index.expand(-1, -1, INTEGERS)),
+            numbers=None if numbers is None else numbers.gather(1, index.expand(-1, -1, NUMBERS)),
         )
 
     def rows(self, groups: Tensor) -> Beam:
         """Return the given groups in the given order; a group may occur more than once."""
-        return replace(
-            self, **{f.name: getattr(self, f.name).index_select(0, groups) for f in fields(self)}
+        numbers = self.numbers
+        return Beam(
+            score=self.score.index_select(0, groups),
+            integers=self.integers.index_select(0, groups),
+            numbers=None if numbers is None else numbers.index_select(0, groups),
         )
 
     def front(self, width: int) -> Beam:
         """Return the first ``width`` slots of each group."""
-        return replace(self, **{f.name: getattr(self, f.name)[:, :width] for f in fields(self)})
+        numbers = self.numbers
+        return Beam(
+            score=self.score[:, :width],
+            integers=self.integers[:, :width],
+            numbers=None if numbers is None else numbers[:, :width],
+        )
 
-    def padded(self, steps: int) -> Beam:
-        """Return the same beam with trails padded to ``steps``."""
-        missing = steps - self.trail.shape[2]
-        trail = functional.pad(self.trail, (0, missing), value=NO_ACTION) if missing else self.trail
-        return replace(self, trail=trail)
-
-
-def _gather_trails(trail: Tensor, places: Tensor) -> Tensor:
-    index = places.unsqueeze(2).expand(-1, -1, trail.shape[2])
-    return trail.gather(1, index)
+    def with_nodes(self, nodes: Tensor) -> Beam:
+        """Return the same hypotheses at other ``(groups, width)`` nodes."""
+        others = self.integers[..., NODE + 1 :]
+        return replace(self, integers=torch.cat([nodes.unsqueeze(2), others], dim=2))
 
 
 def beside(left: Beam, right: Beam) -> Beam:
     """Concatenate the slots of two beams of the same groups."""
-    steps = max(left.trail.shape[2], right.trail.shape[2])
-    left, right = left.padded(steps), right.padded(steps)
-    return Beam(
-        *(torch.cat([getattr(left, f.name), getattr(right, f.name)], dim=1) for f in fields(Beam))
-    )
+    return _joined(left, right, dim=1)
 
 
 def below(upper: Beam, lower: Beam) -> Beam:
     """Concatenate the groups of two beams of the same width."""
+    return _joined(upper, lower, dim=0)
+
+
+def _joined(one: Beam, other: Beam, dim: int) -> Beam:
+    has_numbers = one.numbers is not None and other.numbers is not None
     return Beam(
-        *(torch.cat([getattr(upper, f.name), getattr(lower, f.name)]) for f in fields(Beam))
+        score=torch.cat([one.score, other.score], dim),
+        integers=torch.cat([one.integers, other.integers], dim),
+        numbers=torch.cat([one.numbers, other.numbers], dim) if has_numbers else None,  # type: ignore[list-item]
     )
 
 
@@ -90,41 +131,46 @@ def root_beam(groups: int, width: int, *, device: torch.device, dtype: torch.dty
     score = torch.full((groups, width), -torch.inf, dtype=dtype, device=device)
     score[:, 0] = 0.0
     zeros = torch.zeros((groups, width), dtype=torch.long, device=device)
-    return after_word(score, torch.full_like(zeros, ROOT_NODE), zeros)
+    return after_word(score, score, torch.full_like(zeros, ROOT_NODE), zeros)
 
 
-def after_word(score: Tensor, node: Tensor, depth: Tensor) -> Beam:
-    """Return a beam that has just read a word, with empty trails."""
+def after_word(score: Tensor, joint: Tensor, node: Tensor, depth: Tensor) -> Beam:
+    """Return a beam that has just read a word."""
     groups, width = score.shape
-    zeros = torch.zeros_like(node)
+    origin = torch.arange(width, device=node.device).expand(groups, width)
+    none = torch.full_like(node, -1)
     return Beam(
         score=score,
-        node=node,
-        depth=depth,
-        opened=zeros,
-        origin=torch.arange(width, device=node.device).expand(groups, width),
-        trail=torch.zeros((groups, width, 0), dtype=torch.int16, device=node.device),
+        integers=torch.stack([node, depth, torch.zeros_like(node), origin, none], dim=2),
+        numbers=torch.stack([joint, torch.zeros_like(joint)], dim=2),
     )
 
 
 def best(beam: Beam, width: int) -> Beam:
     """Return the ``width`` best hypotheses of each group, best first."""
-    if beam.score.shape[1] < width:
-        beam = _widened(beam, width)
+    missing = width - beam.score.shape[1]
+    if missing > 0:
+        beam = widened(beam, missing)
     score, places = beam.score.topk(width, dim=1)
     return beam.pick(places, score)
 
 
-def _widened(beam: Beam, width: int) -> Beam:
-    missing = width - beam.score.shape[1]
-    grow = {
-        f.name: functional.pad(getattr(beam, f.name), (0, missing))
-        for f in fields(beam)
-        if f.name not in ("score", "trail")
-    }
-    return replace(
-        beam,
-        score=functional.pad(beam.score, (0, missing), value=-torch.inf),
-        trail=functional.pad(beam.trail, (0, 0, 0, missing), value=NO_ACTION),
-        **grow,
+def widened(beam: Beam, slots: int) -> Beam:
+    """Return the beam with more empty slots."""
+    numbers = beam.numbers
+    return Beam(
+        score=functional.pad(beam.score, (0, slots), value=-torch.inf),
+        integers=functional.pad(beam.integers, (0, 0, 0, slots)),
+        numbers=None if numbers is None else functional.pad(numbers, (0, 0, 0, slots)),
+    )
+
+
+def empty_like(beam: Beam, width: int) -> Beam:
+    """Return a beam of the same groups without hypotheses."""
+    score, integers, numbers = beam.score, beam.integers, beam.numbers
+    shape = (len(score), width)
+    return Beam(
+        score=torch.full(shape, -torch.inf, dtype=score.dtype, device=score.device),
+        integers=integers.new_zeros((*shape, INTEGERS)),
+        numbers=None if numbers is None else numbers.new_zeros((*shape, NUMBERS)),
     )

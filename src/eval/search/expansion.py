@@ -1,9 +1,9 @@
 """Expansion of hypotheses from one word to the next with an action beam.
 
-Open hypotheses advance action by action. All successors of a group compete for the slots of its
+Open hypotheses advance action by action. The best structural successors of a group form its next
 action beam. Successors that generate the word (or end the sentence after its last word) leave the
-action beam and enter the word beam. *Fast-track* also admits the best of those that fell off the
-action beam.
+action beam and enter the word beam, which keeps the best of them. They need no place in the action
+beam; with a number as ``fast_track``, they do, as in :mod:`competition`.
 
 Log probabilities can only decrease as a derivation grows. Once the word beam is full, an open
 hypothesis that scores below its last slot can therefore never enter and is dropped (``bounded``).
@@ -18,17 +18,21 @@ For models over pieces, the word beam prunes where words end (:mod:`next_pieces`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from gardenpath.data.trees.actions import Column
-from gardenpath.eval.search.beam import Beam, beside, best
+from gardenpath.eval.search.beam import Beam, beside, best, empty_like
+from gardenpath.eval.search.competition import Competition
 from gardenpath.eval.search.next_pieces import NextPieces, first_slots
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.search.work import CountedModel, Work
+from gardenpath.eval.search.stepping import History, Stepper
+from gardenpath.eval.search.work import Work
 
 # With fixed shapes, the number of actions between two checks for remaining hypotheses.
 _STEPS_BETWEEN_LOOKS = 6
@@ -37,8 +41,20 @@ _STEPS_BETWEEN_LOOKS = 6
 _ROUNDING = 1e-3
 
 
-# The tokens that each group has read so far; they seed the random numbers of particle filtering.
-Prefixes = Sequence[tuple[int, ...]]
+@dataclass(frozen=True)
+class Targets:
+    """What the groups have to reach: a word, or the end of the sentence where ``is_end``.
+
+    ``seeds``: for each group, a number that depends on its prefix and its replicate only.
+    ``are_shared``: whether several groups have the same hypotheses to begin with.
+    """
+
+    words: Tensor
+    is_end: Tensor
+    pieces: NextPieces | None = None
+    seeds: Sequence[int] = ()
+    are_shared: bool = True
+    keeps_history: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,25 +63,25 @@ class Found:
 
     ``beam``: the survivors, best first, before they read the word. ``log_prob``: ``(groups,)`` log
     probability of the prefix including the word; if it is a piece, as if it were the last one.
-    ``too_many_open``, ``too_many_opened``: whether a limit excluded hypotheses.
+    ``too_many``: ``(groups, 2)`` whether the limits on open and on opened constituents excluded
+    hypotheses. ``trail``: ``(groups, width, steps)`` actions of the survivors, if asked for.
     """
 
     beam: Beam
     log_prob: Tensor
-    too_many_open: Tensor
-    too_many_opened: Tensor
+    too_many: Tensor
+    trail: npt.NDArray[np.int16] | None = None
 
 
 @dataclass(frozen=True)
-class _Leading:
+class Leading:
     """The best structural successors of each group, best first, up to the action beam width.
 
-    ``parent``: slot of the hypothesis they extend; ``column``: the action that extends it.
+    ``place``: slot of the hypothesis they extend, times the number of columns, plus the column.
     """
 
     score: Tensor
-    parent: Tensor
-    column: Tensor
+    place: Tensor
 
 
 class BeamExpansion:
@@ -76,12 +92,14 @@ class BeamExpansion:
     ) -> None:
         self._model = model
         self._settings = settings
-        # Packed: the network is run on live hypotheses only, which requires counting them.
         self._is_packed = is_packed
-        self._counted = CountedModel(model, work, is_shared=is_packed and settings.share_prefixes)
+        self._work = work
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
+        places = settings.fast_track
+        self._competition = None if places == "word_beam" else Competition(settings, places)
 
     width_setting = "action_beam"
+    replicates = 1
 
     @property
     def word_width(self) -> int:
@@ -101,247 +119,190 @@ class BeamExpansion:
             action_beam=self._settings.action_beam, word_beam=self.width, length=length
         )
 
-    def run(
-        self,
-        beam: Beam,
-        words: Tensor,
-        is_end: Tensor,
-        prefixes: Prefixes,
-        pieces: NextPieces | None = None,
-    ) -> Found:
-        """Expand each group to its next word, or to the end of the sentence where ``is_end``."""
-        settings = self._settings
-        width = settings.word_beam if pieces is None else pieces.width
-        completed = _empty_like(beam, width)
-        admitted_log_prob = torch.full_like(beam.score[:, 0], -torch.inf)
-        admitted_count = torch.zeros_like(words)
-        hit_open = torch.zeros_like(is_end)
-        hit_opened = torch.zeros_like(is_end)
-        for step in range(self._most_steps):
-            if not self._goes_on(beam, step):
+    def ended(self, beam: Beam) -> Beam:
+        """Return the hypotheses that count if a word ends here."""
+        return beam.front(self.word_width)
+
+    def begin_word(self, beam: Beam, targets: Targets) -> Beam:
+        """Prune to the word beam where a word has ended, for models over pieces."""
+        assert targets.pieces is not None
+        width = torch.where(targets.pieces.continues, beam.score.shape[1], self.word_width)
+        return first_slots(beam, width.unsqueeze(1))
+
+    def run(self, beam: Beam, targets: Targets) -> Found:
+        """Expand each group to its next word, or to the end of the sentence."""
+        settings, pieces = self._settings, targets.pieces
+        step = _Step(self._model, self._settings, self._competition, targets,
+                     is_packed=self._is_packed, work=self._work)  # fmt: skip
+        completed = empty_like(beam, settings.word_beam if pieces is None else pieces.width)
+        # As a structural hypothesis, its score is its joint probability.
+        state = _State(Beam(beam.score, beam.integers), completed, *step.counters(beam))
+        for number in range(self._most_steps):
+            state = step(state)
+            if not self._goes_on(state.beam, number) or (pieces and pieces.all_continue):
                 break
-            successors = self._successors(beam, is_end, pieces)
-            over_open, over_opened = self._over_limits(beam, successors)
-            hit_open |= over_open.any(2).any(1)
-            hit_opened |= over_opened.any(2).any(1)
-            successors = successors.masked_fill(over_open | over_opened, -torch.inf)
-            leading = self._leading(successors)
-            done = self._done(beam, successors, leading, completed, words, is_end, pieces)
-            open_beam, admitted = self._compete(beam, leading, done, pieces)
-            completed = best(beside(completed, replace(beam, score=admitted)), width)
-            admitted_log_prob = torch.logaddexp(admitted_log_prob, admitted.logsumexp(1))
-            admitted_count = admitted_count + (admitted > -torch.inf).sum(1)
-            if pieces is not None and pieces.all_continue:
-                break
-            beam = self._advance(self._still_open(open_beam, completed, admitted_count, pieces))
+        completed = state.completed
         survivors = completed.score[:, : settings.word_beam].logsumexp(1)
+        kept = completed if pieces is None else first_slots(completed, pieces.kept)
         return Found(
-            beam=completed if pieces is None else first_slots(completed, pieces.kept),
-            log_prob=survivors if settings.marginal == "survivors" else admitted_log_prob,
-            too_many_open=hit_open,
-            too_many_opened=hit_opened,
+            beam=kept,
+            log_prob=survivors if settings.marginal == "survivors" else state.admitted_log_prob,
+            too_many=state.too_many,
+            trail=None if step.history is None else step.history.trails(kept.entry),
         )
 
-    def _goes_on(self, beam: Beam, step: int) -> bool:
-        if not self._is_packed and step % _STEPS_BETWEEN_LOOKS:
+    def _goes_on(self, beam: Beam, number: int) -> bool:
+        if self._is_packed:
+            return beam.score.shape[1] > 0
+        if (number + 1) % _STEPS_BETWEEN_LOOKS:
             return True
         return bool(beam.is_alive.any())
 
-    def _successors(self, beam: Beam, is_end: Tensor, pieces: NextPieces | None) -> Tensor:
-        """Return the ``(groups, width, columns)`` scores of all successors."""
-        rows = self._rows(beam.is_alive)
-        log_probs = self._model.log_probs(beam.node.flatten()[rows])
-        result = beam.score.unsqueeze(2) + self._spread(log_probs, rows, beam.score.shape)
-        # With fixed shapes the model also scores empty slots; these scores are meaningless.
-        result = result.masked_fill(~beam.is_alive.unsqueeze(2), -torch.inf)
-        if not self._model.opens_at_end:
-            never = is_end.view(-1, 1, 1) & self._model.is_open
-            result = result.masked_fill(never, -torch.inf)
-        if pieces is not None:
-            # Inside a word, only the next piece can come.
-            result[..., Column.WORD + 1 :].masked_fill_(pieces.continues.view(-1, 1, 1), -torch.inf)
-        return result
 
-    def _over_limits(self, beam: Beam, successors: Tensor) -> tuple[Tensor, Tensor]:
-        """Return masks of successors that exceed the limits on open and on opened constituents."""
-        opens = self._model.is_open & (successors > -torch.inf)
-        deep = (beam.depth >= self._settings.max_open).unsqueeze(2)
-        many = (beam.opened >= self._settings.max_consecutive).unsqueeze(2)
-        return opens & deep, opens & many
+@dataclass(frozen=True)
+class _State:
+    """Open and completed hypotheses, and what was counted on the way, group by group."""
 
-    def _leading(self, successors: Tensor) -> _Leading:
-        actions = successors[..., Column.CLOSE :]
-        flat = actions.flatten(1)
-        score, place = flat.topk(min(self._settings.action_beam, flat.shape[1]), dim=1)
-        columns = actions.shape[2]
-        return _Leading(score, parent=place // columns, column=place % columns + Column.CLOSE)
+    beam: Beam
+    completed: Beam
+    too_many: Tensor
+    admitted_log_prob: Tensor
+    admitted_count: Tensor
+
+
+class _Step:
+    """One action of all open hypotheses, on the way to given targets."""
+
+    def __init__(
+        self,
+        model: TransitionModel,
+        settings: WordSync,
+        competition: Competition | None,
+        targets: Targets,
+        *,
+        is_packed: bool,
+        work: Work,
+    ) -> None:
+        self._settings = settings
+        self._competition = competition
+        self._targets = targets
+        self._is_packed = is_packed
+        self._model = model
+        self._stepper = Stepper(
+            model, settings, is_packed=is_packed, is_shared=targets.are_shared, work=work
+        )
+        self.history = History() if targets.keeps_history else None
+
+    def counters(self, beam: Beam) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what is counted, before anything was found."""
+        is_end = self._targets.is_end
+        return (
+            torch.zeros_like(is_end).unsqueeze(1).repeat(1, 2),
+            torch.full_like(beam.score[:, 0], -torch.inf),
+            torch.zeros_like(is_end, dtype=torch.long),
+        )
+
+    def __call__(self, state: _State) -> _State:
+        beam, targets = state.beam, self._targets
+        successors, too_many = self._stepper.successors(beam, targets.is_end, targets.pieces)
+        leading = self._leading(successors)
+        done, last = self._done(beam, successors, leading, state.completed)
+        score, admitted = leading.score, done
+        if self._competition is not None:
+            score, admitted = self._competition.admit(leading.score, done, targets.pieces)
+        candidates = Beam(admitted, beam.integers, torch.stack([admitted, last], dim=2))
+        completed = best(beside(state.completed, candidates), state.completed.score.shape[1])
+        admitted_log_prob, admitted_count = state.admitted_log_prob, state.admitted_count
+        if not self._settings.may_bound:
+            admitted_log_prob = torch.logaddexp(admitted_log_prob, admitted.logsumexp(1))
+            admitted_count = admitted_count + (admitted > -torch.inf).sum(1)
+        score = self._still_open(score, completed, admitted_count)
+        return _State(
+            self._advanced(beam, score, leading.place, successors.shape[2] - Column.CLOSE),
+            completed,
+            state.too_many | too_many,
+            admitted_log_prob,
+            admitted_count,
+        )
+
+    def _leading(self, successors: Tensor) -> Leading:
+        flat = successors[..., Column.CLOSE :].flatten(1)
+        return Leading(*flat.topk(min(self._settings.action_beam, flat.shape[1]), dim=1))
 
     def _done(
-        self,
-        beam: Beam,
-        successors: Tensor,
-        leading: _Leading,
-        completed: Beam,
-        words: Tensor,
-        is_end: Tensor,
-        pieces: NextPieces | None,
-    ) -> Tensor:
-        """Return the ``(groups, width)`` scores of hypotheses that generate the word or end."""
-        bound = successors[..., Column.WORD].masked_fill(is_end.unsqueeze(1), -torch.inf)
-        flat_words = words.unsqueeze(1).expand_as(bound).flatten()
-        settings = self._settings
-        if settings.lazy_words and settings.may_bound and self._is_packed:
-            word = self._lazy_words(beam, bound, leading, completed, flat_words, pieces)
-        else:
-            word = self._word_scores(beam, bound, bound > -torch.inf, flat_words)
-        return torch.where(is_end.unsqueeze(1), successors[..., Column.END], word)
+        self, beam: Beam, successors: Tensor, leading: Leading, completed: Beam
+    ) -> tuple[Tensor, Tensor]:
+        """Return ``(groups, width)`` scores of hypotheses that generate the word or end.
 
-    def _word_scores(self, beam: Beam, bound: Tensor, wanted: Tensor, words: Tensor) -> Tensor:
-        """Return scores that include the word, ``-inf`` where not ``wanted``."""
-        rows = self._rows(wanted)
-        log_prob = self._counted.word_log_prob(beam.node.flatten()[rows], words[rows])
-        score = bound + self._spread(log_prob.unsqueeze(1), rows, bound.shape).squeeze(2)
-        return score.masked_fill(~wanted, -torch.inf)
+        And the log probability of the word itself, which is part of the score.
+        """
+        settings = self._settings
+        is_end = self._targets.is_end.unsqueeze(1)
+        bound = successors[..., Column.WORD].masked_fill(is_end, -torch.inf)
+        words = self._targets.words.unsqueeze(1).expand_as(bound)
+        if settings.lazy_words and settings.may_bound and self._is_packed:
+            last = self._lazy_words(beam.node, bound, leading, completed, words)
+        else:
+            last = self._stepper.words(beam.node, bound, bound > -torch.inf, words)
+        done = torch.where(is_end, successors[..., Column.END], bound + last)
+        return done, last.masked_fill(is_end, 0.0)
 
     def _lazy_words(
-        self,
-        beam: Beam,
-        bound: Tensor,
-        leading: _Leading,
-        completed: Beam,
-        words: Tensor,
-        pieces: NextPieces | None,
+        self, nodes: Tensor, bound: Tensor, leading: Leading, completed: Beam, words: Tensor
     ) -> Tensor:
-        """Return scores as ``_word_scores``, but compute only those that can affect the result.
+        """Return log probabilities of the word where they can affect the result, else ``-inf``.
 
-        A hypothesis must reach the word beam, and it must either fit into the action beam, in
-        competition with structural actions alone, or be among the best that do not (fast-track).
-        The most promising hypotheses, up to the word beam width, are scored first; those that are
-        certain to enter the word beam raise its threshold for the rest.
+        A hypothesis must reach the word beam. The most promising ones, up to the word beam width,
+        are scored first and raise its threshold for the rest.
         """
-        width = self._settings.word_beam
+        stepper, pieces = self._stepper, self._targets.pieces
         bar = _last_kept(completed.score, pieces)
-        near = (bound > -torch.inf) & (bound >= bar)
-        rows = self._rows(near)
-        cheap = self._model.word_bound(beam.node.flatten()[rows], words[rows])
-        cheap = bound + self._spread(cheap.unsqueeze(1), rows, bound.shape).squeeze(2)
+        near = bound >= bar.clamp(min=torch.finfo(bar.dtype).min)
+        rows = stepper.rows(near)
+        nothing = torch.full_like(bound, -torch.inf)
+        if not len(rows):
+            return nothing
+        cheap = self._model.word_bound(stepper.at(nodes, rows), stepper.at(words, rows))
+        cheap = bound + stepper.spread(cheap.unsqueeze(1), rows, bound.shape).squeeze(2)
         # A bound that is exact up to rounding must not exclude a score equal to the threshold.
-        cheap = (cheap + _ROUNDING).masked_fill(~near, -torch.inf)
-        best_places = cheap.topk(min(width, cheap.shape[1]), dim=1).indices
-        first = torch.zeros_like(near).scatter(1, best_places, True) & near & (cheap >= bar)
-        score = self._word_scores(beam, bound, first, words)
-        last_place = self._last_place(leading.score, pieces=pieces)
-        last_at_worst = self._last_place(leading.score, cheap, pieces=pieces)
-        sure = score.masked_fill(score < last_at_worst, -torch.inf)
+        cheap = cheap + _ROUNDING
+        best_places = cheap.topk(min(self._settings.word_beam, cheap.shape[1]), dim=1).indices
+        first = torch.zeros_like(near).scatter_(1, best_places, True) & (cheap >= bar) & near
+        last = stepper.words(nodes, bound, first, words)
+        score = bound + last
+        sure, needed = score, bar
+        if self._competition is not None:
+            sure, needed = self._competition.needed(leading.score, cheap, score, pieces)
         slots = completed.score.shape[1]
-        best_so_far = torch.cat([completed.score, sure], dim=1).topk(slots, dim=1).values
-        bar = _last_kept(best_so_far, pieces)
-        outside = score.masked_fill(score >= last_place, -torch.inf)
-        needed = torch.minimum(last_place, self._fast_track_bar(outside))
-        rest = near & ~first & (cheap >= torch.maximum(needed, bar))
-        return torch.maximum(score, self._word_scores(beam, bound, rest, words))
+        so_far = torch.cat([completed.score, sure], dim=1).topk(slots, dim=1).values
+        bar = torch.maximum(_last_kept(so_far, pieces), needed)
+        rest = near & ~first & (cheap >= bar)
+        return torch.maximum(last, stepper.words(nodes, bound, rest, words))
 
-    def _last_place(self, *competitors: Tensor, pieces: NextPieces | None) -> Tensor:
-        """Return ``(groups, 1)`` scores of the last slot of the action beam, ``-inf`` if empty."""
-        scores = torch.cat(competitors, dim=1)
-        width = self._settings.action_beam
-        if scores.shape[1] < width:
-            return torch.full_like(scores[:, :1], -torch.inf)
-        last_place = scores.topk(width, dim=1).values[:, -1:]
-        if pieces is None:
-            return last_place
-        # Inside a word nothing competes: each hypothesis has one successor.
-        return last_place.masked_fill(pieces.continues.unsqueeze(1), -torch.inf)
-
-    def _fast_track_bar(self, outside: Tensor) -> Tensor:
-        """Return ``(groups, 1)`` scores needed to be admitted by fast-track."""
-        count = self._settings.fast_track
-        if count == 0:
-            return torch.full_like(outside[:, :1], torch.inf)
-        if count > outside.shape[1]:
-            return torch.full_like(outside[:, :1], -torch.inf)
-        return outside.topk(count, dim=1).values[:, -1:]
-
-    def _compete(
-        self, beam: Beam, leading: _Leading, done: Tensor, pieces: NextPieces | None
-    ) -> tuple[Beam, Tensor]:
-        """Return the action beam of the next step, still at its parents, and the admitted scores.
-
-        The last column of its trails is the action to take.
-        """
-        settings = self._settings
-        last_place = self._last_place(leading.score, done, pieces=pieces)
-        is_in = (done >= last_place) & (done > -torch.inf)
-        admitted = done.masked_fill(~is_in, -torch.inf)
-        if settings.fast_track:
-            admitted = _fast_track(admitted, done, settings.fast_track)
-        score = leading.score.masked_fill(leading.score < last_place, -torch.inf)
-        parents = beam.pick(leading.parent, score)
-        column = leading.column.to(torch.int16).unsqueeze(2)
-        return replace(parents, trail=torch.cat([parents.trail, column], dim=2)), admitted
-
-    def _still_open(
-        self, beam: Beam, completed: Beam, admitted_count: Tensor, pieces: NextPieces | None
-    ) -> Beam:
+    def _still_open(self, score: Tensor, completed: Beam, admitted_count: Tensor) -> Tensor:
         """Drop hypotheses that can no longer enter the word beam."""
         settings = self._settings
-        score = beam.score
         if settings.bounded and settings.may_bound:
-            bar = _last_kept(completed.score, pieces)
+            bar = _last_kept(completed.score, self._targets.pieces)
             score = score.masked_fill(score < bar, -torch.inf)
         if settings.stop == "beam_full":
             is_full = (admitted_count >= settings.action_beam).unsqueeze(1)
             score = score.masked_fill(is_full, -torch.inf)
-        return replace(beam, score=score)
+        return score
 
-    def _advance(self, chosen: Beam) -> Beam:
-        """Take the chosen actions; the network is run on live hypotheses only."""
+    def _advanced(self, beam: Beam, score: Tensor, place: Tensor, columns: int) -> Beam:
+        """Return the hypotheses that are still open, after their actions."""
         if self._is_packed:
-            chosen = _trimmed(chosen)
-        column = chosen.trail[..., -1].long()
-        rows = self._rows(chosen.is_alive)
-        flat = chosen.node.flatten()
-        node = flat.index_copy(0, rows, self._counted.advance(flat[rows], column.flatten()[rows]))
-        opens, closes = self._model.is_open[column].long(), self._model.is_close[column].long()
-        return replace(
-            chosen,
-            node=node.view_as(chosen.node),
-            depth=chosen.depth + opens - closes,
-            opened=chosen.opened + opens,
-        )
-
-    def _rows(self, mask: Tensor) -> Tensor:
-        """Return the indices of the rows to compute: those in the mask if packed, else all."""
-        if self._is_packed:
-            return mask.flatten().nonzero().squeeze(1)
-        return torch.arange(mask.numel(), device=mask.device)
-
-    def _spread(self, values: Tensor, rows: Tensor, shape: torch.Size) -> Tensor:
-        """Write computed rows back into the grid, ``-inf`` elsewhere."""
-        if not self._is_packed:
-            return values.view(*shape, -1)
-        result = values.new_full((shape.numel(), values.shape[1]), -torch.inf)
-        return result.index_copy(0, rows, values).view(*shape, -1)
+            # Slots are sorted, so that empty ones are last.
+            width = int((score > -torch.inf).sum(1).max()) if score.numel() else 0
+            score, place = score[:, :width], place[:, :width]
+            if not width:
+                return beam.front(0)
+        column = place % columns + Column.CLOSE
+        chosen = beam.pick(place // columns, score)
+        return self._stepper.advance(chosen, column, self.history)
 
 
 def _last_kept(score: Tensor, pieces: NextPieces | None) -> Tensor:
     """Return ``(groups, 1)`` scores of the last slot that is kept; slots are sorted."""
     return score[:, -1:] if pieces is None else score.gather(1, pieces.kept - 1)
-
-
-def _fast_track(admitted: Tensor, done: Tensor, count: int) -> Tensor:
-    """Also admit the ``count`` best hypotheses that fell off the action beam."""
-    outside = done.masked_fill(admitted > -torch.inf, -torch.inf)
-    score, place = outside.topk(min(count, done.shape[1]), dim=1)
-    return admitted.scatter_reduce(1, place, score, "amax")
-
-
-def _trimmed(beam: Beam) -> Beam:
-    """Drop slots that are empty in all groups; beams are sorted, so live hypotheses come first."""
-    return beam.front(max(int(beam.is_alive.sum(1).max()), 1))
-
-
-def _empty_like(beam: Beam, width: int) -> Beam:
-    """Return a beam without hypotheses."""
-    nothing = replace(beam, score=torch.full_like(beam.score, -torch.inf))
-    return best(nothing, width)

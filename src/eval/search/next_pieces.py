@@ -72,15 +72,17 @@ def next_pieces(
     *,
     width: int,
     word_width: int,
+    replicates: int = 1,
     is_packed: bool,
     device: torch.device,
 ) -> NextPieces:
     """Describe the next tokens; ``width`` hypotheses survive a piece, ``word_width`` a word."""
     kept = [width if token.goes_on else word_width for token in tokens]
+    continues = [token.continues for token in tokens]
     return NextPieces(
-        continues=torch.tensor([token.continues for token in tokens], device=device),
-        all_continue=all(token.continues for token in tokens),
-        kept=torch.tensor(kept, device=device).unsqueeze(1),
+        continues=torch.tensor(continues, device=device).repeat_interleave(replicates),
+        all_continue=all(continues),
+        kept=torch.tensor(kept, device=device).repeat_interleave(replicates).unsqueeze(1),
         # With fixed shapes, there is always room for all.
         width=max(kept) if is_packed else width,
     )

@@ -25,9 +25,6 @@ from scipy.stats import t
 from gardenpath.data.arrays import Floats
 from gardenpath.units import bits
 
-# With fewer replicates their spread says too little.
-FEWEST_REPLICATES = 4
-
 
 @dataclass(frozen=True)
 class Pooled:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gardenpath.data.arrays import Floats, Ints
-from gardenpath.eval.search.beam import NO_ACTION
+from gardenpath.eval.search.replicates import pooled
+from gardenpath.eval.search.stepping import NO_ACTION
+from gardenpath.eval.search.word_measures import TokenMeasures, token_measures
 
 
 @dataclass(frozen=True)
@@ -71,19 +75,55 @@ class SearchFailure:
 
 @dataclass(frozen=True)
 class SentenceResult:
-    """Log probabilities of the prefixes of a sentence after each token and after its end.
+    """What was found for the prefixes of a sentence after each token and after its end.
 
-    ``best_share``: for each prefix, the posterior probability of the best hypothesis among the
-    survivors. ``word_end_log_probs``: for each prefix that ends with the last piece of a word, the
-    log probability that the word does not continue, zero for others; empty if they were not asked
-    for. If the search failed, all end before the failure, which ``failure`` describes.
+    ``replicate_log_probs``: ``(prefixes, replicates)`` estimates of the log probability; a
+    deterministic search has one. ``replicate_measures``: ``(prefixes, replicates, 8)`` what the
+    survivors say about each token (:mod:`word_measures`).
+    ``replicate_word_ends``: for each prefix that ends with the last piece of a word, the log
+    probability that the word does not continue, zero for others; None if they were not asked for.
+    If the search failed, all end before the failure, which ``failure`` describes.
     """
 
-    prefix_log_probs: tuple[float, ...]
-    best_share: tuple[float, ...]
+    replicate_log_probs: Floats
+    replicate_measures: Floats
     last: Step | None = None
     failure: SearchFailure | None = None
-    word_end_log_probs: tuple[float, ...] = ()
+    replicate_word_ends: Floats | None = None
+
+    @property
+    def prefix_log_probs(self) -> tuple[float, ...]:
+        """Log probability (nats) of each prefix."""
+        return tuple(pooled(self.replicate_log_probs).log_probs.tolist())
+
+    @property
+    def word_end_log_probs(self) -> tuple[float, ...]:
+        """Log probability that a word ends, for each prefix; empty if they were not asked for."""
+        if self.replicate_word_ends is None:
+            return ()
+        ended = pooled(self._with_word_ends(True)).log_probs - np.array(self.prefix_log_probs)
+        return tuple(ended.tolist())
+
+    @property
+    def replicates(self) -> int:
+        """Number of independent estimates."""
+        return self.replicate_log_probs.shape[1]
+
+    @functools.cached_property
+    def measures(self) -> TokenMeasures:
+        """What the survivors say about each token."""
+        return token_measures(self.replicate_measures)
+
+    @property
+    def best_share(self) -> tuple[float, ...]:
+        """Posterior probability of the best hypothesis, for each prefix."""
+        return tuple(self.measures.best_share.tolist())
+
+    def _with_word_ends(self, with_word_ends: bool) -> Floats:
+        if not with_word_ends or self.replicate_word_ends is None:
+            return self.replicate_log_probs
+        result: Floats = self.replicate_log_probs + self.replicate_word_ends
+        return result
 
     def token_log_probs(self, tokens: int, *, with_word_ends: bool = False) -> Floats:
         """Return ``(tokens + 1,)`` log probabilities (nats) of tokens and end; NaN if failed.
@@ -91,10 +131,49 @@ class SentenceResult:
         ``with_word_ends``: the last piece of a word includes that the word ends there, and the
         token after it is given that it did.
         """
-        result = np.full(tokens + 1, np.nan)
-        prefixes = np.array(self.prefix_log_probs)
-        if with_word_ends and len(self.word_end_log_probs):
-            prefixes = prefixes + np.array(self.word_end_log_probs)
-        steps = np.diff(prefixes, prepend=0.0)
-        result[: len(steps)] = steps
+        prefixes = pooled(self._with_word_ends(with_word_ends)).log_probs
+        return self.padded(np.diff(prefixes, prepend=0.0), tokens)
+
+    def token_deviations(self, tokens: int, *, with_word_ends: bool = False) -> Floats | None:
+        """Return ``(tokens + 1, replicates)`` deviations (bits); None without replicates."""
+        if self.replicates == 1:
+            return None
+        found = pooled(self._with_word_ends(with_word_ends)).deviations_bits
+        return self.padded(found, tokens)
+
+    def padded(self, values: Floats, tokens: int) -> Floats:
+        """Return values of all tokens and the end; NaN behind a failure."""
+        result = np.full((tokens + 1, *values.shape[1:]), np.nan)
+        result[: len(values)] = values
         return result
+
+
+def joined(results: Sequence[SentenceResult]) -> SentenceResult:
+    """Join results of different replicates of a sentence.
+
+    A replicate without survivors contributes probabilities of zero. The parses of the first are
+    kept.
+    """
+    longest = max(len(result.replicate_log_probs) for result in results)
+    failures = [result.failure for result in results]
+    whole = [result for result in results if result.failure is None]
+
+    def beside(arrays: Sequence[Floats], padding: float) -> Floats:
+        return np.concatenate(
+            [
+                np.concatenate([array, np.full((longest - len(array), *array.shape[1:]), padding)])
+                for array in arrays
+            ],
+            axis=1,
+        )
+
+    ends = [result.replicate_word_ends for result in results]
+    return SentenceResult(
+        beside([result.replicate_log_probs for result in results], -np.inf),
+        beside([result.replicate_measures for result in results], -np.inf),
+        last=(whole or list(results))[0].last,
+        failure=None if whole else max((f for f in failures if f), key=lambda f: f.token),
+        replicate_word_ends=None
+        if any(end is None for end in ends)
+        else beside([end for end in ends if end is not None], 0.0),
+    )

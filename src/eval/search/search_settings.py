@@ -8,7 +8,10 @@ from typing import Any, ClassVar, Literal
 from gardenpath.settings.bounds import NonNegativeInt, PositiveFloat, PositiveInt, Seed
 
 # Increase whenever the same settings give different results than before.
-SEARCH_VERSION = 1
+SEARCH_VERSION = 2
+
+# With fewer replicates their spread says too little.
+FEWEST_REPLICATES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +57,9 @@ class WordSync(Limits):
     """Beam width between two words: hypotheses kept after each action."""
     word_beam: PositiveInt = 10
     """Beam width at words: hypotheses kept after each word."""
-    fast_track: NonNegativeInt = 1
-    """Number of best word-generating successors that are kept even if they fall off the action
+    fast_track: NonNegativeInt | Literal["word_beam"] = "word_beam"
+    """Number of best word-generating successors that are kept in each step even if they fall off
+    the action beam; word_beam: hypotheses that generate the word need no place in the action
     beam."""
     marginal: Literal["survivors", "candidates"] = "survivors"
     """Hypotheses over which the probability of a prefix is summed: the survivors in the word beam,
@@ -82,24 +86,49 @@ class WordSync(Limits):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Particle(Limits):
-    """Particle filtering (Crabbé et al. 2019): sampled derivations, weighted by the words."""
+class Unbiased(Limits):
+    """Unbiased search: what a beam would drop survives at random, and weighs more."""
 
-    kind: Literal["particle"] = "particle"
-    particles: PositiveInt = 100
-    """Number of particles."""
+    kind: Literal["unbiased"] = "unbiased"
+    action_beam: PositiveInt = 100
+    """Beam width between two words: hypotheses kept after each action."""
+    word_beam: PositiveInt = 10
+    """Beam width at words: hypotheses kept after each word."""
+    replicates: PositiveInt = 4
+    """Number of independent searches; surprisal is computed from their mean, its standard error
+    from their spread (at least 4, or 1 for no standard error)."""
+    tolerance: PositiveFloat | None = None
+    """Standard error (bits) that words may have: sentences in which a word that matters has a
+    larger one are searched with more replicates; in suites, the words of critical regions matter,
+    elsewhere all."""
+    max_replicates: PositiveInt = 64
+    """Most replicates with which a sentence is searched to reach the tolerance."""
+    roulette: PositiveFloat = 0.01
+    """Hypotheses that weigh less than this share of the weight that has generated the next word are
+    computed at random, in proportion to their weight."""
     seed: Seed = 1
-    """Random seed of the sampled derivations."""
+    """Random seed."""
 
     @property
     def width(self) -> int:
         """Number of hypotheses."""
-        return self.particles
+        return self.action_beam * self.replicates
+
+    def mistakes(self) -> list[str]:
+        """Return the mistakes in a combination of settings."""
+        if 1 < self.replicates < FEWEST_REPLICATES:
+            return [f"replicates={self.replicates} is too few for a standard error: use at least "
+                    f"{FEWEST_REPLICATES}, or 1 for none"]  # fmt: skip
+        if self.tolerance is not None and self.replicates == 1:
+            return ["tolerance needs a standard error, so set replicates to 4 or more"]
+        if self.max_replicates < self.replicates:
+            return ["max_replicates is smaller than replicates"]
+        return []
 
 
-SearchSettings = WordSync | Particle
+SearchSettings = WordSync | Unbiased
 
-SEARCHES: dict[str, type[WordSync] | type[Particle]] = {
+SEARCHES: dict[str, type[WordSync] | type[Unbiased]] = {
     "word_sync": WordSync,
-    "particle": Particle,
+    "unbiased": Unbiased,
 }

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_KINDS = {"word_sync": "word-synchronous beam search", "particle": "particle filter"}
+_KINDS = {"word_sync": "word-synchronous beam search", "unbiased": "unbiased search"}
 _SETTINGS = {
     "action_beam": "action beam {}",
     "word_beam": "word beam {}",
     "fast_track": "fast track {}",
-    "particles": "{} particles",
+    "replicates": "{} replicates",
+    "tolerance": "tolerance {} bits",
+    "max_replicates": "at most {} replicates",
+    "roulette": "roulette below a share of {}",
     "seed": "random seed {}",
     "marginal": "summed over {}",
     "max_open": "at most {} open constituents",
     "max_consecutive": "at most {} opened between two words",
 }
+_WORDS = {("fast_track", "word_beam"): "words need no place in the action beam"}
 _STOPS = {
     "exhausted": "until no open hypothesis is left",
     "beam_full": "until the action beam is full",
@@ -38,7 +42,7 @@ def search_in_words(search: Mapping[str, Any]) -> str:
     for name in [*known, *(name for name in search if name not in _SETTINGS)]:
         value = search[name]
         if name not in _NOT_MENTIONED and value is not None:
-            words = _SETTINGS.get(name, name.replace("_", " ") + " {}")
+            words = _WORDS.get((name, value)) or _SETTINGS.get(name, name.replace("_", " ") + " {}")
             said.append(words.format(value))
     if "stop" in search:
         said.append(_STOPS.get(search["stop"], str(search["stop"])))

@@ -11,26 +11,27 @@ also give the probability that the word ends there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from gardenpath.data.arrays import Bools, Floats
 from gardenpath.data.prefixes import PrefixTrie, tries_by_start
 from gardenpath.eval.search.beam import Beam, after_word, below, root_beam
-from gardenpath.eval.search.expansion import Found, Prefixes
+from gardenpath.eval.search.expansion import Found, Targets
 from gardenpath.eval.search.groups import Front, Group
 from gardenpath.eval.search.next_pieces import (
     Next,
     NextPieces,
-    first_slots,
     next_pieces,
     tokens_after,
 )
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.result import SearchFailure, SentenceResult, Step
+from gardenpath.eval.search.word_measures import MEASURED, is_best, measured
 from gardenpath.eval.search.work import CountedModel, Work
 
 OnResult = Callable[[int, SentenceResult], None]
@@ -47,6 +48,10 @@ class Expansion(Protocol):
         """The setting to increase if no hypothesis survives."""
 
     @property
+    def replicates(self) -> int:
+        """Number of independent searches of each prefix; each has a row of hypotheses."""
+
+    @property
     def width(self) -> int:
         """Maximum number of hypotheses that survive a token."""
 
@@ -57,15 +62,14 @@ class Expansion(Protocol):
     def group_bytes(self, length: int) -> int:
         """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
 
-    def run(
-        self,
-        beam: Beam,
-        words: Tensor,
-        is_end: Tensor,
-        prefixes: Prefixes,
-        pieces: NextPieces | None = None,
-    ) -> Found:
-        """Find the hypotheses that generate the next word, or end the sentence, for each group."""
+    def ended(self, beam: Beam) -> Beam:
+        """Return the hypotheses that count if a word ends here."""
+
+    def begin_word(self, beam: Beam, targets: Targets) -> Beam:
+        """Prune to the word beam where a word has ended, for models over pieces."""
+
+    def run(self, beam: Beam, targets: Targets) -> Found:
+        """Find the hypotheses that generate the next word, or end the sentence, for each row."""
 
 
 @dataclass(kw_only=True)
@@ -106,29 +110,32 @@ class SentenceSearch:
                 groups, front = self._round(groups, front, on_result)
 
     def _roots(self, count: int, width: int) -> Front:
-        beam = root_beam(count, width, device=self.model.device, dtype=torch.float64)
+        rows = count * self.expansion.replicates
+        beam = root_beam(rows, width, device=self.model.device, dtype=torch.float64)
         # At the beginning there is no word that could continue.
         has_ends = self.finds_word_ends and self._is_continuation is not None
-        return Front(beam, torch.zeros_like(beam.score[:, 0]) if has_ends else None)
+        return Front(beam, beam.is_alive, torch.zeros_like(beam.score[:, 0]) if has_ends else None)
 
     def _with_roots(self, front: Front, count: int) -> Front:
         roots = self._roots(count, front.beam.score.shape[1])
-        beam = below(front.beam, roots.beam)
-        if front.word_end is None or roots.word_end is None:
-            return Front(beam)
-        return Front(beam, torch.cat([front.word_end, roots.word_end]))
+        ends = None
+        if front.word_end is not None and roots.word_end is not None:
+            ends = torch.cat([front.word_end, roots.word_end])
+        flags = torch.cat([front.is_best, roots.is_best])
+        return Front(below(front.beam, roots.beam), flags, ends)
 
     def _admit(self, waiting: list[PrefixTrie], groups: list[Group]) -> list[Group]:
         """Start the waiting tries that fit into memory; at least one if no group is active."""
         leaves = sum(group.prefix.leaves for group in groups)
         room = self.budget - sum(group.prefix.leaves * group.bytes for group in groups)
+        most = max(1, MOST_GROUPS // self.expansion.replicates)
         added: list[Group] = []
         while waiting:
             trie = waiting[-1]
             size = self.expansion.group_bytes(trie.length)
             leaves += trie.root.leaves
             room -= size * trie.root.leaves
-            if (room < 0 or leaves > MOST_GROUPS) and (groups or added):
+            if (room < 0 or leaves > most) and (groups or added):
                 break
             waiting.pop()
             added.append(Group(trie.root, size))
@@ -139,121 +146,164 @@ class SentenceSearch:
     ) -> tuple[list[Group], Front]:
         """Advance all groups by one token."""
         tokens_next = list(tokens_after((group.prefix for group in groups), self._is_continuation))
-        device = self.model.device
-        parents = torch.tensor([n.parent for n in tokens_next], device=device)
-        tokens = torch.tensor([n.token for n in tokens_next], device=device)
-        is_end = torch.tensor([n.prefix is None for n in tokens_next], device=device)
-        pieces = self._pieces(tokens_next)
-        beam = front.beam if pieces is None else self._narrowed(front.beam, tokens_next)
-        if self._shares_nodes:
-            # Groups that diverge at this token share their nodes before it; expand these once.
-            beam = self._pruned(self._settled(beam).rows(parents), pieces)
-        else:
-            beam = self._settled(self._pruned(beam.rows(parents), pieces))
-        prefixes = [groups[n.parent].tokens for n in tokens_next]
-        found = self.expansion.run(beam, tokens, is_end, prefixes, pieces)
+        parents = self._rows([n.parent for n in tokens_next])
+        targets = self._targets(groups, tokens_next)
+        beam, flags = self._at_targets(front, parents, tokens_next, targets)
+        found = self.expansion.run(beam, targets)
         self.work.words += len(tokens_next)
         word_end = None if front.word_end is None else front.word_end[parents]
-        children = self._report(groups, tokens_next, found, word_end, on_result)
-        rows = torch.tensor([row for row, _ in children], dtype=torch.long, device=device)
-        shifted = self._shifted(found.beam.rows(rows), tokens[rows])
+        came_from_best = flags.gather(1, found.beam.origin)
+        children = self._report(groups, tokens_next, found, came_from_best, word_end, on_result)
+        rows = self._rows([row for row, _ in children])
+        shifted = self._shifted(found.beam.rows(rows), targets.words[rows])
         if word_end is not None:
-            word_end = self._word_end(shifted, [tokens_next[row].ends for row, _ in children])
-        return [child for _, child in children], Front(shifted, word_end)
+            ends = [tokens_next[row].ends for row, _ in children]
+            word_end = self._word_end(shifted, self._repeated(torch.tensor(ends, dtype=torch.bool)))
+        return [child for _, child in children], Front(
+            shifted, came_from_best.index_select(0, rows), word_end
+        )
+
+    def _rows(self, groups: Sequence[int]) -> Tensor:
+        """Return the rows of groups: each has one for each of its replicates."""
+        count = self.expansion.replicates
+        rows = np.repeat(np.array(groups, dtype=np.int64) * count, count)
+        rows += np.tile(np.arange(count), len(groups))
+        return torch.from_numpy(rows).to(self.model.device)
+
+    def _repeated(self, values: Tensor) -> Tensor:
+        """Return the values of groups for each of their rows, on the device."""
+        return values.to(self.model.device).repeat_interleave(self.expansion.replicates)
+
+    def _targets(self, groups: list[Group], tokens_next: list[Next]) -> Targets:
+        parents = {n.parent for n in tokens_next}
+        is_shared = self.expansion.replicates > 1 or len(parents) < len(tokens_next)
+        pieces = self._pieces(tokens_next)
+        return Targets(
+            words=self._repeated(torch.tensor([n.token for n in tokens_next])),
+            is_end=self._repeated(torch.tensor([n.prefix is None for n in tokens_next])),
+            pieces=pieces,
+            seeds=[groups[n.parent].key for n in tokens_next],
+            are_shared=self.share_prefixes and is_shared,
+            keeps_history=self.keeps_history,
+        )
+
+    def _at_targets(
+        self, front: Front, parents: Tensor, tokens_next: list[Next], targets: Targets
+    ) -> tuple[Beam, Tensor]:
+        """Return the hypotheses of each target, and which continue the best one of the last word.
+
+        Groups that diverge at this token share their nodes before it, if these can be told apart.
+        """
+        beam = front.beam if targets.pieces is None else self._narrowed(front.beam, tokens_next)
+        if self._shares_nodes:
+            beam = self._settled(beam, front.groups(self.expansion.replicates)).rows(parents)
+            if targets.pieces is not None:
+                beam = self.expansion.begin_word(beam, targets)
+        else:
+            beam = beam.rows(parents)
+            if targets.pieces is not None:
+                beam = self.expansion.begin_word(beam, targets)
+            beam = self._settled(beam, len(tokens_next))
+        flags = is_best(beam)
+        if targets.pieces is not None:
+            before = front.is_best.index_select(0, parents)[:, : flags.shape[1]]
+            flags = torch.where(targets.pieces.continues.unsqueeze(1), before, flags)
+        return beam, flags
 
     def _pieces(self, tokens_next: list[Next]) -> NextPieces | None:
         if self._is_continuation is None:
             return None
         return next_pieces(
             tokens_next, width=self.expansion.width, word_width=self.expansion.word_width,
-            is_packed=self.is_packed, device=self.model.device,
+            replicates=self.expansion.replicates, is_packed=self.is_packed,
+            device=self.model.device,
         )  # fmt: skip
 
     def _narrowed(self, beam: Beam, tokens_next: list[Next]) -> Beam:
-        """Drop hypotheses that no group needs, because words have ended."""
-        width, word_width = beam.score.shape[1], self.expansion.word_width
-        inside = {n.parent for n in tokens_next if n.continues}
-        if self.is_packed and not inside:
-            return beam.front(word_width)
-        kept = [width if group in inside else word_width for group in range(len(beam.score))]
-        return first_slots(beam, torch.tensor(kept, device=self.model.device).unsqueeze(1))
-
-    def _pruned(self, beam: Beam, pieces: NextPieces | None) -> Beam:
-        """Prune to the word beam where a word has ended."""
-        if pieces is None:
-            return beam
-        width, word_width = beam.score.shape[1], self.expansion.word_width
-        return first_slots(beam, torch.where(pieces.continues, width, word_width).unsqueeze(1))
+        """Drop slots that no group needs, because words have ended."""
+        inside = any(n.continues for n in tokens_next)
+        if self.is_packed and not inside and self.expansion.replicates == 1:
+            return self.expansion.ended(beam)
+        return beam
 
     @property
     def _shares_nodes(self) -> bool:
         return self.is_packed and self.share_prefixes
 
-    def _settled(self, beam: Beam) -> Beam:
-        return replace(beam, node=self.model.settle(beam.node, beam.is_alive))
+    def _settled(self, beam: Beam, groups: int) -> Beam:
+        """Let the model discard what is not needed; the replicates of a group count as one."""
+        if not groups:
+            return beam
+        shape = beam.score.shape
+        nodes = self.model.settle(beam.node.reshape(groups, -1), beam.is_alive.reshape(groups, -1))
+        return beam.with_nodes(nodes.view(shape))
 
     def _report(
         self,
         groups: list[Group],
         tokens_next: list[Next],
         found: Found,
+        came_from_best: Tensor,
         word_end: Tensor | None,
         on_result: OnResult,
     ) -> list[tuple[int, Group]]:
-        """Report sentences that end or fail here; return the other groups with their rows."""
-        score = found.beam.score[:, : self.expansion.word_width].double()
-        table = torch.stack(
-            [
-                found.log_prob.double(),
-                score[:, 0] - score.logsumexp(1),
-                found.too_many_open.double(),
-                found.too_many_opened.double(),
-                *([] if word_end is None else [word_end.double()]),
-            ],
-            dim=1,
-        ).tolist()
+        """Report sentences that end or fail here; return the other groups with their numbers."""
+        counted = self.expansion.ended(found.beam)
+        flags = came_from_best[:, : counted.score.shape[1]]
+        parts = [found.log_prob.unsqueeze(1), measured(counted, flags), found.too_many]
+        if word_end is not None:
+            parts.append(word_end.unsqueeze(1))
+        table = torch.cat([part.double() for part in parts], dim=1).cpu().numpy()
+        table = table.reshape(len(tokens_next), self.expansion.replicates, -1)
         steps = self._steps(groups, tokens_next, found)
         children = []
-        for row, (entry, next_) in enumerate(zip(table, tokens_next, strict=True)):
-            group = self._read(groups[next_.parent], next_, *entry[4:])
-            log_prob, best_log_share, hit_open, hit_opened = entry[:4]
-            if log_prob == -np.inf:
-                self._fail(group, next_, bool(hit_open), bool(hit_opened), on_result)
+        for number, (entry, next_) in enumerate(zip(table, tokens_next, strict=True)):
+            log_prob, measures = entry[:, 0], entry[:, 1 : 1 + MEASURED]
+            too_many = entry[:, 1 + MEASURED : 3 + MEASURED].any(0)
+            ends = None if word_end is None else entry[:, -1]
+            group = self._read(groups[next_.parent], next_, ends)
+            if (log_prob == -np.inf).all():
+                self._fail(group, next_, too_many, on_result)
                 continue
-            best_share = float(np.exp(best_log_share))
-            child = group.after(next_, log_prob, best_share, step=steps[row])
+            child = group.after(next_, log_prob, measures, step=steps[number])
             if next_.prefix is not None:
-                children.append((row, child))
+                children.append((number, child))
                 continue
-            # After the end of the sentence, no word can continue.
-            ends = (*child.word_ends, 0.0) if word_end is not None else ()
-            last = None if child.step is None else child.step.front(self.expansion.word_width)
-            result = SentenceResult(
-                child.log_probs, child.best_share, last, word_end_log_probs=ends
-            )
-            for sentence in group.prefix.sentences:
-                on_result(sentence, result)
+            self._end(group, child, on_result)
         return children
 
-    def _read(self, group: Group, next_: Next, *word_end: float) -> Group:
+    def _end(self, group: Group, child: Group, on_result: OnResult) -> None:
+        """Report the sentences that end here."""
+        last = None if child.step is None else child.step.front(self.expansion.word_width)
+        result = self._result(child, last=last)
+        for sentence in group.prefix.sentences:
+            on_result(sentence, result)
+
+    def _result(
+        self, group: Group, last: Step | None, failure: SearchFailure | None = None
+    ) -> SentenceResult:
+        count = self.expansion.replicates
+        log_probs = np.array(group.log_probs).reshape(-1, count)
+        ends = None
+        if self.finds_word_ends and self._is_continuation is not None:
+            # After the end of the sentence, no word can continue.
+            ends = np.zeros_like(log_probs)
+            if group.word_ends:
+                ends[: len(group.word_ends)] = np.array(group.word_ends)
+        found = np.array(group.measures).reshape(-1, count, MEASURED)
+        return SentenceResult(log_probs, found, last, failure, ends)
+
+    def _read(self, group: Group, next_: Next, word_end: Floats | None = None) -> Group:
         """Return a group as its next token has it."""
         if self._is_continuation is None:
             return group
-        return group.before(next_, self.expansion.word_width, *word_end)
+        return group.before(next_, self.expansion.word_width, word_end)
 
-    def _fail(
-        self,
-        group: Group,
-        next_: Next,
-        hit_open: bool,
-        hit_opened: bool,
-        on_result: OnResult,
-    ) -> None:
+    def _fail(self, group: Group, next_: Next, too_many: Bools, on_result: OnResult) -> None:
+        hit_open, hit_opened = map(bool, too_many)
         width_setting = self.expansion.width_setting
         failure = SearchFailure(len(group.log_probs), hit_open, hit_opened, width_setting)
-        result = SentenceResult(
-            group.log_probs, group.best_share, group.step, failure, group.word_ends
-        )
+        result = self._result(group, last=group.step, failure=failure)
         lost = group.prefix.sentences if next_.prefix is None else next_.prefix.all_sentences
         for sentence in lost:
             on_result(sentence, result)
@@ -261,11 +311,13 @@ class SentenceSearch:
     def _steps(
         self, groups: list[Group], tokens_next: list[Next], found: Found
     ) -> list[Step | None]:
-        if not self.keeps_history:
+        """Return the steps of the first replicate of each group, if they are kept."""
+        if found.trail is None:
             return [None] * len(tokens_next)
-        score = found.beam.score.double().cpu().numpy()
-        origin = found.beam.origin.cpu().numpy()
-        trail = found.beam.trail.cpu().numpy()
+        count = self.expansion.replicates
+        score = found.beam.score.double().cpu().numpy()[::count]
+        origin = found.beam.origin.cpu().numpy()[::count]
+        trail = found.trail[::count]
         before = [self._read(groups[n.parent], n).step for n in tokens_next]
         return [Step(score[row], origin[row], trail[row], step) for row, step in enumerate(before)]
 
@@ -273,13 +325,13 @@ class SentenceSearch:
         """Let all survivors read the token."""
         if not len(beam.score):
             return self._roots(0, self.expansion.width).beam
-        is_alive = beam.is_alive
         words = tokens.unsqueeze(1).expand_as(beam.node)
-        rows = self._live_rows(is_alive)
+        rows = self._live_rows(beam.is_alive)
         counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)
-        nodes = counted.shift(beam.node.flatten()[rows], words.flatten()[rows])
-        node = beam.node.flatten().index_copy(0, rows, nodes).view_as(beam.node)
-        return after_word(beam.score, node, beam.depth)
+        flat = beam.node.flatten()
+        nodes = counted.shift(flat[rows], words.flatten()[rows])
+        node = flat.index_copy(0, rows, nodes).view_as(beam.node)
+        return after_word(beam.score, beam.joint, node, beam.depth)
 
     def _live_rows(self, is_alive: Tensor) -> Tensor:
         """Return the rows to compute: those of live hypotheses if packed, else all."""
@@ -287,18 +339,17 @@ class SentenceSearch:
             return is_alive.flatten().nonzero().squeeze(1)
         return torch.arange(is_alive.numel(), device=is_alive.device)
 
-    def _word_end(self, beam: Beam, is_wanted: list[bool]) -> Tensor:
-        """Return ``(groups,)`` log probabilities that the words just read end.
+    def _word_end(self, beam: Beam, is_wanted: Tensor) -> Tensor:
+        """Return ``(rows,)`` log probabilities that the words just read end.
 
         B = Σ p(d) (1 - p(SHIFT | d) p(continuation | d)) / Σ p(d) over the survivors d.
         """
-        beam = beam.front(self.expansion.word_width)
+        beam = self.expansion.ended(beam)
         score = beam.score
-        wanted = torch.tensor(is_wanted, dtype=torch.bool, device=score.device).unsqueeze(1)
-        rows = self._live_rows(beam.is_alive & wanted)
+        rows = self._live_rows(beam.is_alive & is_wanted.unsqueeze(1))
         counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)
         found = counted.word_end_log_prob(beam.node.flatten()[rows]).to(score)
         ends = torch.full_like(score, -torch.inf).flatten().index_copy(0, rows, found)
         # With fixed shapes the model also answers for empty slots; these answers are meaningless.
         ends = ends.view_as(score).masked_fill(~beam.is_alive, -torch.inf)
-        return (score + ends).logsumexp(1) - score.logsumexp(1)
+        return ((score + ends).logsumexp(1) - score.logsumexp(1)).nan_to_num(0.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
@@ -12,13 +14,16 @@ from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.expansion import BeamExpansion
-from gardenpath.eval.search.particle import ParticleExpansion
 from gardenpath.eval.search.protocol import TransitionModel
+from gardenpath.eval.search.replicates import standard_error
 from gardenpath.eval.search.result import SearchFailure, SentenceResult
-from gardenpath.eval.search.search_settings import SearchSettings, WordSync
-from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.search_settings import SearchSettings, Unbiased
+from gardenpath.eval.search.sentences import Expansion, SentenceSearch
+from gardenpath.eval.search.tolerance import until_tolerance
+from gardenpath.eval.search.unbiased import UnbiasedExpansion
 from gardenpath.eval.search.work import Work
 from gardenpath.eval.word_scorer import OnWords
+from gardenpath.units import bits
 
 
 class StructuredScorer:
@@ -68,40 +73,81 @@ class StructuredScorer:
         ]
 
     def search(
-        self, sentences: Sequence[Sequence[str]], *, keeps_history: bool
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        keeps_history: bool,
+        matters: Sequence[Collection[int] | None] | None = None,
     ) -> tuple[list[SentenceResult], EncodedSplit]:
-        """Return the results of sentences and their encoding."""
-        split = encode_sentences(sentences, self._vocabulary, self._subwords)
-        return self._search(split, keeps_history=keeps_history), split
+        """Return the results of sentences and their encoding.
 
-    def _search(self, split: EncodedSplit, *, keeps_history: bool) -> list[SentenceResult]:
+        ``matters`` are, for each sentence, the positions of words (that of the end is the number of
+        words) whose standard error must not exceed the tolerance of an unbiased search; None
+        stands for all.
+        """
+        split = encode_sentences(sentences, self._vocabulary, self._subwords)
+        return self._search(split, keeps_history=keeps_history, matters=matters), split
+
+    def _search(
+        self,
+        split: EncodedSplit,
+        *,
+        keeps_history: bool,
+        matters: Sequence[Collection[int] | None] | None = None,
+    ) -> list[SentenceResult]:
         tokens = [split.sentence(number).tolist() for number in range(len(split))]
+        before = self.work.words
+
+        def run(numbers: Sequence[int], replicates: range) -> Mapping[int, SentenceResult]:
+            return self._run(tokens, numbers, replicates, keeps_history=keeps_history)
+
+        def deviations(number: int, result: SentenceResult) -> Floats:
+            found = word_deviations_of(result, split, number, boundary=self.boundary)
+            assert found is not None
+            return found
+
+        numbers = range(len(split))
+        settings = self.settings
+        if isinstance(settings, Unbiased):
+            positions = [None] * len(split) if matters is None else matters
+            results = until_tolerance(run, deviations, numbers, settings, positions)
+        else:
+            results = dict(run(numbers, range(1)))
+        self.failures = {n: r.failure for n, r in results.items() if r.failure is not None}
+        self.sharing = Sharing(sum(len(t) + 1 for t in tokens), self.work.words - before)
+        return [results[number] for number in numbers]
+
+    def _run(
+        self,
+        tokens: Sequence[Sequence[int]],
+        numbers: Sequence[int],
+        replicates: range,
+        *,
+        keeps_history: bool,
+    ) -> Mapping[int, SentenceResult]:
+        """Search some of the sentences."""
         results: dict[int, SentenceResult] = {}
 
-        def keep(number: int, result: SentenceResult) -> None:
-            results[number] = result
-            self._on_words(len(tokens[number]))
+        def keep(place: int, result: SentenceResult) -> None:
+            results[numbers[place]] = result
+            if replicates.start == 0:
+                self._on_words(len(tokens[numbers[place]]))
 
-        search = SentenceSearch(
-            model=self._model, expansion=self._expansion(), work=self.work,
+        SentenceSearch(
+            model=self._model, expansion=self._expansion(replicates), work=self.work,
             budget=self.settings.memory_gb * 1e9, is_packed=self._is_packed,
             share_prefixes=self.settings.share_prefixes, keeps_history=keeps_history,
             finds_word_ends=self.boundary == "next",
-        )  # fmt: skip
-        before = self.work.words
-        search.run(tokens, keep)
-        self.failures = {n: r.failure for n, r in results.items() if r.failure is not None}
-        self.sharing = Sharing(sum(len(t) + 1 for t in tokens), self.work.words - before)
-        return [results[number] for number in range(len(split))]
+        ).run([tokens[number] for number in numbers], keep)  # fmt: skip
+        return results
 
-    def _expansion(self) -> BeamExpansion | ParticleExpansion:
-        if isinstance(self.settings, WordSync):
-            return BeamExpansion(
-                self._model, self.settings, is_packed=self._is_packed, work=self.work
+    def _expansion(self, replicates: range) -> Expansion:
+        settings, work = self.settings, self.work
+        if isinstance(settings, Unbiased):
+            return UnbiasedExpansion(
+                self._model, settings, is_packed=self._is_packed, work=work, replicates=replicates
             )
-        return ParticleExpansion(
-            self._model, self.settings, work=self.work, is_packed=self._is_packed
-        )
+        return BeamExpansion(self._model, settings, is_packed=self._is_packed, work=work)
 
 
 def word_log_probs_of(
@@ -115,3 +161,41 @@ def word_log_probs_of(
         len(split.sentence(number)), with_word_ends=boundary == "next"
     )
     return split.sum_to_words(number, per_token)
+
+
+def word_deviations_of(
+    result: SentenceResult, split: EncodedSplit, number: int, *, boundary: Boundary | None = None
+) -> Floats | None:
+    """Return ``(words + 1, replicates)`` deviations (bits); None without replicates."""
+    per_token = result.token_deviations(
+        len(split.sentence(number)), with_word_ends=boundary == "next"
+    )
+    if per_token is None:
+        return None
+    return np.stack([split.sum_to_words(number, column) for column in per_token.T], axis=1)
+
+
+def word_columns_of(
+    result: SentenceResult, split: EncodedSplit, number: int, *, boundary: Boundary | None = None
+) -> dict[str, Floats]:
+    """Return what the search knows about each word and the end: ``(words + 1,)`` each, by name.
+
+    The names are those of ``SEARCH_COLUMNS`` (:mod:`gardenpath.store.tables`).
+    """
+    tokens = len(split.sentence(number))
+    measures = result.measures
+    last = split.last_pieces(number)
+    found = {
+        name: result.padded(values, tokens)[last] for name, values in measures.by_name().items()
+    }
+    entropy = found["entropy_bits"]
+    # At the beginning there is one analysis: nothing has been read.
+    found["entropy_reduction_bits"] = -np.diff(entropy, prepend=0.0)
+    surprisal = bits(word_log_probs_of(result, split, number, boundary=boundary))
+    word_bits = split.sum_to_words(number, result.padded(measures.word_bits, tokens))
+    found["word_bits"] = word_bits
+    found["structure_bits"] = surprisal - word_bits
+    deviations = word_deviations_of(result, split, number, boundary=boundary)
+    if deviations is not None:
+        found["surprisal_se"] = standard_error(deviations)
+    return found

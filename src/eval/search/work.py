@@ -1,7 +1,7 @@
 """Model calls of a search: counted, and made once for identical hypotheses.
 
-Groups that diverge at the next token have the same hypotheses before it, and particles that were
-resampled more than once are the same hypothesis.
+Groups that diverge at the next token have the same hypotheses before it, and replicates have most
+of theirs in common.
 """
 
 from __future__ import annotations

@@ -330,7 +330,7 @@ class PlmSearch:
         is_alive = torch.cat([is_alive.new_ones((1, beam)), is_alive])
         chain = self._chain(self._link(nodes), max(self._steps, 1))
         survivors = Survivors(
-            source=arena["group"][nodes[:, 0]],
+            source=arena["group"][nodes.gather(1, is_alive.int().argmax(1, keepdim=True)).squeeze(1)],
             slot=arena["slot"][nodes],
             is_alive=is_alive,
             chain=chain.clamp(min=0),
@@ -344,7 +344,7 @@ class PlmSearch:
         arena["slot"][1:] = number % max(beam, 1)
         arena["before"].fill_(-1)
         self._settled, self._steps, self._beam = len(arena), 0, beam
-        # Several particles may be the same hypothesis, which stays one node.
+        # Replicates may have the same hypothesis, which stays one node.
         same = nodes[1:].unsqueeze(2) == nodes[1:].unsqueeze(1)
         first = same.to(torch.int8).argmax(2)
         return number.view(groups, beam)[:, :1] + first + 1

@@ -90,11 +90,17 @@ class NaiveSearch:
         while beam:
             actions = [new for old in beam for new in self._actions(old, word is None)]
             done = [new for old in beam for new in self._done(old, word)]
-            pool = sorted([*actions, *done], key=lambda h: -h.log_prob)
+            if settings.fast_track == "word_beam":
+                pool = actions
+                candidates += done
+            else:
+                pool = [*actions, *done]
+            pool.sort(key=lambda h: -h.log_prob)
             last = pool[min(settings.action_beam, len(pool)) - 1].log_prob if pool else 0.0
-            outside = sorted((h for h in done if h.log_prob < last), key=lambda h: -h.log_prob)
-            candidates += [h for h in done if h.log_prob >= last]
-            candidates += outside[: settings.fast_track]
+            if settings.fast_track != "word_beam":
+                outside = sorted((h for h in done if h.log_prob < last), key=lambda h: -h.log_prob)
+                candidates += [h for h in done if h.log_prob >= last]
+                candidates += outside[: settings.fast_track]
             beam = [self._take(h) for h in actions if h.log_prob >= last]
             if settings.stop == "beam_full" and len(candidates) >= settings.action_beam:
                 break

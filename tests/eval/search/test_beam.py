@@ -6,23 +6,20 @@ import math
 
 import torch
 
-from gardenpath.eval.search.beam import NO_ACTION, Beam, after_word, below, beside, best, root_beam
+from gardenpath.eval.search.beam import Beam, after_word, below, beside, best, root_beam
 from gardenpath.eval.search.protocol import ROOT_NODE
 
 NONE = -math.inf
 
 
-def make_beam(score: list[list[float]], *, first: int = 0, steps: int = 1) -> Beam:
+def make_beam(score: list[list[float]], *, first: int = 0) -> Beam:
     """Hypotheses whose numbers say where they stand."""
     scores = torch.tensor(score, dtype=torch.float64)
     number = torch.arange(scores.numel()).view_as(scores) + first
     return Beam(
         score=scores,
-        node=number,
-        depth=number + 100,
-        opened=number + 200,
-        origin=number + 300,
-        trail=number.to(torch.int16).unsqueeze(2).expand(*scores.shape, steps),
+        integers=torch.stack([number + 100 * column for column in range(5)], dim=2),
+        numbers=torch.stack([scores, number.double()], dim=2),
     )
 
 
@@ -33,8 +30,9 @@ def require_whole(beam: Beam) -> None:
     assert torch.equal(beam.depth[alive], node + 100)
     assert torch.equal(beam.opened[alive], node + 200)
     assert torch.equal(beam.origin[alive], node + 300)
-    trail = beam.trail[alive]
-    assert ((trail == node.unsqueeze(1)) | (trail == NO_ACTION)).all()
+    assert torch.equal(beam.entry[alive], node + 400)
+    assert torch.equal(beam.last[alive], node.double())
+    assert torch.equal(beam.joint[alive], beam.score[alive])
 
 
 def test_the_best_come_first_in_each_group() -> None:
@@ -46,16 +44,14 @@ def test_the_best_come_first_in_each_group() -> None:
 
 
 def test_a_beam_can_have_more_places_than_hypotheses() -> None:
-    found = best(make_beam([[-3.0, -1.0]], steps=2), 4)
+    found = best(make_beam([[-3.0, -1.0]]), 4)
     assert found.score.tolist() == [[-1.0, -3.0, NONE, NONE]]
-    assert found.trail.shape == (1, 4, 2)
     require_whole(found)
 
 
-def test_beams_side_by_side_have_trails_of_one_length() -> None:
-    found = beside(make_beam([[-1.0], [-2.0]]), make_beam([[-3.0], [-4.0]], first=10, steps=3))
+def test_beams_side_by_side() -> None:
+    found = beside(make_beam([[-1.0], [-2.0]]), make_beam([[-3.0], [-4.0]], first=10))
     assert found.score.tolist() == [[-1.0, -3.0], [-2.0, -4.0]]
-    assert found.trail[0].tolist() == [[0, NO_ACTION, NO_ACTION], [10, 10, 10]]
     require_whole(found)
 
 
@@ -72,13 +68,14 @@ def test_a_group_begins_with_one_certain_hypothesis() -> None:
     assert beam.score.tolist() == [[0.0, NONE, NONE]] * 2
     assert beam.score.dtype == torch.float64
     assert beam.node.eq(ROOT_NODE).all() and beam.depth.eq(0).all()
-    assert beam.trail.shape == (2, 3, 0)
+    assert beam.entry.eq(-1).all()
 
 
 def test_after_a_word_nothing_has_been_done() -> None:
-    beam = make_beam([[-1.0, -2.0], [-3.0, NONE]], steps=4)
-    found = after_word(beam.score, beam.node + 7, beam.depth)
+    beam = make_beam([[-1.0, -2.0], [-3.0, NONE]])
+    found = after_word(beam.score, beam.joint, beam.node + 7, beam.depth)
     assert torch.equal(found.score, beam.score) and torch.equal(found.depth, beam.depth)
     assert found.opened.eq(0).all()
     assert found.origin.tolist() == [[0, 1], [0, 1]]
-    assert found.trail.shape == (2, 2, 0)
+    assert found.entry.eq(-1).all()
+    assert torch.equal(found.joint, beam.joint) and found.last.eq(0).all()

@@ -15,7 +15,7 @@ from gardenpath.eval.search.work import Work
 from tests.eval.search.six_states import A, B, C, X, Y, Z, six_states
 from tests.eval.search.toy_model import search
 
-EVERYTHING = WordSync(action_beam=100, word_beam=100, max_open=100, max_consecutive=2)
+EVERYTHING = WordSync(action_beam=100, word_beam=100, fast_track=1, max_open=100, max_consecutive=2)
 NARROW = replace(EVERYTHING, action_beam=2, word_beam=2)
 
 # Every way to do the same with less work, and with more.

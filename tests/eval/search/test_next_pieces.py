@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.work import Work
 from tests.eval.search.naive_search import NaiveSearch
 from tests.eval.search.test_naive_search import assert_same, searches
@@ -193,7 +193,7 @@ def test_a_failure_inside_a_word_loses_the_word() -> None:
 
 
 @pytest.mark.parametrize("is_packed", [True, False])
-def test_particles_are_unbiased(is_packed: bool) -> None:
+def test_an_unbiased_search_is_unbiased(is_packed: bool) -> None:
     limits: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}
     model = random_model(11, words=4, continuations=CONTINUATIONS)
     job = [[0, 2, 1], [0, 3]]
@@ -203,7 +203,7 @@ def test_particles_are_unbiased(is_packed: bool) -> None:
     runs = 100
     found = np.zeros((runs, len(job), 4))
     for seed in range(runs):
-        how = Particle(particles=6, seed=seed, **limits)
+        how = Unbiased(action_beam=4, word_beam=3, replicates=1, seed=seed, **limits)
         for number, result in enumerate(
             search(model, job, how, is_packed=is_packed, finds_word_ends=True)
         ):

@@ -20,15 +20,15 @@ def _search(setting: str) -> dict[str, Any]:
 def test_searches_read_well() -> None:
     search = _search("search.action_beam=30")
     assert search_in_words(search) == (
-        "word-synchronous beam search, action beam 30, word beam 10, fast track 1, summed over "
-        "survivors, at most 100 open constituents, at most 8 opened between two words, until no "
+        "word-synchronous beam search, action beam 30, word beam 10, words need no place in "
+        "the action beam, summed over survivors, at most 100 open constituents, at most 8 opened between two words, until no "
         "open hypothesis is left"
     )
     slow = {**search, "bounded": False, "stop": "beam_full"}
     assert search_in_words(slow).endswith("until the action beam is full, without bounds")
-    particle = _search("search=particle")
-    said = search_in_words(particle)
-    assert said.startswith("particle filter, 100 particles, random seed 1, at most 100 open")
+    unbiased = _search("search=unbiased")
+    said = search_in_words(unbiased)
+    assert said.startswith("unbiased search, action beam 100, word beam 10, 4 replicates")
     for words in (search_in_words(search), said):
         assert not re.search(r"_|True|None|memory", words)
     assert search_in_words({"kind": "new", "some_width": 3}) == "new, some width 3"

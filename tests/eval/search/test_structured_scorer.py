@@ -13,8 +13,9 @@ from gardenpath.data.prefixes import Sharing
 from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
+from gardenpath.eval.search.word_measures import MEASURED
 from tests.eval.search.toy_model import random_model
 from tests.tree_samples import encode_trees
 
@@ -26,7 +27,7 @@ def make_vocabulary() -> Vocabulary:
 
 
 def make_scorer(
-    settings: WordSync | Particle = HOW,
+    settings: WordSync | Unbiased = HOW,
     *,
     never: str = "",
     on_words: Callable[[int], None] = lambda _: None,
@@ -42,8 +43,8 @@ def make_scorer(
     )
 
 
-@pytest.mark.parametrize("settings", [HOW, Particle(particles=20, max_open=3, max_consecutive=2)])
-def test_words_and_the_end_have_log_probabilities(settings: WordSync | Particle) -> None:
+@pytest.mark.parametrize("settings", [HOW, Unbiased(action_beam=9, max_open=3, max_consecutive=2)])
+def test_words_and_the_end_have_log_probabilities(settings: WordSync | Unbiased) -> None:
     sentences = [["a", "b", "c"], ["c"], ["a", "b", "zebra"]]
     found = make_scorer(settings).word_log_probs(sentences)
     assert [len(scores) for scores in found] == [4, 2, 4]
@@ -95,13 +96,11 @@ def test_failures_are_kept_by_number_and_leave_no_numbers() -> None:
 def test_a_word_is_the_sum_of_its_pieces() -> None:
     split = encode_sentences([["a", "b", "c"]], make_vocabulary(), None)
     split.starts_word[:] = [True, False, True]
-    result = SentenceResult(
-        prefix_log_probs=tuple(math.log(p) for p in (0.5, 0.1, 0.04, 0.01)), best_share=(1.0,) * 4
-    )
+    result = SentenceResult(np.log([[0.5], [0.1], [0.04], [0.01]]), np.zeros((4, 1, MEASURED)))
     found = word_log_probs_of(result, split, 0)
     np.testing.assert_allclose(np.exp(found), [0.1, 0.4, 0.25])
     # A word of which a piece is lost is lost as a whole.
-    short = SentenceResult(prefix_log_probs=(math.log(0.5),), best_share=(1.0,))
+    short = SentenceResult(np.log([[0.5]]), np.zeros((1, 1, MEASURED)))
     assert np.isnan(word_log_probs_of(short, split, 0)).all()
 
 
@@ -109,8 +108,8 @@ def test_a_word_includes_that_it_ends() -> None:
     split = encode_sentences([["a", "b", "c"]], make_vocabulary(), None)
     split.starts_word[:] = [True, False, True]
     result = SentenceResult(
-        prefix_log_probs=tuple(math.log(p) for p in (0.5, 0.1, 0.04, 0.01)), best_share=(1.0,) * 4,
-        word_end_log_probs=(0.0, math.log(0.5), math.log(0.75), 0.0),
+        np.log([[0.5], [0.1], [0.04], [0.01]]), np.zeros((4, 1, MEASURED)),
+        replicate_word_ends=np.log([[1.0], [0.5], [0.75], [1.0]]),
     )  # fmt: skip
     # 0.1 * 0.5, then 0.04 * 0.75 and 0.01.
     found = word_log_probs_of(result, split, 0, boundary="next")

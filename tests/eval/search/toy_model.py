@@ -10,11 +10,11 @@ from torch import Tensor
 
 from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.expansion import BeamExpansion
-from gardenpath.eval.search.particle import ParticleExpansion
 from gardenpath.eval.search.protocol import ROOT_NODE
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
+from gardenpath.eval.search.unbiased import UnbiasedExpansion
 from gardenpath.eval.search.work import Work
 
 
@@ -176,7 +176,7 @@ def random_model(
 def search(
     model: ToyModel,
     sentences: Sequence[Sequence[int]],
-    settings: WordSync | Particle,
+    settings: WordSync | Unbiased,
     *,
     budget: float = 1e9,
     is_packed: bool = True,
@@ -189,7 +189,7 @@ def search(
     expansion = (
         BeamExpansion(model, settings, is_packed=is_packed, work=work)
         if isinstance(settings, WordSync)
-        else ParticleExpansion(model, settings, work=work, is_packed=is_packed)
+        else UnbiasedExpansion(model, settings, work=work, is_packed=is_packed)
     )
     results: dict[int, SentenceResult] = {}
 

@@ -320,8 +320,8 @@ def test_mistakes_in_named_corpora(arguments: list[str], mistakes: list[str]) ->
 
 
 def test_settings_of_another_search_are_unknown() -> None:
-    (found,) = _mistakes("search=particle", "search.word_beam=3", script="evaluate")
-    assert found.startswith("search.word_beam is not a setting")
+    (found,) = _mistakes("search=unbiased", "search.fast_track=3", script="evaluate")
+    assert found.startswith("search.fast_track is not a setting")
 
 
 def test_a_missing_gpu_is_a_mistake_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:

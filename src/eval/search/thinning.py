@@ -1,0 +1,80 @@
+"""Unbiased thinning of weighted hypotheses (Fearnhead and Clifford 2003), and its random numbers.
+
+To keep about K of N weights, find the threshold c with Σ min(1, w / c) = K. Weights of at least c
+stay as they are. Each of the others stays with probability w / c and then weighs c: its expected
+weight is what it was. Systematic resampling (one random number for all) takes exactly as many of
+them as expected, so that the total weight does not change at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+_MASK = (1 << 64) - 1
+# The constants of splitmix64.
+_STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+def mixed(key: int, number: int) -> int:
+    """Return a 64-bit number that depends on both, with well-mixed bits (splitmix64)."""
+    value = (key * _FIRST + (number + 1) * _STEP) & _MASK
+    value = ((value ^ (value >> 30)) * _FIRST) & _MASK
+    value = ((value ^ (value >> 27)) * _SECOND) & _MASK
+    return value ^ (value >> 31)
+
+
+def uniforms(keys: Sequence[int], count: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """``(keys, count)`` random numbers in [0, 1); those of a key depend on nothing else."""
+    place = np.arange(1, count + 1, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        value = np.array(keys, dtype=np.uint64)[:, None] + place * np.uint64(_STEP)
+        value = (value ^ (value >> np.uint64(30))) * np.uint64(_FIRST)
+        value = (value ^ (value >> np.uint64(27))) * np.uint64(_SECOND)
+        value = value ^ (value >> np.uint64(31))
+    return (value >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def threshold(weight: Tensor, width: int) -> Tensor:
+    """``(groups, 1)`` thresholds that keep ``width`` of ``(groups, slots)`` weights.
+
+    Zero if there are at most as many positive weights. If the A largest weights are kept for sure,
+    c = (sum of the others) / (width - A); A is the smallest number for which no other weight is
+    above c.
+    """
+    if weight.shape[1] <= width:
+        return torch.zeros_like(weight[:, :1])
+    top, places = weight.topk(width, dim=1)
+    outside = weight.scatter(1, places, 0.0).sum(1, keepdim=True)
+    others = top.flip(1).cumsum(1).flip(1) + outside
+    left = torch.arange(width, 0, -1, device=weight.device)
+    found = others / left
+    first = (top <= found).to(torch.int8).argmax(1, keepdim=True)
+    return found.gather(1, first)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """``is_kept``: which weights are kept; ``weight``: what they weigh now, zero for others."""
+
+    is_kept: Tensor
+    weight: Tensor
+
+
+def drawn(weight: Tensor, bar: Tensor, uniform: Tensor) -> Draw:
+    """Keep weights of at least ``bar``, others with probability weight / bar, as systematic draws.
+
+    ``weight``: ``(groups, slots)``; ``bar``: ``(groups, 1)``; ``uniform``: ``(groups, 1)`` in
+    [0, 1).
+    """
+    is_large = weight >= bar
+    # Where the bar is zero, all weights are large.
+    chance = (weight / bar).masked_fill(is_large, 0.0)
+    mark = (chance.cumsum(1) + uniform).floor()
+    taken = mark > torch.nn.functional.pad(mark[:, :-1], (1, 0))
+    weight = torch.where(taken, bar, weight.masked_fill(~is_large, 0.0))
+    return Draw(is_large | taken, weight)
