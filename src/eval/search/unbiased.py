@@ -1,7 +1,7 @@
 """Unbiased search: hypotheses that beams would drop survive at random, and weigh more.
 
-Hypotheses advance from word to word as in :mod:`expansion`, but with weights. Wherever a beam is too
-narrow, :mod:`thinning` decides which hypotheses stay. Successors that generate the word leave the
+Hypotheses advance from word to word as in :mod:`expansion`, but with weights. Wherever a beam is
+too narrow, :mod:`thinning` decides which hypotheses stay. Successors that generate the word leave the
 action beam; the sum of their weights, before the word beam thins them, is an estimate of the
 probability of the prefix whose expectation is exact, whatever the beams.
 

@@ -21,8 +21,8 @@ def test_searches_read_well() -> None:
     search = _search("search.action_beam=30")
     assert search_in_words(search) == (
         "word-synchronous beam search, action beam 30, word beam 10, words need no place in "
-        "the action beam, summed over survivors, at most 100 open constituents, at most 8 opened between two words, until no "
-        "open hypothesis is left"
+        "the action beam, summed over survivors, at most 100 open constituents, at most 8 opened "
+        "between two words, until no open hypothesis is left"
     )
     slow = {**search, "bounded": False, "stop": "beam_full"}
     assert search_in_words(slow).endswith("until the action beam is full, without bounds")
