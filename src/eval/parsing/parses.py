@@ -24,8 +24,8 @@ from gardenpath.data.trees.actions import Column, Strategy
 from gardenpath.data.trees.brackets import escape, format_tree
 from gardenpath.data.trees.legality import REDUCE_ENDS_AT
 from gardenpath.data.trees.tree import Tree
-from gardenpath.eval.search.stepping import NO_ACTION
 from gardenpath.eval.search.result import SentenceResult, Step
+from gardenpath.eval.search.stepping import NO_ACTION
 
 _Parse = TypeVar("_Parse", bound=Hashable)
 Starts = Sequence[bool] | Bools

@@ -103,7 +103,7 @@ class Unbiased(Limits):
     elsewhere all."""
     max_replicates: PositiveInt = 64
     """Most replicates with which a sentence is searched to reach the tolerance."""
-    roulette: PositiveFloat = 0.01
+    roulette: PositiveFloat = 0.1
     """Hypotheses that weigh less than this share of the weight that has generated the next word are
     computed at random, in proportion to their weight."""
     seed: Seed = 1

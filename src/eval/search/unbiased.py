@@ -1,8 +1,8 @@
 """Unbiased search: hypotheses that beams would drop survive at random, and weigh more.
 
 Hypotheses advance from word to word as in :mod:`expansion`, but with weights. Wherever a beam is
-too narrow, :mod:`thinning` decides which hypotheses stay. Successors that generate the word leave the
-action beam; the sum of their weights, before the word beam thins them, is an estimate of the
+too narrow, :mod:`thinning` decides which hypotheses stay. Successors that generate the word leave
+the action beam; the sum of their weights, before the word beam thins them, is an estimate of the
 probability of the prefix whose expectation is exact, whatever the beams.
 
 Work that hardly matters is also left to chance: words and open hypotheses whose weight is below
@@ -30,6 +30,9 @@ from gardenpath.eval.search.thinning import drawn, mixed, threshold, uniforms
 from gardenpath.eval.search.work import Work
 
 _STEPS_BETWEEN_LOOKS = 6
+
+# By how much each place comes after the one before it, if their scores are equal.
+_LESS = 1e-12
 
 # Random numbers of a step: for words, for the action beam, and for what was completed.
 _WORDS, _OPEN, _COMPLETED = range(3)
@@ -222,7 +225,7 @@ class _Step:
         flat = actions.flatten(1)
         bar = (log_prob + self._log_roulette).unsqueeze(1)
         score = thinned_scores(flat, self._settings.action_beam, uniform, bar)
-        score, place = score.topk(min(self._settings.action_beam, flat.shape[1]), dim=1)
+        score, place = _largest(score, self._settings.action_beam)
         if self._is_packed:
             width = int((score > -torch.inf).sum(1).max()) if score.numel() else 0
             score, place = score[:, :width], place[:, :width]
@@ -258,5 +261,15 @@ def thinned_scores(score: Tensor, width: int, uniform: Tensor, bar: Tensor | Non
 def thinned(beam: Beam, width: int, uniform: Tensor) -> Beam:
     """Return at most ``width`` hypotheses of each group, largest weight first."""
     score = thinned_scores(beam.score, width, uniform)
-    score, places = score.topk(min(width, score.shape[1]), dim=1)
+    score, places = _largest(score, width)
     return beam.pick(places, score)
+
+
+def _largest(score: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Return the largest scores and their places; of equal ones, which are common, the first.
+
+    Their order decides which random numbers they meet, so it must not depend on the batch.
+    """
+    order = score - _LESS * torch.arange(score.shape[1], device=score.device)
+    places = order.topk(min(width, score.shape[1]), dim=1).indices
+    return score.gather(1, places), places
