@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gardenpath.store.entries.entry_needs import EntryNeeds
 from gardenpath.store.score_through import score_through
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
 from gardenpath.text import Words
@@ -74,12 +75,13 @@ def test_an_interrupted_job_loses_one_chunk(store: SurprisalStore) -> None:
 def test_parses_are_computed_where_they_are_missing(store: SurprisalStore, wanted: object) -> None:
     score_through(store, "m", SENTENCES, Counting())
     scorer = Counting(parses=True)
-    found = score_through(store, "m", SENTENCES, scorer, wants_parses=wanted)  # type: ignore[arg-type]
+    needs = EntryNeeds(parses=wanted)  # type: ignore[arg-type]
+    found = score_through(store, "m", SENTENCES, scorer, needs=needs)
     chosen = SENTENCES if wanted is True else SENTENCES[:2]
     assert scorer.chunks == [sorted(chosen)]
     assert found == {**expected(), **{w: expected(parses=True)[w] for w in chosen}}
     again = Counting()
-    assert score_through(store, "m", SENTENCES, again, wants_parses=list(chosen)) == found
+    assert score_through(store, "m", SENTENCES, again, needs=EntryNeeds(parses=chosen)) == found
     assert again.chunks == []
 
 

@@ -286,13 +286,15 @@ def test_failed_sentences_are_named_and_the_rest_goes_on(
     kept = text.parent / "kept.sqlite"
     run = run_of(folder, "rnng", store=kept)
     words = tuple(SENTENCES[1].split())
-    failed = Stored([-1.0, *[math.nan] * len(words)], remedy="raise search.max_open")
+    undefined = [math.nan] * len(words)
+    columns = {"best_share": [1.0, *undefined]}
+    failed = Stored([-1.0, *undefined], remedy="raise search.max_open", columns=columns)
     assert run.store is not None
     run.store.put(run.model_key, {words: failed})
     _evaluate(folder, text, f"paths.surprisals={kept}", model="rnng")
     rows, header = read_surprisals(text.parent / "out" / "surprisal.tsv")
-    undefined = {row.sentence_id for row in rows if math.isnan(row.surprisal_bits)}
-    assert undefined == {2}
+    assert {row.sentence_id for row in rows if math.isnan(row.surprisal_bits)} == {2}
+    assert {row.sentence_id for row in rows if math.isnan(row.columns["best_share"])} == {2}
     (failure,) = header.runs[0].failures
     assert (failure.place, failure.word_id) == (f"{text}:2", 2)
     shown = capsys.readouterr().out.replace("\n", "")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+import numpy as np
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit, encode_sentences
@@ -68,9 +70,17 @@ class StructuredScorer:
         ]
 
     def search(
-        self, sentences: Sequence[Sequence[str]], *, keeps_history: bool
+        self,
+        sentences: Sequence[Sequence[str]],
+        *,
+        keeps_history: bool,
+        matters: Sequence[Collection[int]] | None = None,
     ) -> tuple[list[SentenceResult], EncodedSplit]:
-        """Return the results of sentences and their encoding."""
+        """Return the results of sentences and their encoding.
+
+        ``matters``: for each sentence the positions (from 0; the number of words is the end) whose
+        standard error must reach the tolerance of the search; None: all.
+        """
         split = encode_sentences(sentences, self._vocabulary, self._subwords)
         return self._search(split, keeps_history=keeps_history), split
 
@@ -115,3 +125,19 @@ def word_log_probs_of(
         len(split.sentence(number)), with_word_ends=boundary == "next"
     )
     return split.sum_to_words(number, per_token)
+
+
+def word_columns_of(
+    result: SentenceResult, split: EncodedSplit, number: int, *, boundary: Boundary | None = None
+) -> dict[str, Floats]:
+    """Return ``(words + 1,)`` further numbers of words and end, by column; NaN if failed."""
+    shares = np.full(len(split.sentence(number)) + 1, np.nan)
+    shares[: len(result.best_share)] = result.best_share
+    return {"best_share": shares[split.last_pieces(number)]}
+
+
+def word_deviations_of(
+    result: SentenceResult, split: EncodedSplit, number: int, *, boundary: Boundary | None = None
+) -> Floats | None:
+    """Return ``(words + 1, replicates)`` deviations (bits); None without replicates."""
+    return None
