@@ -272,6 +272,14 @@ PERPLEXITY = Schema(
         TableColumn("unknown_rate", "number", "fraction of out-of-vocabulary words"),
         TableColumn("shared_perplexity", "number", "perplexity of words that all models know"),
     ),
+    optional=(
+        TableColumn("search", "text", "search of a marginal perplexity, with its settings"),
+        TableColumn("perplexity_se", "number", "standard error of perplexity due to the search"),
+        TableColumn("bits_per_word_se", "number", "the same of the bits per word, ends included"),
+        TableColumn(
+            "bias_bits_per_word", "number", "expected excess of the estimated bits per word"
+        ),
+    ),
 )
 WORD_SURPRISALS = Schema(
     name="surprisals of words",
