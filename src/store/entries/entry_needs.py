@@ -12,6 +12,9 @@ from gardenpath.text import Words
 # Positions of each sentence whose surprisals matter, from 0; the number of words is the end.
 Matters = Mapping[Words, Collection[int]]
 
+# The search stops when its own errors, in double precision, reach the tolerance.
+_ROUNDING = 1 + 1e-6
+
 
 @dataclass(frozen=True, kw_only=True)
 class EntryNeeds:
@@ -48,8 +51,9 @@ class EntryNeeds:
             return False
         if self.max_replicates is not None and stored.replicates >= self.max_replicates:
             return False
+        largest = self.tolerance_bits * _ROUNDING
         # An undefined error is not too large: more replicates do not define it.
-        return any(errors[place] > self.tolerance_bits for place in places_of(words, self.matters))
+        return any(errors[place] > largest for place in places_of(words, self.matters))
 
 
 ANY_ENTRY = EntryNeeds()
