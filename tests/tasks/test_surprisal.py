@@ -6,6 +6,7 @@ import io
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,18 @@ def test_one_long_table_of_several_runs(folder: Path, text: Path) -> None:
     vocabulary = run_of(folder, "lstm").vocabulary.content_hash
     assert {run.vocabulary for run in header.runs} == {vocabulary}
     assert [path.name for path in (text.parent / "out").iterdir()] == ["surprisal.tsv"]
+
+
+def test_the_columns_of_a_search_may_be_left_out(folder: Path, text: Path) -> None:
+    """Syntactic models have them; the others have not, in the same table."""
+    found = {}
+    for columns in ("all", "surprisal"):
+        _evaluate(folder, text, f"task.columns={columns}")
+        found[columns] = _rows(text.parent / "out" / "surprisal.tsv")
+    names = {Path(row.run).parent.name: list(row.columns) for row in found["all"]}
+    assert names == {"lstm": [], "ngram": [], "plm": ["best_share"], "rnng": ["best_share"]}
+    assert all(0 < share <= 1 for row in found["all"] for share in row.columns.values())
+    assert [replace(row, columns={}) for row in found["all"]] == found["surprisal"]
 
 
 def test_unknown_words_are_shown_as_their_classes(folder: Path, text: Path) -> None:
