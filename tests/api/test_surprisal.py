@@ -16,6 +16,7 @@ from gardenpath.data.trees.brackets import format_tree
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
 from gardenpath.store.surprisal_store import Stored
+from gardenpath.store.tables import SEARCH_COLUMN_NAMES
 from tests.integration.commands import call
 from tests.toy_runs import NARROW_SEARCH, arguments, copied, run_of
 
@@ -28,7 +29,10 @@ COLUMNS = ["run", "sentence_id", "word_id", "word", "seen_as", "seen", "surprisa
 def test_one_row_for_each_word(folder: Path, model: str) -> None:
     run = run_of(folder, model)
     table = run.surprisal(TEXT)
-    assert list(table.columns) == [*COLUMNS, *(["best_share"] if run.is_syntactic else [])]
+    assert list(table.columns)[: len(COLUMNS)] == COLUMNS
+    further = list(table.columns)[len(COLUMNS) :]
+    assert further == [name for name in SEARCH_COLUMN_NAMES if name in further]
+    assert ("best_share" in further) is run.is_syntactic is bool(further)
     assert list(run.surprisal(TEXT, columns="surprisal").columns) == COLUMNS
     words = [[*sentence.split(), "</s>"] for sentence in TEXT]
     assert table["word"].tolist() == [word for one in words for word in one]
@@ -99,7 +103,8 @@ def test_the_table_says_what_was_measured_and_how(folder: Path) -> None:
 def test_the_tables_of_several_runs_are_stacked(folder: Path) -> None:
     runs = gp.find(folder / "runs", search=NARROW_SEARCH)
     table = runs.surprisal(TEXT)
-    assert list(table.columns) == [*COLUMNS, "best_share"]
+    assert list(table.columns)[: len(COLUMNS)] == COLUMNS
+    assert {*table.columns[len(COLUMNS) :]} <= {*SEARCH_COLUMN_NAMES}
     assert list(runs.surprisal(TEXT, columns="surprisal").columns) == COLUMNS
     assert table["run"].unique().tolist() == [str(run.path) for run in runs]
     for run, (_, rows) in zip(runs, table.groupby("run", sort=False), strict=True):

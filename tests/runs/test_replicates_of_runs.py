@@ -109,7 +109,8 @@ def test_deviations_become_standard_errors(
     errors = [0.01, 0.02, 0.03, 0.04, 0.05]
     assert stored.columns[SURPRISAL_SE] == pytest.approx(errors, rel=1e-6)
     table = run.surprisal([ONE])
-    assert list(table.columns)[-3:] == ["surprisal_bits", SURPRISAL_SE, "best_share"]
+    names = list(table.columns)
+    assert names[names.index("surprisal_bits") + 1] == SURPRISAL_SE and "best_share" in names
     assert table[SURPRISAL_SE].tolist() == list(stored.columns[SURPRISAL_SE])
     alone = _run(folder, tmp_path)
     alone.store = None

@@ -114,6 +114,12 @@ def test_columns_of_a_search_come_back(tmp_path: Path, extension: str) -> None:
     assert [list(row.columns) for row in rows] == [[]] * 4 + [["surprisal_se", "best_share"]] * 4
 
 
+def test_the_columns_of_a_search_are_documented() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "surprisal.md").read_text(encoding="utf-8")
+    rows = [line.split("`")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert [name for name in rows if name in SEARCH_COLUMN_NAMES] == list(SEARCH_COLUMN_NAMES)
+
+
 def test_other_programs_read_the_columns_of_a_search(tmp_path: Path) -> None:
     for extension in EXTENSIONS:
         write_surprisals(tmp_path / f"table{extension}", SEARCHED, HEADER)
