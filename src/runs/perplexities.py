@@ -28,8 +28,8 @@ from gardenpath.eval.perplexity.comparison import (
     error_notes,
     perplexity_frame,
 )
+from gardenpath.eval.perplexity.estimate_errors import estimate_errors
 from gardenpath.eval.perplexity.measure import Perplexity, measure
-from gardenpath.eval.perplexity.precision import precision_of
 from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.models.scores import Totals
 from gardenpath.runs.adoption.how_scored import how_scored, scoring_notes
@@ -256,7 +256,7 @@ def _of_words(
     chosen = sentences[:limit] if run.is_syntactic else sentences
     with words_progress(f"scoring {run.path}", sum(map(len, chosen))) as on_words:
         kept = _Kept(run.scored(chosen, on_words=on_words, matters=_no_word_matters(chosen)))
-    result = with_precision(measure(kept, chosen), chosen, kept.scored)
+    result = with_errors(measure(kept, chosen), chosen, kept.scored)
     found = _named(run, result, chosen, MARGINAL if run.is_syntactic else "")
     if is_shared is None:
         return [found]
@@ -264,7 +264,7 @@ def _of_words(
     return [replace(found, shared_perplexity=of_shared.with_end)]
 
 
-def with_precision(
+def with_errors(
     result: Perplexity, sentences: Sequence[Words], scored: Mapping[Words, Stored]
 ) -> Perplexity:
     """Add standard error and bias, if the log probabilities are estimates with replicates."""
@@ -272,8 +272,8 @@ def with_precision(
     deviations = [one for words in found if (one := scored[words].deviations) is not None]
     if not found or len(deviations) < len(found):
         return result
-    precision = precision_of(found, [np.array(one) for one in deviations])
-    return replace(result, error_nats=precision.error_nats, bias_nats=precision.bias_nats)
+    errors = estimate_errors(found, [np.array(one) for one in deviations])
+    return replace(result, error_nats=errors.error_nats, bias_nats=errors.bias_nats)
 
 
 def _named(run: Run, result: Perplexity, sentences: Sequence[Words], kind: str) -> ModelPerplexity:

@@ -19,7 +19,7 @@ from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.runs import scorers
-from gardenpath.runs.perplexities import perplexities, with_precision
+from gardenpath.runs.perplexities import perplexities, with_errors
 from gardenpath.runs.processes.jobs import ScoringJob
 from gardenpath.runs.run import Run
 from gardenpath.store.surprisal_store import Stored
@@ -199,7 +199,7 @@ def test_failed_sentences_have_no_part_in_the_error() -> None:
         OTHER: Stored([-1.0, *[math.nan] * 4], deviations=undefined),
     }
     result = Perplexity(sentences=1, words=4, word_nats=4.0, end_nats=1.0)
-    both, alone = (with_precision(result, some, scored) for some in ([ONE, OTHER], [ONE]))
+    both, alone = (with_errors(result, some, scored) for some in ([ONE, OTHER], [ONE]))
     assert both == alone and (both.error_nats or 0) > 0
-    assert with_precision(result, [OTHER], scored) == result
-    assert with_precision(result, [ONE], {ONE: Stored([-1.0] * 5)}) == result
+    assert with_errors(result, [OTHER], scored) == result
+    assert with_errors(result, [ONE], {ONE: Stored([-1.0] * 5)}) == result

@@ -30,17 +30,17 @@ from gardenpath.units import NATS_PER_BIT
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
+class EstimateErrors:
     """Standard error and expected bias of the negative log-likelihood of a corpus, in nats."""
 
     error_nats: float
     bias_nats: float
 
 
-def precision_of(
+def estimate_errors(
     sentences: Sequence[Sequence[str]], deviations_bits: Sequence[Floats]
-) -> Precision:
-    """Return the precision of the sum of the log probabilities of sentences and their ends.
+) -> EstimateErrors:
+    """Return the errors of the sum of the log probabilities of sentences and their ends.
 
     ``deviations_bits``: for each sentence, ``(words + 1, replicates)`` deviations of surprisals.
     """
@@ -54,7 +54,7 @@ def precision_of(
         variance += float(np.dot(gained, [passing[node] for node in path]))
         bias += float(errors[-1] ** 2) / 2
     # An estimated variance may decrease from word to word, but no variance is negative.
-    return Precision(error_nats=math.sqrt(max(variance, 0.0)), bias_nats=bias)
+    return EstimateErrors(error_nats=math.sqrt(max(variance, 0.0)), bias_nats=bias)
 
 
 def _paths(sentences: Sequence[Sequence[str]]) -> Iterator[list[int]]:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Floats
+from gardenpath.eval.perplexity.estimate_errors import estimate_errors
 from gardenpath.eval.perplexity.measure import Perplexity
-from gardenpath.eval.perplexity.precision import precision_of
 from gardenpath.eval.search.replicates import pooled, standard_error
 from gardenpath.text import Words
 from gardenpath.units import NATS_PER_BIT
@@ -55,7 +55,7 @@ def test_the_variance_is_the_sum_over_all_pairs(sentences: list[Words], seed: in
         common = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
         prefix = deviations[one][:common].sum(0)
         expected += (float(standard_error(prefix)) * NATS_PER_BIT) ** 2
-    found = precision_of(sentences, deviations)
+    found = estimate_errors(sentences, deviations)
     assert found.error_nats**2 == pytest.approx(expected, abs=1e-12)
 
 
@@ -64,10 +64,10 @@ def test_sentences_with_nothing_in_common_are_independent() -> None:
     estimates = _log_estimates(sentences, np.random.default_rng(3), 0.2, REPLICATES)
     deviations = _deviations(estimates)
     errors = [float(standard_error(one.sum(0))) * NATS_PER_BIT for one in deviations]
-    found = precision_of(sentences, deviations)
+    found = estimate_errors(sentences, deviations)
     assert found.error_nats == pytest.approx(math.hypot(*errors))
     assert found.bias_nats == pytest.approx(sum(error**2 for error in errors) / 2)
-    twice = precision_of([sentences[0]] * 2, [deviations[0]] * 2)
+    twice = estimate_errors([sentences[0]] * 2, [deviations[0]] * 2)
     assert twice.error_nats == pytest.approx(2 * errors[0]), "one estimate, counted twice"
     assert twice.bias_nats == pytest.approx(errors[0] ** 2)
 
@@ -81,7 +81,7 @@ def test_errors_and_bias_are_those_of_repeated_estimates() -> None:
     for _ in range(3000):
         estimates = _log_estimates(sentences, generator, 0.25, REPLICATES)
         totals.append(sum(float(pooled(one).log_probs[-1]) for one in estimates))
-        found = precision_of(sentences, _deviations(estimates))
+        found = estimate_errors(sentences, _deviations(estimates))
         errors.append(found.error_nats)
         biases.append(found.bias_nats)
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(totals), rel=0.08)
