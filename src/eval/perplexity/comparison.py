@@ -182,18 +182,21 @@ def _columns(rows: Sequence[PerplexityRow]) -> dict[str, Callable[[PerplexityRow
     errors: dict[str, Callable[[PerplexityRow], str]] = {}
     if any(row.perplexity_se is not None for row in rows):
         errors["std.\nerror"] = lambda row: _number(row.perplexity_se, 2)
+    is_elsewhere = any(row.is_from_elsewhere for row in rows)
+    # Tables with more columns need a narrow heading.
+    sentences = "sen-\ntences" if errors or is_elsewhere else "sentences"
     always: dict[str, Callable[[PerplexityRow], str]] = {
         "seed": lambda row: "" if row.seed is None else str(row.seed),
-        "sentences": lambda row: f"{row.sentences:,}",
+        sentences: lambda row: f"{row.sentences:,}",
         "perplexity": lambda row: f"{row.perplexity:.2f}",
         **errors,
         "without\nend": lambda row: _number(row.perplexity_without_end, 2),
     }
-    if any(row.is_from_elsewhere for row in rows):
+    if is_elsewhere:
         return {
             _TRAINED_ON: lambda row: row.trained_on,
             "seed": always["seed"],
-            "sen-\ntences": always["sentences"],
+            sentences: always[sentences],
             "perplexity": always["perplexity"],
             **errors,
             "unknown\nwords": lambda row: (
