@@ -41,7 +41,7 @@ EVAL: dict[str, tuple[str, ...]] = {
     "word_scorer": (),
     "search": ("word_scorer",),
     "parsing": ("search",),
-    "perplexity": ("word_scorer",),
+    "perplexity": ("search", "word_scorer"),
     "usable": (),
     "suites": ("usable",),
     "statistics": ("display", "usable"),

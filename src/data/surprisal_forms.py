@@ -32,5 +32,8 @@ Unit = Literal["bits", "nats", "log10", "log_prob_nats", "log_prob_bits", "log_p
 # Columns of the table of task=surprisal: ours, or those of LM Zoo.
 TableForm = Literal["own", "lm_zoo"]
 
+# Columns of tables of surprisals: also what a search knows about each word, or the surprisal only.
+TableColumns = Literal["all", "surprisal"]
+
 # Forms in which results on suites are also written.
 ResultForm = Literal["syntaxgym", "babylm"]

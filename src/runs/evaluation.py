@@ -134,7 +134,7 @@ def evaluate(
     runs = [one for one in models if isinstance(one, Run) and one.name.run in scored]
     if in_vocabulary:
         measured += exact_grammars(runs, lambda language: sentences_in(asked, language))
-    searched = next((run for run in runs if run.is_syntactic), None)
+    searches = dict.fromkeys(search_in_words(plain(r.search)) for r in runs if r.is_syntactic)
     tables = marked(suite_tables(asked, measured, ties=ties, tie_seed=tie_seed), how)
     return Results(
         title=title,
@@ -145,7 +145,7 @@ def evaluate(
         skipped=tuple(skipped),
         word_pairs=word_pair_rows(asked, runs),
         curves=tuple(curve for run in runs if (curve := _curve(run)) is not None),
-        search=search_in_words(plain(searched.search)) if searched else None,
+        search="; ".join(searches) or None,
         about={
             "runs": {run.name.run: run.folder.known_fingerprint() for run in runs},
             "boundary": {name: one.boundary for name, one in how.items() if one.boundary},

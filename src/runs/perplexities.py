@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,15 +25,20 @@ from gardenpath.eval.perplexity.comparison import (
     ModelPerplexity,
     PerplexityRow,
     compare,
+    error_notes,
     perplexity_frame,
 )
+from gardenpath.eval.perplexity.estimate_errors import estimate_errors
 from gardenpath.eval.perplexity.measure import Perplexity, measure
+from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.models.scores import Totals
 from gardenpath.runs.adoption.how_scored import how_scored, scoring_notes
 from gardenpath.runs.finding.whole_runs import each_whole, whole_runs
 from gardenpath.runs.known_words import require_known, unknown_words
 from gardenpath.runs.run import Run
 from gardenpath.runs.split_scores import joint_of, joint_with_gold_trees
+from gardenpath.settings.check import plain
+from gardenpath.store.entries.entry_needs import Matters
 from gardenpath.store.status.run_status import RunStatus
 from gardenpath.store.surprisal_store import Stored
 from gardenpath.text import Words
@@ -227,9 +232,16 @@ def _spread(texts: Sequence[tuple[Run, Sequence[Words]]], limit: int | None) -> 
     from gardenpath.runs.processes.jobs import ScoringJob
     from gardenpath.runs.processes.spreading import spread_jobs
 
-    spread_jobs(
-        [ScoringJob(run, words[:limit] if run.is_syntactic else words) for run, words in texts]
-    )
+    jobs = []
+    for run, words in texts:
+        chosen = words[:limit] if run.is_syntactic else words
+        jobs.append(ScoringJob(run, chosen, matters=_no_word_matters(chosen)))
+    spread_jobs(jobs)
+
+
+def _no_word_matters(sentences: Sequence[Words]) -> Matters:
+    """No standard error of a word must reach a tolerance: in the sum, errors average out."""
+    return dict.fromkeys(sentences, ())
 
 
 def _of_words(
@@ -243,12 +255,25 @@ def _of_words(
         return []
     chosen = sentences[:limit] if run.is_syntactic else sentences
     with words_progress(f"scoring {run.path}", sum(map(len, chosen))) as on_words:
-        kept = _Kept(run.scored(chosen, on_words=on_words))
-    found = _named(run, measure(kept, chosen), chosen, MARGINAL if run.is_syntactic else "")
+        kept = _Kept(run.scored(chosen, on_words=on_words, matters=_no_word_matters(chosen)))
+    result = with_errors(measure(kept, chosen), chosen, kept.scored)
+    found = _named(run, result, chosen, MARGINAL if run.is_syntactic else "")
     if is_shared is None:
         return [found]
     of_shared = measure(kept, chosen, is_counted=is_shared)
     return [replace(found, shared_perplexity=of_shared.with_end)]
+
+
+def with_errors(
+    result: Perplexity, sentences: Sequence[Words], scored: Mapping[Words, Stored]
+) -> Perplexity:
+    """Add standard error and bias, if the log probabilities are estimates with replicates."""
+    found = [words for words in sentences if not np.isnan(scored[words].log_probs).any()]
+    deviations = [one for words in found if (one := scored[words].deviations) is not None]
+    if not found or len(deviations) < len(found):
+        return result
+    errors = estimate_errors(found, [np.array(one) for one in deviations])
+    return replace(result, error_nats=errors.error_nats, bias_nats=errors.bias_nats)
 
 
 def _named(run: Run, result: Perplexity, sentences: Sequence[Words], kind: str) -> ModelPerplexity:
@@ -260,6 +285,7 @@ def _named(run: Run, result: Perplexity, sentences: Sequence[Words], kind: str) 
         trained_on=name.corpus,
         vocabulary=run.vocabulary_size,
         unknown_rate=_unknown_rate(run, sentences),
+        search=search_in_words(plain(run.search)) if kind == MARGINAL else "",
     )
 
 
@@ -324,6 +350,8 @@ def _compared(
         for one in measured
         if one.result.failed
     ]
+    captions += [f"search: {words}" for words in dict.fromkeys(m.search for m in measured) if words]
+    captions += error_notes(measured)
     captions += notes
     reader, exact = data.reader, None
     # The grammar gives probabilities to the words in its own form only.

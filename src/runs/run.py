@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.sentence import Sentence, Split
+from gardenpath.data.surprisal_forms import TableColumns
 from gardenpath.data.words.boundaries import Boundary, BoundaryChoice
 from gardenpath.data.words.vocabulary import WORDS_VERSION
 from gardenpath.errors import ConfigError, DamagedRunError, RunError
@@ -30,6 +31,7 @@ from gardenpath.runs.given import Given, is_single, sentences_of_given
 from gardenpath.settings.check import plain
 from gardenpath.settings.compose import typed
 from gardenpath.settings.train_settings import TrainSettings
+from gardenpath.store.entries.entry_needs import ANY_ENTRY, EntryNeeds, Matters
 from gardenpath.store.keys import fingerprint
 from gardenpath.store.run_folder import WEIGHTS_FILE, RunFolder
 from gardenpath.store.score_through import first_call_of, score_through, words_per_chunk
@@ -371,12 +373,15 @@ class Run:
         on_words: OnWords = lambda _: None,
         chunk: int | None = None,
         processes: int | None = None,
+        matters: Matters | None = None,
     ) -> dict[Words, Stored]:
         """Return the log probabilities of sentences, using the store.
 
         For ``parsed`` sentences, syntactic models also return the best partial parses at each word.
         ``chunk`` is the number of sentences scored together (None: by model). ``processes``
-        replaces that of the run.
+        replaces that of the run. ``matters`` are the positions of sentences (0 is the first word,
+        the number of words the end) whose standard errors must reach ``search.tolerance``; None,
+        or a sentence without an entry: all positions.
         """
         from gardenpath.runs.processes.jobs import ScoringJob
         from gardenpath.runs.processes.spreading import spread_jobs
@@ -384,27 +389,49 @@ class Run:
 
         asked = list(sentences)
         wanted = set(parsed) if self.is_syntactic else set()
-        spread_jobs([ScoringJob(self, asked, parsed=wanted, chunk=chunk)], processes)
+        job = ScoringJob(self, asked, parsed=wanted, chunk=chunk, matters=matters)
+        spread_jobs([job], processes)
         return score_through(
-            self.store, self.model_key, asked, Computing(self, wanted, on_words),
-            chunk=chunk or self.chunk, chunk_words=self.chunk_words, wants_parses=wanted,
+            self.store, self.model_key, asked, Computing(self, wanted, on_words, matters),
+            chunk=chunk or self.chunk, chunk_words=self.chunk_words, needs=job.needs,
             progress=first_call_of(on_words) if self.reports_progress else on_words,
         )  # fmt: skip
 
+    def entry_needs(self, parsed: Collection[Words], matters: Matters | None) -> EntryNeeds:
+        """Return what stored scores must have so that they are not computed again."""
+        if not self.is_syntactic:
+            return ANY_ENTRY
+        return EntryNeeds(
+            parses=parsed,
+            columns=True,
+            # Searches without replicates have neither.
+            tolerance_bits=getattr(self.search, "tolerance", None),
+            max_replicates=getattr(self.search, "max_replicates", None),
+            matters=matters,
+        )
+
     def surprisal(
-        self, text: Given, *, end: bool = True, allow_unknown: bool = False
+        self,
+        text: Given,
+        *,
+        end: bool = True,
+        allow_unknown: bool = False,
+        columns: TableColumns = "all",
     ) -> pd.DataFrame:
         """Return surprisal in bits: one row per word, with sentences numbered from 1.
 
         ``text`` is a sentence (a string or a tree) or a list of sentences (strings, lists of words
         or trees); it is cleaned like the model's corpus. With ``end``, each sentence has a row
-        ``</s>``. ``seen`` is False for out-of-vocabulary words. ``.attrs`` describes the model, the
-        search, the unit, the share of unknown words and the software versions. Text of which most
-        words are unknown is refused, unless ``allow_unknown`` is set.
+        ``</s>``. ``seen`` is False for out-of-vocabulary words. Syntactic models have further
+        columns, on what the search found (docs/surprisal.md), unless ``columns="surprisal"``.
+        ``.attrs`` describes the model, the search, the unit, the share of unknown words and the
+        software versions. Text of which most words are unknown is refused, unless
+        ``allow_unknown`` is set.
         """
         from gardenpath.runs.surprisals import surprisal_frame
 
-        return surprisal_frame(self, self._known(text, allow_unknown), end=end)
+        known = self._known(text, allow_unknown)
+        return surprisal_frame(self, known, end=end, columns=columns)
 
     def _known(self, text: Given, allow_unknown: bool) -> list[Sentence]:
         """Return the sentences of a text of which the model knows enough words."""

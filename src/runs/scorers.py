@@ -6,15 +6,28 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from gardenpath.data.arrays import Floats
+from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.eval.parsing.parses import partial_parses
+from gardenpath.eval.search.replicates import standard_error
+from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import SearchSettings
-from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
+from gardenpath.eval.search.structured_scorer import (
+    StructuredScorer,
+    word_columns_of,
+    word_deviations_of,
+    word_log_probs_of,
+)
 from gardenpath.eval.word_scorer import OnWords
 from gardenpath.models.family import AdoptedModel, SyntacticFamily
 from gardenpath.models.ngram.ngram import NgramModel
 from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-from gardenpath.store.surprisal_store import Stored
+from gardenpath.store.entries.entry_needs import Matters, places_of
+from gardenpath.store.surprisal_store import Parses, Stored
+from gardenpath.store.tables import SURPRISAL_SE
 from gardenpath.text import Words
 
 if TYPE_CHECKING:
@@ -59,11 +72,16 @@ def make_scorer(
 
 @dataclass
 class Computing:
-    """Computes scores that are not in the store; loads the model when it is first needed."""
+    """Computes scores that are not in the store; loads the model when it is first needed.
+
+    ``parsed`` are the sentences that need partial parses; ``matters`` are the positions whose
+    standard error must reach the tolerance of the search (None: all).
+    """
 
     run: Run
     parsed: Collection[Words]
     on_words: OnWords = lambda _: None
+    matters: Matters | None = None
     _scorer: SequentialScorer | StructuredScorer | AdoptedModel | None = None
 
     def __call__(self, sentences: Sequence[Words]) -> list[Stored]:
@@ -75,7 +93,10 @@ class Computing:
 
     def _searched(self, scorer: StructuredScorer, sentences: Sequence[Words]) -> list[Stored]:
         keeps_history = any(words in self.parsed for words in sentences)
-        results, split = scorer.search(sentences, keeps_history=keeps_history)
+        places = None
+        if self.matters is not None:
+            places = [places_of(words, self.matters) for words in sentences]
+        results, split = scorer.search(sentences, keeps_history=keeps_history, matters=places)
         found = []
         for number, (words, result) in enumerate(zip(sentences, results, strict=True)):
             parses = None
@@ -84,7 +105,31 @@ class Computing:
                     result, words, labels=self.run.vocabulary.labels, k=_KEPT_PARSES,
                     strategy=self.run.strategy, starts_word=split.begins_word(number),
                 )  # fmt: skip
-            remedy = result.failure.remedy if result.failure is not None else None
-            log_probs = word_log_probs_of(result, split, number, boundary=scorer.boundary)
-            found.append(Stored(log_probs.tolist(), remedy=remedy, parses=parses))
+            found.append(as_stored(result, split, number, scorer, parses=parses))
         return found
+
+
+def as_stored(
+    result: SentenceResult,
+    split: EncodedSplit,
+    number: int,
+    scorer: StructuredScorer,
+    *,
+    parses: Parses | None = None,
+) -> Stored:
+    """Return the entry of a searched sentence: the number ``number`` of a split."""
+    boundary = scorer.boundary
+    deviations = word_deviations_of(result, split, number, boundary=boundary)
+    columns: dict[str, Floats] = {}
+    if deviations is not None:
+        # In the precision of the store, so that numbers are the same with and without it.
+        deviations = deviations.astype(np.float32).astype(np.float64)
+        columns[SURPRISAL_SE] = standard_error(deviations)
+    columns = {**word_columns_of(result, split, number, boundary=boundary), **columns}
+    return Stored(
+        word_log_probs_of(result, split, number, boundary=boundary).tolist(),
+        remedy=result.failure.remedy if result.failure is not None else None,
+        parses=parses,
+        columns={name: values.tolist() for name, values in columns.items()},
+        deviations=None if deviations is None else deviations.tolist(),
+    )

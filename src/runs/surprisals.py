@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.sentence import Sentence
+from gardenpath.data.surprisal_forms import TableColumns
 from gardenpath.eval.surprisal.surprisal_rows import (
     RunHeader,
     SurprisalRow,
@@ -20,7 +21,7 @@ from gardenpath.models.family import AdoptedFamily
 from gardenpath.runs.known_words import unknown_words
 from gardenpath.settings.check import plain
 from gardenpath.store.surprisal_store import Stored
-from gardenpath.store.tables import PLL_BITS, SURPRISAL_BITS
+from gardenpath.store.tables import PLL_BITS, SEARCH_COLUMN_NAMES, SURPRISAL_BITS
 from gardenpath.versions import versions
 
 if TYPE_CHECKING:
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
 _PACKAGES = ("torch", "numpy", "sentencepiece")
 
 
-def surprisal_frame(run: Run, sentences: Sequence[Sentence], *, end: bool) -> pd.DataFrame:
+def surprisal_frame(
+    run: Run, sentences: Sequence[Sentence], *, end: bool, columns: TableColumns = "all"
+) -> pd.DataFrame:
     """Return one row per word; ``.attrs`` has the model, the search, the unit and the versions."""
     scored = run.scored([sentence.words for sentence in sentences])
-    rows, header = rows_and_header(run, sentences, scored, end=end)
+    rows, header = rows_and_header(run, sentences, scored, end=end, columns=columns)
     frame = pd.DataFrame([_as_dict(row) for row in rows])
     if run.measure == "pll":
         frame = frame.rename(columns={SURPRISAL_BITS: PLL_BITS})
@@ -43,7 +46,12 @@ def surprisal_frame(run: Run, sentences: Sequence[Sentence], *, end: bool) -> pd
 
 
 def rows_and_header(
-    run: Run, sentences: Sequence[Sentence], scored: Mapping[tuple[str, ...], Stored], *, end: bool
+    run: Run,
+    sentences: Sequence[Sentence],
+    scored: Mapping[tuple[str, ...], Stored],
+    *,
+    end: bool,
+    columns: TableColumns = "all",
 ) -> tuple[list[SurprisalRow], RunHeader]:
     """Return the rows of a run, and a description of how they were computed."""
     words = [sentence.words for sentence in sentences]
@@ -63,7 +71,8 @@ def rows_and_header(
         failures=() if is_adopted else failures_of(sentences, log_probs, remedies),
         boundary=run.boundary,
     )
-    return rows_of(run.name.run, words, log_probs, seen, end=end), header
+    found = [scored[one].columns for one in words] if columns == "all" else None
+    return rows_of(run.name.run, words, log_probs, seen, columns=found, end=end), header
 
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -72,14 +81,16 @@ def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     for frame in frames:
         frame.attrs.clear()  # pandas keeps them only if they are equal
     table = pd.concat(frames, ignore_index=True)
+    further = [name for name in SEARCH_COLUMN_NAMES if name in table.columns]
+    table = table[[*(name for name in table.columns if name not in further), *further]]
     table.attrs.update({"unit": "bits", "runs": attrs})
     return table
 
 
 def _as_dict(row: SurprisalRow) -> dict[str, Any]:
     content = asdict(row)
-    bits = content.pop("surprisal_bits")
-    return {**content, "seen": row.seen, "surprisal_bits": bits}
+    bits, columns = content.pop("surprisal_bits"), content.pop("columns")
+    return {**content, "seen": row.seen, "surprisal_bits": bits, **columns}
 
 
 def _attrs(run: Run, header: RunHeader) -> dict[str, Any]:

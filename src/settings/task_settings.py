@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from gardenpath.data.corpus_files import CorpusForm
 from gardenpath.data.raw.raw_settings import RawSettings, SentenceSettings
 from gardenpath.data.sentence import SPLITS, Split
-from gardenpath.data.surprisal_forms import ResultForm, SurprisalForm, TableForm
+from gardenpath.data.surprisal_forms import ResultForm, SurprisalForm, TableColumns, TableForm
 from gardenpath.data.words.unknown_words import Language
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.statistics.choices import Correction
@@ -61,6 +61,9 @@ class SurprisalTask:
     """
     form: TableForm = "own"
     """Columns of the table: our own, or those of LM Zoo (one run; .tsv)."""
+    columns: TableColumns = "all"
+    """Whether the table also has the columns of the search of syntactic models (all), or only the
+    surprisal (surprisal)."""
     chunk: PositiveInt | None = None
     """Number of sentences scored together; an interrupted job loses at most one chunk. Null uses 64
     for a search on a CPU, 256 otherwise."""

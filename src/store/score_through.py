@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import signal
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from gardenpath.errors import ScoringStoppedError, StoppedError
+from gardenpath.store.entries.entry_needs import ANY_ENTRY, EntryNeeds
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
 from gardenpath.text import Words
 
@@ -31,7 +32,7 @@ def score_through(
     *,
     chunk: int = 256,
     chunk_words: int | None = None,
-    wants_parses: bool | Collection[Words] = False,
+    needs: EntryNeeds = ANY_ENTRY,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[Words, Stored]:
     """Return the scores of all sentences, from the store if available.
@@ -43,16 +44,14 @@ def score_through(
     restarted job forms the same chunks as an uninterrupted one, which matters if numbers depend on
     what is computed together.
 
-    ``wants_parses`` says which sentences need parses: all, none, or those given. A sentence stored
-    without parses is computed again if it needs them. ``progress`` is called with the number of
-    words found or computed. If two jobs compute the same sentence at once, both return the scores
-    stored first. Without a ``store``, everything is computed, also chunk by chunk.
+    A sentence that is stored without what it ``needs``, such as parses, is computed again.
+    ``progress`` is called with the number of words found or computed. If two jobs compute the same
+    sentence at once, both return the scores stored first. Without a ``store``, everything is
+    computed, also chunk by chunk.
     """
     asked = list(dict.fromkeys(map(tuple, sentences)))
     found = {} if store is None else store.get(model_key, asked)
-    chunks = missing_chunks(
-        found, asked, chunk=chunk, chunk_words=chunk_words, wants_parses=wants_parses
-    )
+    chunks = missing_chunks(found, asked, chunk=chunk, chunk_words=chunk_words, needs=needs)
     left = sum(map(len, chunks))
     progress(sum(map(len, asked)) - sum(len(words) for members in chunks for words in members))
     try:
@@ -82,14 +81,14 @@ def missing_chunks(
     *,
     chunk: int,
     chunk_words: int | None = None,
-    wants_parses: bool | Collection[Words] = False,
+    needs: EntryNeeds = ANY_ENTRY,
 ) -> list[list[Words]]:
-    """Divide the sentences that are not ``found`` into chunks, which are computed together."""
-    parsed = _parsed(asked, wants_parses)
+    """Divide the sentences that are not ``found``, or found without what they need, into chunks.
+
+    The sentences of a chunk are computed together.
+    """
     missing = sorted(
-        words
-        for words in asked
-        if words not in found or (words in parsed and found[words].parses is None)
+        words for words in asked if words not in found or not needs.are_met(words, found[words])
     )
     return list(chunks_of(missing, chunk, chunk_words))
 
@@ -126,13 +125,6 @@ def words_per_chunk(weight_bytes: int, *, hypotheses: int = 1, is_gpu: bool = Fa
     operations = 2 * (weight_bytes / 4) * hypotheses * steps
     speed = _GPU_SPEED if is_gpu else _CPU_SPEED
     return max(1, int(_CHUNK_SECONDS * speed / max(operations, 1.0)))
-
-
-def _parsed(asked: Sequence[Words], wants_parses: bool | Collection[Words]) -> set[Words]:
-    """Return the sentences that need parses."""
-    if isinstance(wants_parses, bool):
-        return set(asked) if wants_parses else set()
-    return set(map(tuple, wants_parses))
 
 
 def first_call_of(progress: Callable[[int], None]) -> Callable[[int], None]:

@@ -3,7 +3,9 @@
 An entry contains the log probabilities of the words of one sentence and of its end, under one model
 key. The key identifies everything that determines the numbers: the model and its search settings.
 All tasks share the file, and several processes may read and write it at once. Every row has a
-checksum; a damaged row raises an error and never yields a number.
+checksum; a damaged row raises an error and never yields a number. Files of version 1, whose entries
+have no columns and deviations, are read as they are; the first writer adds these, in one
+transaction, and their rows remain valid.
 
 The file uses SQLite's write-ahead log, which requires a local disk. On network file systems (see
 :mod:`gardenpath.store.disks`), and wherever the write-ahead log cannot be used, SQLite's older
@@ -18,7 +20,7 @@ import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -26,13 +28,19 @@ from urllib.parse import quote
 from gardenpath.errors import InputError
 from gardenpath.safe_text import parse_json
 from gardenpath.store.disks import is_network
+from gardenpath.store.entries.entry_codec import (
+    packed_columns,
+    packed_deviations,
+    unpacked_columns,
+    unpacked_deviations,
+)
 from gardenpath.store.files import whole_file
 from gardenpath.store.keys import canonical, digest
 from gardenpath.store.locks import locked
 from gardenpath.text import Words
 from gardenpath.units import bits
 
-STORE_VERSION = 1
+STORE_VERSION = 2
 
 # The best partial parses of each word, with their posterior shares.
 Parses = Sequence[Sequence[tuple[float, str]]]
@@ -48,27 +56,39 @@ CREATE TABLE surprisals (
     remedy TEXT,              -- what to do about a failed search
     parses TEXT,              -- JSON: per word a list of [share, tree]
     checksum TEXT NOT NULL,
+    column_names TEXT,        -- JSON list of names
+    column_values BLOB,       -- little-endian float64, column by column
+    deviations BLOB,          -- little-endian float32, bits, word by word
     PRIMARY KEY (model_key, sentence)
 )
 """
 
-# Existing entries are kept, so that all readers get the same numbers; only parses are added.
+# From version 1 to 2.
+_UPGRADE = (
+    "ALTER TABLE surprisals ADD COLUMN column_names TEXT",
+    "ALTER TABLE surprisals ADD COLUMN column_values BLOB",
+    "ALTER TABLE surprisals ADD COLUMN deviations BLOB",
+    "PRAGMA user_version=2",
+)
+
 _PUT = """
-INSERT INTO surprisals (model_key, sentence, log_probs, remedy, parses, checksum)
-VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (model_key, sentence) DO UPDATE SET
-    log_probs = excluded.log_probs, remedy = excluded.remedy, parses = excluded.parses,
-    checksum = excluded.checksum
-WHERE excluded.parses IS NOT NULL AND surprisals.parses IS NULL
+INSERT OR REPLACE INTO surprisals
+    (model_key, sentence, log_probs, remedy, parses, checksum, column_names, column_values,
+     deviations)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
-_GET = """
-SELECT model_key, sentence, log_probs, remedy, parses, checksum FROM surprisals
-WHERE model_key = ? AND sentence IN ({})
-"""
+# What is read of files of each version.
+_OLD_FIELDS = "model_key, sentence, log_probs, remedy, parses, checksum"
+_FIELDS = {
+    1: f"{_OLD_FIELDS}, NULL, NULL, NULL",
+    2: f"{_OLD_FIELDS}, column_names, column_values, deviations",
+}
+
+_GET = "SELECT {} FROM surprisals WHERE model_key = ? AND sentence IN ({})"
 
 _NEXT = """
-SELECT model_key, sentence, log_probs, remedy, parses, checksum FROM surprisals
+SELECT {} FROM surprisals
 WHERE (model_key, sentence) > (?, ?) ORDER BY model_key, sentence LIMIT ?
 """
 
@@ -85,7 +105,9 @@ _OUTSIDE = {
     sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_AUTH,
 }  # fmt: skip
 
-_Row = tuple[str, str, bytes, str | None, str | None, str]
+_Row = tuple[
+    str, str, bytes, str | None, str | None, str, str | None, bytes | None, bytes | None
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -124,6 +146,11 @@ class Stored:
         """Surprisal in bits of the words and, last, of the end."""
         return tuple(bits(value) for value in self.log_probs)
 
+    @property
+    def replicates(self) -> int:
+        """Number of replicates; 0 if the search has none."""
+        return len(self.deviations[0]) if self.deviations else 0
+
 
 class SurprisalStore:
     """A file of surprisals; safe for concurrent use and across forks (each call reopens it)."""
@@ -136,38 +163,56 @@ class SurprisalStore:
         keys = [_sentence_key(words) for words in dict.fromkeys(map(tuple, sentences))]
         if not keys or not self.path.exists():
             return {}
+        with self._opened("BEGIN") as (connection, version):
+            return self._found(connection, version, model_key, keys)
+
+    def _found(
+        self, connection: sqlite3.Connection, version: int, model_key: str, keys: Sequence[str]
+    ) -> dict[Words, Stored]:
         found: dict[Words, Stored] = {}
         wanted = set(keys)
-        with self._opened() as connection:
-            for begin in range(0, len(keys), _PER_SELECT):
-                some = keys[begin : begin + _PER_SELECT]
-                select = _GET.format(",".join("?" * len(some)))
-                for row in connection.execute(select, (model_key, *some)):
-                    words, stored = self._checked(row)
-                    # A damaged index leads to a valid row of another model or sentence.
-                    if row[0] != model_key or row[1] not in wanted:
-                        raise self._damaged("the index names a wrong row")
-                    found[words] = stored
+        for begin in range(0, len(keys), _PER_SELECT):
+            some = keys[begin : begin + _PER_SELECT]
+            select = _GET.format(_FIELDS[version], ",".join("?" * len(some)))
+            for row in connection.execute(select, (model_key, *some)):
+                words, stored = self._checked(row)
+                # A damaged index leads to a valid row of another model or sentence.
+                if row[0] != model_key or row[1] not in wanted:
+                    raise self._damaged("the index names a wrong row")
+                found[words] = stored
         return found
 
     def put(self, model_key: str, scored: Mapping[Words, Stored]) -> None:
         """Add sentences in one transaction: all of them or, if the process is killed, none.
 
-        A stored sentence keeps its numbers, so that all readers get the same ones, but an entry
-        without parses is replaced by one with parses.
+        A stored sentence keeps its numbers, so that all readers get the same ones, unless the new
+        ones say more: they have the columns of a search and the stored ones have none, or they are
+        the means of more replicates. Parses are added to an entry without, and never lost.
         """
-        rows = [_row(model_key, words, stored) for words, stored in scored.items()]
+        rows = {words: _row(model_key, words, stored) for words, stored in scored.items()}
         if not rows:
             return
         if not self.path.exists():
             self._create()
-        with self._opened() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(_PUT, rows)
+        with self._opened("BEGIN IMMEDIATE") as (connection, version):
+            if version < STORE_VERSION:
+                for statement in _UPGRADE:
+                    connection.execute(statement)
+            keys = [row[1] for row in rows.values()]
+            for words, old in self._found(connection, STORE_VERSION, model_key, keys).items():
+                kept = _joined(old, scored[words])
+                if kept is old:
+                    del rows[words]
+                elif kept is not scored[words]:
+                    rows[words] = _row(model_key, words, kept)
+            connection.executemany(_PUT, rows.values())
             connection.execute("COMMIT")
 
     def add_from(self, other: SurprisalStore) -> int:
-        """Add the entries of another file; return their number. Entries of this file are kept."""
+        """Add the entries of another file; return their number.
+
+        Entries of this file are kept unless the others say more, as in :meth:`put`.
+        """
         count = 0
         for rows in other._all_rows():
             by_model: dict[str, dict[Words, Stored]] = {}
@@ -183,15 +228,20 @@ class SurprisalStore:
         """Yield all rows, some at a time, in the order of their keys."""
         last = ("", "")
         while True:
-            with self._opened() as connection:
-                rows = connection.execute(_NEXT, (*last, _PER_SELECT)).fetchall()
+            with self._opened("BEGIN") as (connection, version):
+                select = _NEXT.format(_FIELDS[version])
+                rows = connection.execute(select, (*last, _PER_SELECT)).fetchall()
             if not rows:
                 return
             yield rows
             last = rows[-1][:2]
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _opened(self, begin: str) -> Iterator[tuple[sqlite3.Connection, int]]:
+        """Yield a connection in a transaction, and the version of the file.
+
+        Both are of one moment, although other processes may be upgrading the file.
+        """
         uri = f"file:{quote(str(self.path.absolute()))}?mode=rw"
         with self._explained():
             connection = sqlite3.connect(
@@ -202,10 +252,12 @@ class SurprisalStore:
                 if _value(connection, "PRAGMA journal_mode") == "wal":
                     # A kill loses nothing; a power failure may lose the last transactions.
                     connection.execute("PRAGMA synchronous=NORMAL")
-                yield connection
+                connection.execute(begin)
+                yield connection, self._require_known(connection)
 
-    def _require_known(self, connection: sqlite3.Connection) -> None:
-        version = _value(connection, "PRAGMA user_version")
+    def _require_known(self, connection: sqlite3.Connection) -> int:
+        """Return the version of the file; raise an error if it is not one that can be read."""
+        version: int = _value(connection, "PRAGMA user_version")
         if _value(connection, "PRAGMA application_id") != _APPLICATION or version < 1:
             raise InputError(
                 "is not a file of surprisals",
@@ -219,6 +271,7 @@ class SurprisalStore:
                 path=self.path,
                 remedy="update Gardenpath, or set another paths.surprisals=",
             )
+        return version
 
     def _create(self) -> None:
         """Create the file under a lock, so that it appears complete and only once."""
@@ -246,13 +299,19 @@ class SurprisalStore:
     def _checked(self, row: _Row) -> tuple[Words, Stored]:
         """Decode a row after verifying its checksum."""
         try:
-            model_key, sentence, blob, remedy, parses, checksum = row
+            model_key, sentence, blob, remedy, parses, checksum, names, values, deviations = row
             words = tuple(parse_json(sentence, any_string=True))
-            if checksum != _checksum(model_key, sentence, blob, remedy, parses):
+            parts = (model_key, sentence, blob, remedy, parses, names, values, deviations)
+            if checksum != _checksum(*parts):
                 raise ValueError("wrong checksum")
-            log_probs = struct.unpack(f"<{len(words) + 1}d", blob)
-            trees = None if parses is None else parse_json(parses, any_string=True)
-            return words, Stored(log_probs, remedy, trees)
+            length = len(words) + 1
+            return words, Stored(
+                struct.unpack(f"<{length}d", blob),
+                remedy,
+                None if parses is None else parse_json(parses, any_string=True),
+                unpacked_columns(names, values, length),
+                unpacked_deviations(deviations, length),
+            )
         except (ValueError, TypeError, AttributeError, struct.error) as error:
             raise self._damaged(str(error)) from error
 
@@ -292,22 +351,45 @@ def _sentence_key(words: Sequence[str]) -> str:
     return canonical(list(words))
 
 
+def _joined(old: Stored, new: Stored) -> Stored:
+    """Return what is kept of two entries of a sentence: the numbers that say more, and parses."""
+    says_more = (bool(new.columns), new.replicates) > (bool(old.columns), old.replicates)
+    kept, other = (new, old) if says_more else (old, new)
+    if kept.parses is not None or other.parses is None:
+        return kept
+    return replace(kept, parses=other.parses)
+
+
 def _row(model_key: str, words: Words, stored: Stored) -> _Row:
-    if len(stored.log_probs) != len(words) + 1:
+    length = len(words) + 1
+    if len(stored.log_probs) != length:
         raise ValueError(
             f"{len(stored.log_probs)} log probabilities for {len(words)} words and the end"
         )
     sentence = _sentence_key(words)
-    blob = struct.pack(f"<{len(words) + 1}d", *stored.log_probs)
+    blob = struct.pack(f"<{length}d", *stored.log_probs)
     parses = None if stored.parses is None else json.dumps(stored.parses)
-    checksum = _checksum(model_key, sentence, blob, stored.remedy, parses)
-    return model_key, sentence, blob, stored.remedy, parses, checksum
+    names, values = packed_columns(stored.columns, length)
+    deviations = packed_deviations(stored.deviations, length)
+    parts = (model_key, sentence, blob, stored.remedy, parses)
+    checksum = _checksum(*parts, names, values, deviations)
+    return *parts, checksum, names, values, deviations
 
 
 def _checksum(
-    model_key: str, sentence: str, blob: bytes, remedy: str | None, parses: str | None
+    model_key: str,
+    sentence: str,
+    blob: bytes,
+    remedy: str | None,
+    parses: str | None,
+    names: str | None = None,
+    values: bytes | None = None,
+    deviations: bytes | None = None,
 ) -> str:
-    return digest(canonical([model_key, sentence, blob.hex(), remedy, parses]))
+    """Return the checksum of a row; that of a row without columns is the same in all versions."""
+    parts = [model_key, sentence, blob.hex(), remedy, parses]
+    further = [names, *(None if one is None else one.hex() for one in (values, deviations))]
+    return digest(canonical(parts if further == [None] * 3 else [*parts, *further]))
 
 
 def _value(connection: sqlite3.Connection, statement: str) -> Any:

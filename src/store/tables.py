@@ -121,14 +121,16 @@ SEARCH_COLUMNS = (
     TableColumn(SURPRISAL_SE, "number", "standard error of the surprisal, in bits"),
     TableColumn("entropy_bits", "number", "entropy over the analyses, in bits"),
     TableColumn(
-        "entropy_reduction_bits", "number", "entropy before the word minus entropy after it"
+        "entropy_reduction_bits", "number", "entropy before the word minus after it, in bits"
     ),
     TableColumn("open_constituents", "number", "expected number of open constituents"),
     TableColumn("analyses", "number", "number of analyses within a factor of 100 of the best"),
     TableColumn(
-        "structure_bits", "number", "part of the surprisal that is due to a change of analysis"
+        "structure_bits",
+        "number",
+        "part of the surprisal that is due to a change of analysis, in bits",
     ),
-    TableColumn("word_bits", "number", "expected surprisal of the word, given the analysis"),
+    TableColumn("word_bits", "number", "expected surprisal given the analysis, in bits"),
     TableColumn("best_share", "number", "posterior probability of the best analysis"),
     TableColumn(
         "best_kept_share",
@@ -142,6 +144,7 @@ SEARCH_COLUMNS = (
     ),
 )
 
+SEARCH_COLUMN_NAMES = tuple(column.name for column in SEARCH_COLUMNS)
 RUN_COLUMNS = tuple(column.name for column in _RUN)
 SENTENCE_COLUMNS = ("suite", "item", "condition", "variant")
 SUMMARY_KEYS = ("model", "corpus", "class", "modifier")
@@ -269,6 +272,14 @@ PERPLEXITY = Schema(
         TableColumn("unknown_rate", "number", "fraction of out-of-vocabulary words"),
         TableColumn("shared_perplexity", "number", "perplexity of words that all models know"),
     ),
+    optional=(
+        TableColumn("search", "text", "search of a marginal perplexity, with its settings"),
+        TableColumn("perplexity_se", "number", "standard error of perplexity due to the search"),
+        TableColumn("bits_per_word_se", "number", "the same of the bits per word, ends included"),
+        TableColumn(
+            "bias_bits_per_word", "number", "expected excess of the estimated bits per word"
+        ),
+    ),
 )
 WORD_SURPRISALS = Schema(
     name="surprisals of words",
@@ -279,6 +290,7 @@ WORD_SURPRISALS = Schema(
         TableColumn("seen_as", "text", "the word, its unknown-word class, or its subword units"),
         _BITS,
     ),
+    optional=SEARCH_COLUMNS,
 )
 BRACKETING = Schema(
     name="bracketing scores",

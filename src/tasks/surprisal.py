@@ -52,7 +52,8 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     for header in headers:
         for failure in header.failures:
-            console.print(f"{failure.place}: no hypothesis survived; {failure.remedy}")
+            problem = f"{failure.place}: no hypothesis survived; {failure.remedy}"
+            console.print(problem, soft_wrap=True)
     count = plural(len(inputs[id(runs[0])]), "sentence")
     console.print(f"{count} from {plural(len(headers), 'run')}: {path}")
     conclude(skipped, runs.skipped)
@@ -89,4 +90,4 @@ def _scored(
     words = [sentence.words for sentence in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
         scored = run.scored(words, on_words=on_words, chunk=task.chunk)
-    return rows_and_header(run, sentences, scored, end=task.end)
+    return rows_and_header(run, sentences, scored, end=task.end, columns=task.columns)

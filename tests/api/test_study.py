@@ -31,6 +31,14 @@ def test_tables_are_those_of_the_command_line(folder: Path, tmp_path: Path) -> N
     assert set(known["source"]) == {"own runs"} and set(known["column"]) == {"ngram"}
 
 
+def test_the_search_is_named(folder: Path, tmp_path: Path) -> None:
+    study = gp.study("reflexives", runs=[run_of(folder, "rnng")], items=1)
+    search = study.sources["own runs"].search
+    assert search is not None and study.result.facts["search"] == search
+    manifest = study.write(tmp_path / "mine").parent / "manifest.json"
+    assert json.loads(manifest.read_text(encoding="utf-8"))["about"]["search"] == search
+
+
 def test_what_a_study_lacks_is_said() -> None:
     with pytest.raises(gp.ConfigError, match="did you mean 'mandarin'"):
         gp.study("mandarn", surprisals="there")

@@ -16,6 +16,7 @@ from gardenpath.data.trees.brackets import format_tree
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
 from gardenpath.store.surprisal_store import Stored
+from gardenpath.store.tables import SEARCH_COLUMN_NAMES
 from tests.integration.commands import call
 from tests.toy_runs import NARROW_SEARCH, arguments, copied, run_of
 
@@ -28,7 +29,11 @@ COLUMNS = ["run", "sentence_id", "word_id", "word", "seen_as", "seen", "surprisa
 def test_one_row_for_each_word(folder: Path, model: str) -> None:
     run = run_of(folder, model)
     table = run.surprisal(TEXT)
-    assert list(table.columns) == COLUMNS
+    assert list(table.columns)[: len(COLUMNS)] == COLUMNS
+    further = list(table.columns)[len(COLUMNS) :]
+    assert further == [name for name in SEARCH_COLUMN_NAMES if name in further]
+    assert ("best_share" in further) is run.is_syntactic is bool(further)
+    assert list(run.surprisal(TEXT, columns="surprisal").columns) == COLUMNS
     words = [[*sentence.split(), "</s>"] for sentence in TEXT]
     assert table["word"].tolist() == [word for one in words for word in one]
     assert table["sentence_id"].tolist() == [n for n, one in enumerate(words, 1) for _ in one]
@@ -98,18 +103,22 @@ def test_the_table_says_what_was_measured_and_how(folder: Path) -> None:
 def test_the_tables_of_several_runs_are_stacked(folder: Path) -> None:
     runs = gp.find(folder / "runs", search=NARROW_SEARCH)
     table = runs.surprisal(TEXT)
-    assert list(table.columns) == COLUMNS
+    assert list(table.columns)[: len(COLUMNS)] == COLUMNS
+    assert {*table.columns[len(COLUMNS) :]} <= {*SEARCH_COLUMN_NAMES}
+    assert list(runs.surprisal(TEXT, columns="surprisal").columns) == COLUMNS
     assert table["run"].unique().tolist() == [str(run.path) for run in runs]
     for run, (_, rows) in zip(runs, table.groupby("run", sort=False), strict=True):
         alone = run.surprisal(TEXT)
         assert rows["surprisal_bits"].tolist() == alone["surprisal_bits"].tolist()
+        assert rows["best_share"].notna().all() == run.is_syntactic == ("best_share" in alone)
     assert [one["model"] for one in table.attrs["runs"]] == ["lstm", "ngram", "plm", "rnng"]
     assert table.attrs["unit"] == "bits"
 
 
 def test_sentences_that_no_hypothesis_survived_are_named(folder: Path, tmp_path: Path) -> None:
     run = run_of(folder, "rnng", store=tmp_path / "kept.sqlite")
-    failed = Stored([-1.0, *[math.nan] * 4], remedy="raise search.max_open")
+    columns = {"best_share": [1.0, *[math.nan] * 4]}
+    failed = Stored([-1.0, *[math.nan] * 4], remedy="raise search.max_open", columns=columns)
     assert run.store is not None
     run.store.put(run.model_key, {("the", "boys", "knew", "."): failed})
     table = run.surprisal(["the man knew .", "the boys knew ."])

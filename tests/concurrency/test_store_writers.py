@@ -16,6 +16,7 @@ import pytest
 from gardenpath.store import surprisal_store
 from gardenpath.store.surprisal_store import Stored, SurprisalStore
 from gardenpath.text import Words
+from tests.store.old_store import version_of, write_old_store
 
 SPAWN = multiprocessing.get_context("spawn")
 CHUNKS, PER_CHUNK = 30, 20
@@ -141,3 +142,49 @@ def test_parses_survive_writers_without_parses(tmp_path: Path) -> None:
     found = SurprisalStore(path).get("model", sentences)
     assert len(found) == len(sentences)
     assert all(stored.parses is not None for stored in found.values())
+
+
+def write_columns(path: Path, writer: int, barrier: Barrier) -> None:
+    """The same sentences from all writers, with columns and more and more replicates."""
+    store = SurprisalStore(path)
+    barrier.wait(timeout=60)
+    for chunk in range(CHUNKS):
+        store.put("model", {words: searched(words, 2 + writer) for words in chunk_of(0, chunk)})
+
+
+def searched(words: Words, replicates: int) -> Stored:
+    """Scores of a search, which depend on the number of its replicates."""
+    places = range(len(words) + 1)
+    return Stored(
+        [-float(replicates)] * len(places),
+        columns={"best_share": [1 / replicates] * len(places)},
+        deviations=[[0.5] * replicates for _ in places],
+    )
+
+
+@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
+def test_writers_and_readers_of_an_old_file_lose_nothing(tmp_path: Path, journal: str) -> None:
+    """All begin together on a file of version 1, which the first writer upgrades."""
+    path = tmp_path / "s.sqlite"
+    old = {words: stored for chunk in range(CHUNKS) for words, stored in chunk_of(0, chunk).items()}
+    write_old_store(path, "model", old, journal=journal)
+    barrier = SPAWN.Barrier(4)
+    processes = [
+        SPAWN.Process(target=write_columns, args=(path, writer, barrier)) for writer in range(3)
+    ]
+    for process in processes:
+        process.start()
+    barrier.wait(timeout=60)
+    seen = dict.fromkeys(old, 0)
+    while any(process.is_alive() for process in processes):
+        for words, stored in SurprisalStore(path).get("model", old).items():
+            count = stored.replicates
+            assert stored == (searched(words, count) if count else old[words])
+            assert count >= seen[words], "an entry is replaced by one that says more only"
+            seen[words] = count
+    for process in processes:
+        process.join(timeout=120)
+    assert [process.exitcode for process in processes] == [0] * 3
+    assert version_of(path) == surprisal_store.STORE_VERSION
+    assert SurprisalStore(path).get("model", old) == {words: searched(words, 4) for words in old}
+    require_sound(path)

@@ -215,7 +215,11 @@ _SENTENCE = ("the", "cat")
 @functools.cache
 def _store_seed() -> bytes:
     path = scratch() / "seed.sqlite"
-    SurprisalStore(path).put("key", {_SENTENCE: Stored((-1.0, -2.0, -0.5), None, [[(0.5, "(S")]])})
+    columns = {"surprisal_se": (0.1, 0.2, 0.3), "best_share": (1.0, 0.5, 0.25)}
+    entry = Stored(
+        (-1.0, -2.0, -0.5), None, [[(0.5, "(S")]], columns, [[0.5, -0.5], [0.25, -0.25], [1.0, 2.0]]
+    )
+    SurprisalStore(path).put("key", {_SENTENCE: entry})
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")
     return path.read_bytes()
@@ -226,19 +230,23 @@ def _store(content: bytes) -> None:
     store = SurprisalStore(on_disk(content, "store.sqlite"))
     found = store.get("key", [_SENTENCE])
     assert not found or found[_SENTENCE].log_probs == (-1.0, -2.0, -0.5)
+    assert not found or found[_SENTENCE].columns["best_share"] == (1.0, 0.5, 0.25)
 
 
 def _rows(content: bytes) -> None:
     """Replace the columns of a stored row; its checksum is right, so that the columns are read."""
     fields = content.split(b"\n")
-    blob, remedy, parses = (*fields, b"", b"", b"")[:3]
-    texts = [text.decode("utf-8", "replace") for text in (remedy, parses)]
+    blob, remedy, parses, names, values, deviations = (*fields, *[b""] * 6)[:6]
+    told, trees, titles = (text.decode("utf-8", "replace") for text in (remedy, parses, names))
     path = on_disk(_store_seed(), "rows.sqlite")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         ((sentence,),) = connection.execute("SELECT sentence FROM surprisals")
-        row = (blob, *texts, _checksum("key", sentence, blob, texts[0], texts[1]))
-        columns = "log_probs = ?, remedy = ?, parses = ?, checksum = ?"
-        connection.execute(f"UPDATE surprisals SET {columns}", row)
+        row = (blob, told, trees, titles, values, deviations)
+        columns = "log_probs = ?, remedy = ?, parses = ?, column_names = ?, column_values = ?"
+        connection.execute(
+            f"UPDATE surprisals SET {columns}, deviations = ?, checksum = ?",
+            (*row, _checksum("key", sentence, *row)),
+        )
     found = SurprisalStore(path).get("key", [_SENTENCE])
     assert len(found[_SENTENCE].log_probs) == len(_SENTENCE) + 1
 
@@ -311,7 +319,9 @@ def _json(content: bytes) -> None:
 
 
 _MODEL = make_model(1, width=2, hidden=2, layers=1)
-_ROW = f'{"12345678" * 3}\nremedy\n[[[0.5, "(S"]]]'
+_ROW = "\n".join(
+    ("12345678" * 3, "remedy", '[[[0.5, "(S"]]]', '["best_share"]', "12345678" * 3, "1234" * 6)
+)
 _YAML = (
     "a: &x [1, {b: 2021-01-01, c: &y z}]\nd: [*x, *y, !!binary aGk=]\n? k\n: 'v'\nf: |\n  text\n",
     "base: &b {p: 1, q: [a, b]}\nmade: {<<: *b, q: 2}\nf: 1.5e3\ng: 0x1F\nh: 12:30\n",

@@ -140,7 +140,13 @@ def _surprisal_seed(name: str) -> bytes:
     words = [("The", "the", 3.25), ("xyz", "<unk-lc>", float("nan")), ("</s>", "</s>", 1.5)]
     rows = [
         SurprisalRow(
-            run="runs/a", sentence_id=1, word_id=n, word=word, seen_as=seen, surprisal_bits=bits
+            run="runs/a",
+            sentence_id=1,
+            word_id=n,
+            word=word,
+            seen_as=seen,
+            surprisal_bits=bits,
+            columns={"surprisal_se": 0.5, "best_share": bits / 4} if n > 1 else {},
         )
         for n, (word, seen, bits) in enumerate(words, start=1)
     ]

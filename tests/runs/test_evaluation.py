@@ -58,6 +58,10 @@ def test_the_search_is_described_if_there_was_one(folder: Path) -> None:
     path = run_of(folder, "rnng").path
     particle = evaluate(Run(path, device="cpu", search=Particle(particles=5)), few)
     assert particle.search is not None and "article" in particle.search
+    plm = run_of(folder, "plm")
+    plm.search = Particle(particles=5)
+    both = evaluate([run_of(folder, "rnng"), plm], few)
+    assert both.search == f"{searched.search}; {particle.search}", "all searches are named"
 
 
 def test_learning_curves_of_runs_that_have_them(folder: Path) -> None:

@@ -16,12 +16,19 @@ from gardenpath.errors import InputError
 from gardenpath.store import surprisal_store
 from gardenpath.store.surprisal_store import STORE_VERSION, Stored, SurprisalStore
 from gardenpath.text import Words
+from tests.store.old_store import version_of, write_old_store
 
 SENTENCE = ("the", "cat", "sat")
 SCORES = Stored([-1.5, -0.25, -3.125, -0.0])
 PARSES = Stored(
     SCORES.log_probs, parses=[[(0.75, "(S (NP the"), (0.25, "(X the")], [(1.0, "x")], []]
 )
+COLUMNS = Stored(
+    SCORES.log_probs,
+    columns={"entropy_bits": [0.1, 0.2, math.inf, 0.3], "best_share": [1.0, 0.5, 0.25, 0.125]},
+)
+DEVIATIONS = [[0.5, -0.5], [0.25, -0.25], [0.0, 0.0], [-1.5, 1.5]]
+REPLICATED = Stored([-2.0] * 4, columns={"surprisal_se": [0.1] * 4}, deviations=DEVIATIONS)
 
 
 @pytest.fixture
@@ -32,6 +39,11 @@ def store(tmp_path: Path) -> SurprisalStore:
 def execute(store: SurprisalStore, statement: str, *values: object) -> None:
     with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
         connection.execute(statement, values)
+
+
+def shown(found: dict[Words, Stored]) -> dict[Words, str]:
+    """Equal to the last bit, NaN included."""
+    return {words: repr(stored) for words, stored in found.items()}
 
 
 # ---- What was put comes back
@@ -78,6 +90,45 @@ def test_all_words_and_numbers_come_back(
     assert store.get(key, content) == scored
 
 
+_singles = st.floats(width=32, allow_nan=False)
+_names = st.one_of(st.text(min_size=1), st.sampled_from(["entropy_bits", "best_share"]))
+
+
+@st.composite
+def _entries(draw: st.DrawFn) -> tuple[Words, Stored]:
+    """A sentence with any columns, and the deviations of any number of replicates."""
+    one = draw(words)
+    numbers = st.lists(st.floats(), min_size=len(one) + 1, max_size=len(one) + 1)
+    replicates = draw(st.integers(0, 5))
+    row = st.lists(_singles, min_size=replicates, max_size=replicates)
+    rows = st.lists(row, min_size=len(one) + 1, max_size=len(one) + 1)
+    return one, Stored(
+        draw(numbers),
+        remedy=draw(st.none() | st.text()),
+        columns=draw(st.dictionaries(_names, numbers, max_size=4)),
+        deviations=draw(st.none() | rows),
+    )
+
+
+@settings(max_examples=30)
+@given(st.lists(_entries(), max_size=4))
+def test_all_columns_and_deviations_come_back(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[Words, Stored]]
+) -> None:
+    store = SurprisalStore(tmp_path_factory.mktemp("store") / "s.sqlite")
+    store.put("model", dict(entries))
+    assert shown(store.get("model", dict(entries))) == shown(dict(entries))
+
+
+def test_deviations_are_kept_in_single_precision(store: SurprisalStore) -> None:
+    given = Stored([-1.0, -2.0], deviations=[[0.1, -0.1], [1 / 3, -1 / 3]])
+    store.put("model", {("a",): given})
+    deviations = store.get("model", [("a",)])["a",].deviations
+    assert deviations is not None and given.replicates == len(deviations[0]) == 2
+    for found, expected in zip(deviations, [[0.1, -0.1], [1 / 3, -1 / 3]], strict=True):
+        assert found == pytest.approx(expected, rel=1e-7)
+
+
 def test_words_with_blanks_are_not_split(store: SurprisalStore) -> None:
     one, other = ("New York",), ("New", "York")
     store.put("model", {one: Stored([-1.0, -2.0]), other: Stored([-3.0, -4.0, -5.0])})
@@ -99,6 +150,25 @@ def test_bits() -> None:
     assert bits[:3] == (1.0, 0.0, 0.0)
     assert [math.copysign(1, value) for value in bits[:3]] == [1.0, 1.0, 1.0]
     assert math.isnan(bits[3]) and bits[4] == math.inf
+
+
+@pytest.mark.parametrize(
+    ("columns", "deviations", "message"),
+    [
+        ({"best_share": [1.0] * 3}, None, "column best_share has 3 values, not 4"),
+        ({}, DEVIATIONS[:3], "deviations are not 4 rows"),
+        ({}, [*DEVIATIONS[:3], [0.5]], "as many replicates each"),
+    ],
+)
+def test_numbers_of_a_search_must_fit_the_sentence(
+    store: SurprisalStore,
+    columns: dict[str, list[float]],
+    deviations: list[list[float]] | None,
+    message: str,
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        store.put("model", {SENTENCE: Stored([-1.0] * 4, columns=columns, deviations=deviations)})
+    assert not store.path.exists()
 
 
 def test_scores_must_fit_the_sentence(store: SurprisalStore) -> None:
@@ -123,6 +193,31 @@ def test_numbers_that_others_may_have_read_do_not_change(store: SurprisalStore) 
     store.put("model", {SENTENCE: Stored([-9.0] * 4), ("a",): Stored([-1.0, -2.0])})
     found = store.get("model", [SENTENCE, ("a",)])
     assert found == {SENTENCE: SCORES, ("a",): Stored([-1.0, -2.0])}
+
+
+def test_an_entry_is_replaced_by_one_that_says_more(store: SurprisalStore) -> None:
+    """With columns, or from more replicates; never the other way round."""
+    more = Stored(
+        [-3.0] * 4, columns=REPLICATED.columns, deviations=[[*row, 0.0] for row in DEVIATIONS]
+    )
+    stages = [SCORES, COLUMNS, REPLICATED, more]
+    for stage, entry in enumerate(stages):
+        for other in (entry, *stages[:stage]):
+            store.put("model", {SENTENCE: other})
+            assert store.get("model", [SENTENCE]) == {SENTENCE: entry}
+    same = Stored([-9.0] * 4, columns=more.columns, deviations=more.deviations)
+    store.put("model", {SENTENCE: same})
+    assert store.get("model", [SENTENCE]) == {SENTENCE: more}, "numbers stay as they are"
+
+
+def test_parses_stay_with_new_numbers_and_are_added_to_old_ones(store: SurprisalStore) -> None:
+    store.put("model", {SENTENCE: PARSES})
+    store.put("model", {SENTENCE: COLUMNS})
+    both = Stored(COLUMNS.log_probs, parses=PARSES.parses, columns=COLUMNS.columns)
+    assert store.get("model", [SENTENCE]) == {SENTENCE: both}
+    store.put("another", {SENTENCE: COLUMNS})
+    store.put("another", {SENTENCE: Stored([-9.0] * 4, parses=PARSES.parses)})
+    assert store.get("another", [SENTENCE]) == {SENTENCE: both}
 
 
 def test_a_batch_is_put_as_a_whole(store: SurprisalStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,6 +298,64 @@ def test_another_file_of_sqlite_is_refused(store: SurprisalStore) -> None:
         store.put("model", {SENTENCE: SCORES})
 
 
+# ---- Files of version 1
+
+
+OLD = {
+    SENTENCE: PARSES,
+    ("a",): Stored([-1.0, math.nan], remedy="wider: 猫"),
+    ("b",): Stored([0, 1]),
+}
+
+
+@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
+def test_an_old_file_is_read_as_it_is(store: SurprisalStore, journal: str) -> None:
+    write_old_store(store.path, "model", OLD, journal=journal)
+    before = store.path.read_bytes()
+    assert shown(store.get("model", OLD)) == shown(OLD)
+    assert store.path.read_bytes() == before and version_of(store.path) == 1
+
+
+@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
+def test_the_first_writer_upgrades_an_old_file(store: SurprisalStore, journal: str) -> None:
+    write_old_store(store.path, "model", OLD, journal=journal)
+    store.put("model", {("b",): Stored([-7.0, -7.0]), ("c",): Stored([-1.0, -2.0])})
+    assert version_of(store.path) == STORE_VERSION
+    expected = {**OLD, ("c",): Stored([-1.0, -2.0])}
+    assert shown(store.get("model", expected)) == shown(expected), "old numbers remain valid"
+    new = Stored([-2.0, -3.0], columns={"best_share": [1.0, 0.5]})
+    store.put("model", {("b",): new})
+    assert store.get("model", [("b",)]) == {("b",): new}
+
+
+def test_an_interrupted_upgrade_leaves_the_old_file(
+    store: SurprisalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_old_store(store.path, "model", OLD)
+    monkeypatch.setattr(
+        surprisal_store, "_UPGRADE", (*surprisal_store._UPGRADE, "SELECT * FROM nothing")
+    )
+    with pytest.raises(InputError):
+        store.put("model", {SENTENCE: COLUMNS})
+    assert version_of(store.path) == 1 and shown(store.get("model", OLD)) == shown(OLD)
+
+
+def test_old_files_are_merged_into_new_ones(store: SurprisalStore, tmp_path: Path) -> None:
+    """The file that is read stays as it is; entries with columns replace those without."""
+    old = SurprisalStore(tmp_path / "old.sqlite")
+    write_old_store(old.path, "model", OLD)
+    store.put("model", {SENTENCE: REPLICATED})
+    assert store.add_from(old) == len(OLD) and version_of(old.path) == 1
+    found = store.get("model", OLD)
+    assert found["a",].remedy == OLD["a",].remedy and found["b",] == OLD["b",]
+    assert (found[SENTENCE].log_probs, found[SENTENCE].deviations) == (
+        REPLICATED.log_probs, REPLICATED.deviations,
+    )  # fmt: skip
+    assert found[SENTENCE].parses == PARSES.parses
+    old.add_from(store)
+    assert shown(old.get("model", OLD)) == shown(found)
+
+
 # ---- Damage
 
 
@@ -236,6 +389,10 @@ def test_a_file_that_is_no_store_is_named(store: SurprisalStore, content: bytes)
 )
 def test_a_damaged_row_is_an_error(store: SurprisalStore, change: str) -> None:
     store.put("model", {SENTENCE: SCORES})
+    _require_damage(store, change)
+
+
+def _require_damage(store: SurprisalStore, change: str) -> None:
     execute(store, f"UPDATE surprisals SET {change}")
     with pytest.raises(InputError, match="is damaged") as caught:
         for key in ("model", "another"):
@@ -243,10 +400,58 @@ def test_a_damaged_row_is_an_error(store: SurprisalStore, change: str) -> None:
     assert caught.value.path == str(store.path) and "delete" in caught.value.remedy
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "column_names = NULL",
+        "column_names = '[\"best_share\"]'",
+        "column_names = x'00'",
+        "column_values = NULL",
+        "column_values = x'0000000000000000'",
+        "column_values = 'text'",
+        "column_names = NULL, column_values = NULL",
+        "deviations = NULL",
+        "deviations = x'00'",
+        "deviations = 3",
+        "column_names = NULL, column_values = NULL, deviations = NULL",
+    ],
+)
+def test_damaged_numbers_of_a_search_are_an_error(store: SurprisalStore, change: str) -> None:
+    store.put("model", {SENTENCE: REPLICATED})
+    _require_damage(store, change)
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "deviations"),
+    [
+        (None, b"", None),
+        ("[]", b"", None),
+        ("3", b"", None),
+        ('{"a": 1}', bytes(32), None),
+        ('["a", "a"]', bytes(64), None),
+        ("[1]", bytes(32), None),
+        ('["a"]', bytes(24), None),
+        (None, None, bytes(24)),
+    ],
+)
+def test_odd_numbers_with_a_right_checksum_are_an_error(
+    store: SurprisalStore, names: str | None, values: bytes | None, deviations: bytes | None
+) -> None:
+    store.put("model", {SENTENCE: SCORES})
+    row = surprisal_store._row("model", SENTENCE, SCORES)
+    checksum = surprisal_store._checksum(*row[:5], names, values, deviations)
+    change = "column_names = ?, column_values = ?, deviations = ?, checksum = ?"
+    execute(store, f"UPDATE surprisals SET {change}", names, values, deviations, checksum)
+    with pytest.raises(InputError, match="is damaged"):
+        store.get("model", [SENTENCE])
+
+
 def test_no_flipped_bit_becomes_another_number(store: SurprisalStore) -> None:
     """All bytes of a small file, one after the other: an error, nothing, or the truth."""
     scored = {
-        SENTENCE: PARSES, ("猫",): Stored([-1.0, -2.0], remedy="x"), ("a", "b"): Stored([-1.0] * 3)
+        SENTENCE: PARSES, ("猫",): Stored([-1.0, -2.0], remedy="x"), ("a", "b"): Stored([-1.0] * 3),
+        ("the", "dog", "sat"): REPLICATED,
+        ("the", "dog"): Stored([-1.0] * 3, columns={"é": [1.0] * 3}),
     }  # fmt: skip
     store.put("model", scored)
     execute(store, "PRAGMA journal_mode=DELETE")

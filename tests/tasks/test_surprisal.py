@@ -6,6 +6,7 @@ import io
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,20 @@ def test_one_long_table_of_several_runs(folder: Path, text: Path) -> None:
     vocabulary = run_of(folder, "lstm").vocabulary.content_hash
     assert {run.vocabulary for run in header.runs} == {vocabulary}
     assert [path.name for path in (text.parent / "out").iterdir()] == ["surprisal.tsv"]
+
+
+def test_the_columns_of_a_search_may_be_left_out(folder: Path, text: Path) -> None:
+    """Syntactic models have them; the others have not, in the same table."""
+    found = {}
+    for columns in ("all", "surprisal"):
+        _evaluate(folder, text, f"task.columns={columns}")
+        found[columns] = _rows(text.parent / "out" / "surprisal.tsv")
+    searched = {"lstm": False, "ngram": False, "plm": True, "rnng": True}
+    for row in found["all"]:
+        is_searched = searched[Path(row.run).parent.name]
+        assert bool(row.columns) is is_searched
+        assert not is_searched or 0 < row.columns["best_share"] <= 1
+    assert [replace(row, columns={}) for row in found["all"]] == found["surprisal"]
 
 
 def test_unknown_words_are_shown_as_their_classes(folder: Path, text: Path) -> None:
@@ -286,13 +301,15 @@ def test_failed_sentences_are_named_and_the_rest_goes_on(
     kept = text.parent / "kept.sqlite"
     run = run_of(folder, "rnng", store=kept)
     words = tuple(SENTENCES[1].split())
-    failed = Stored([-1.0, *[math.nan] * len(words)], remedy="raise search.max_open")
+    undefined = [math.nan] * len(words)
+    columns = {"best_share": [1.0, *undefined]}
+    failed = Stored([-1.0, *undefined], remedy="raise search.max_open", columns=columns)
     assert run.store is not None
     run.store.put(run.model_key, {words: failed})
     _evaluate(folder, text, f"paths.surprisals={kept}", model="rnng")
     rows, header = read_surprisals(text.parent / "out" / "surprisal.tsv")
-    undefined = {row.sentence_id for row in rows if math.isnan(row.surprisal_bits)}
-    assert undefined == {2}
+    assert {row.sentence_id for row in rows if math.isnan(row.surprisal_bits)} == {2}
+    assert {row.sentence_id for row in rows if math.isnan(row.columns["best_share"])} == {2}
     (failure,) = header.runs[0].failures
     assert (failure.place, failure.word_id) == (f"{text}:2", 2)
     shown = capsys.readouterr().out.replace("\n", "")

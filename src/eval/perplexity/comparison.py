@@ -28,7 +28,8 @@ class ModelPerplexity:
 
     ``trained_on`` is the corpus of the model, ``vocabulary`` the number of units that it predicts,
     and ``unknown_rate`` the fraction of words that it predicts as unknown-word classes.
-    ``shared_perplexity`` is that of the words that all compared models know.
+    ``shared_perplexity`` is that of the words that all compared models know. ``search`` describes
+    the search, if there was one.
     """
 
     model: str
@@ -38,13 +39,15 @@ class ModelPerplexity:
     vocabulary: int | None = None
     unknown_rate: float | None = None
     shared_perplexity: float | None = None
+    search: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PerplexityRow:
     """One model on one corpus; the excess is relative to the exact grammar, in bits per word.
 
-    The last four values are those of :class:`ModelPerplexity`.
+    The values from ``trained_on`` to ``search`` are those of :class:`ModelPerplexity`, the last
+    three those of :class:`Perplexity`.
     """
 
     corpus: str
@@ -60,6 +63,10 @@ class PerplexityRow:
     vocabulary: int | None = None
     unknown_rate: float | None = None
     shared_perplexity: float | None = None
+    search: str = ""
+    perplexity_se: float | None = None
+    bits_per_word_se: float | None = None
+    bias_bits_per_word: float | None = None
 
     @property
     def is_from_elsewhere(self) -> bool:
@@ -98,6 +105,10 @@ def compare(
             vocabulary=one.vocabulary,
             unknown_rate=one.unknown_rate,
             shared_perplexity=one.shared_perplexity,
+            search=one.search,
+            perplexity_se=one.result.with_end_se,
+            bits_per_word_se=one.result.bits_per_word_se,
+            bias_bits_per_word=one.result.bias_bits_per_word,
         )
         for one in measured
     ]
@@ -109,9 +120,37 @@ def _excess(result: Perplexity, exact: Mapping[int, Perplexity]) -> float | None
     return None if same is None else result.bits_per_word - same.bits_per_word
 
 
+def error_notes(measured: Sequence[ModelPerplexity]) -> list[str]:
+    """Say what the errors of estimated perplexities contain, and what they do not."""
+    biases = [
+        f"{one.model} {bias:+.4f}"
+        for one in measured
+        if (bias := one.result.bias_bits_per_word) is not None
+    ]
+    if not biases:
+        return []
+    return [
+        "std. error: of the perplexity, from the spread of the search's replicates; it does not "
+        "include the choice of sentences",
+        "The log of an unbiased estimate is too small on average, by half its variance: bits per "
+        f"word are expected to be too large by: {', '.join(biases)}",
+    ]
+
+
 def perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
-    """Build the table of perplexities (see ``PERPLEXITY``)."""
-    return PERPLEXITY.frame([asdict(row) for row in rows])
+    """Build the table of perplexities (see ``PERPLEXITY``).
+
+    It has the columns of searches and of their errors only if a row has such values.
+    """
+    records = [asdict(row) for row in rows]
+    unused = [
+        column.name
+        for column in PERPLEXITY.optional
+        if all(record[column.name] in (None, "") for record in records)
+    ]
+    return PERPLEXITY.frame(
+        [{name: value for name, value in one.items() if name not in unused} for one in records]
+    )
 
 
 def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") -> Table:
@@ -140,18 +179,26 @@ def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") ->
 
 def _columns(rows: Sequence[PerplexityRow]) -> dict[str, Callable[[PerplexityRow], str]]:
     """Return headings, in short lines so that a table fits 80 columns, and what they show."""
+    errors: dict[str, Callable[[PerplexityRow], str]] = {}
+    if any(row.perplexity_se is not None for row in rows):
+        errors["std.\nerror"] = lambda row: _number(row.perplexity_se, 2)
+    is_elsewhere = any(row.is_from_elsewhere for row in rows)
+    # Tables with more columns need a narrow heading.
+    sentences = "sen-\ntences" if errors or is_elsewhere else "sentences"
     always: dict[str, Callable[[PerplexityRow], str]] = {
         "seed": lambda row: "" if row.seed is None else str(row.seed),
-        "sentences": lambda row: f"{row.sentences:,}",
+        sentences: lambda row: f"{row.sentences:,}",
         "perplexity": lambda row: f"{row.perplexity:.2f}",
+        **errors,
         "without\nend": lambda row: _number(row.perplexity_without_end, 2),
     }
-    if any(row.is_from_elsewhere for row in rows):
+    if is_elsewhere:
         return {
             _TRAINED_ON: lambda row: row.trained_on,
             "seed": always["seed"],
-            "sen-\ntences": always["sentences"],
+            sentences: always[sentences],
             "perplexity": always["perplexity"],
+            **errors,
             "unknown\nwords": lambda row: (
                 "" if row.unknown_rate is None else f"{row.unknown_rate:.1%}"
             ),

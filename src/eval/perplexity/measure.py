@@ -18,7 +18,8 @@ class Perplexity:
 
     ``end_nats`` is None for models that have no separate event for the end of a sentence.
     ``failed`` counts sentences for which a search found no probability; all other values exclude
-    them.
+    them. ``error_nats`` and ``bias_nats`` are the standard error and the expected bias of the
+    negative log-likelihood, if a search estimated it (:mod:`estimate_errors`).
     """
 
     sentences: int
@@ -26,6 +27,8 @@ class Perplexity:
     word_nats: float
     end_nats: float | None
     failed: int = 0
+    error_nats: float | None = None
+    bias_nats: float | None = None
 
     @property
     def nats(self) -> float:
@@ -35,7 +38,7 @@ class Perplexity:
     @property
     def with_end(self) -> float:
         """Perplexity per word, counting each sentence end as a word; NaN if nothing was scored."""
-        return perplexity_of(self.nats / (self.words + self.sentences)) if self.words else math.nan
+        return perplexity_of(self.nats / self.events) if self.words else math.nan
 
     @property
     def without_end(self) -> float | None:
@@ -54,7 +57,33 @@ class Perplexity:
         """Mean surprisal of a word, counting each sentence end as a word."""
         if not self.words:
             return math.nan
-        return bits(-self.nats / (self.words + self.sentences))
+        return bits(-self.nats / self.events)
+
+    @property
+    def events(self) -> int:
+        """Number of words and sentence ends."""
+        return self.words + self.sentences
+
+    @property
+    def with_end_se(self) -> float | None:
+        """Standard error of the perplexity: its derivative times that of the log-likelihood."""
+        if self.error_nats is None or not self.words:
+            return None
+        return self.with_end * self.error_nats / self.events
+
+    @property
+    def bits_per_word_se(self) -> float | None:
+        """Standard error of the mean surprisal of a word."""
+        if self.error_nats is None or not self.words:
+            return None
+        return bits(-self.error_nats / self.events)
+
+    @property
+    def bias_bits_per_word(self) -> float | None:
+        """By how much the mean surprisal of a word is expected to be too large."""
+        if self.bias_nats is None or not self.words:
+            return None
+        return bits(-self.bias_nats / self.events)
 
 
 def measure(

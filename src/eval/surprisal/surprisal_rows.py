@@ -13,6 +13,7 @@ from gardenpath.data.sentence import Sentence
 from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.unknown_words import UNKNOWN
 from gardenpath.data.words.vocabulary import END, Vocabulary
+from gardenpath.store.tables import SEARCH_COLUMN_NAMES
 from gardenpath.units import bits
 
 Setting = str | int | float | bool | None
@@ -26,7 +27,9 @@ class SurprisalRow:
     """The surprisal of one word, −log₂ p(word | preceding words); NaN if it is undefined.
 
     ``sentence_id`` and ``word_id`` count from 1. ``seen_as`` is the model's input: the word, its
-    class if it is out of vocabulary, or its pieces separated by spaces.
+    class if it is out of vocabulary, or its pieces separated by spaces. ``columns`` are what a
+    search knows about the word (``SEARCH_COLUMNS`` of :mod:`gardenpath.store.tables`), by name: NaN
+    if undefined, empty if the run needs no search.
     """
 
     run: str
@@ -35,6 +38,7 @@ class SurprisalRow:
     word: str
     seen_as: str
     surprisal_bits: float
+    columns: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def seen(self) -> bool:
@@ -118,17 +122,21 @@ def rows_of(
     log_probs_nats: Sequence[Floats],
     seen: Sequence[Sequence[str]],
     *,
+    columns: Sequence[Mapping[str, Sequence[float]]] | None = None,
     end: bool = True,
 ) -> list[SurprisalRow]:
     """Return the rows of one run, in the order of the sentences.
 
     ``log_probs_nats`` contains, for each sentence, the log probability of each word, then its end;
-    ``seen`` the model's input for each word (:func:`seen_as`). With ``end``, the end of each
-    sentence is a row with the word ``</s>``.
+    ``seen`` the model's input for each word (:func:`seen_as`), and ``columns`` further numbers of
+    the words and the end, by name. With ``end``, the end of each sentence is a row with the word
+    ``</s>``.
     """
     rows: list[SurprisalRow] = []
-    parts = zip(sentences, log_probs_nats, seen, strict=True)
-    for sentence_id, (words, log_probs, views) in enumerate(parts, start=1):
+    further = [{}] * len(sentences) if columns is None else columns
+    parts = zip(sentences, log_probs_nats, seen, further, strict=True)
+    for sentence_id, (words, log_probs, views, found) in enumerate(parts, start=1):
+        known = [(name, found[name]) for name in SEARCH_COLUMN_NAMES if name in found]
         surprisals = bits(np.asarray(log_probs, dtype=np.float64))
         triples = zip((*words, END), (*views, END), surprisals.tolist(), strict=True)
         rows.extend(
@@ -139,6 +147,7 @@ def rows_of(
                 word=word,
                 seen_as=view,
                 surprisal_bits=surprisal,
+                columns={name: values[word_id - 1] for name, values in known},
             )
             for word_id, (word, view, surprisal) in enumerate(triples, start=1)
             if end or word_id <= len(words)

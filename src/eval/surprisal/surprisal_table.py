@@ -1,6 +1,7 @@
 """Tables of surprisals as files: TSV, CSV, JSON Lines and Parquet, chosen by extension.
 
-All have the same columns. A TSV file starts with the header as comments; for the other formats, the
+All have the same columns; those of a search follow the surprisal, if a run has any, and are empty
+for runs that have not. A TSV file starts with the header as comments; for the other formats, the
 header is a separate file, such as ``table.parquet.meta.json``
 (:mod:`gardenpath.eval.published.headers.side_cars`). A TSV file may also be written as LM Zoo does,
 with the columns ``sentence_id token_id token surprisal`` and a separate header.
@@ -12,16 +13,15 @@ import csv
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gardenpath.data.surprisal_forms import TableForm
-from gardenpath.data.words.boundaries import Boundary
 from gardenpath.errors import InputError
 from gardenpath.eval.published.headers.side_cars import read_side_car, side_car, whole_table
 from gardenpath.eval.published.surprisal_files import (
@@ -30,22 +30,26 @@ from gardenpath.eval.published.surprisal_files import (
     read_lines,
     read_tabs,
 )
-from gardenpath.eval.surprisal.surprisal_rows import (
-    RunHeader,
-    SentenceFailure,
-    SurprisalRow,
-    TableHeader,
+from gardenpath.eval.surprisal.surprisal_rows import SurprisalRow, TableHeader
+from gardenpath.eval.surprisal.table_headers import (
+    content_of_comments,
+    header_items,
+    header_of,
+    scalar_text,
 )
 from gardenpath.safe_text import parse_json
 from gardenpath.store.files import whole_file
-from gardenpath.store.tables import PLL_BITS, SURPRISAL_BITS, WORD_SURPRISALS
+from gardenpath.store.tables import (
+    PLL_BITS,
+    SEARCH_COLUMN_NAMES,
+    SEARCH_COLUMNS,
+    SURPRISAL_BITS,
+    WORD_SURPRISALS,
+)
 
 _COLUMNS = WORD_SURPRISALS.names
 _ARROW = {"text": pa.string(), "integer": pa.int64(), "flag": pa.bool_(), "number": pa.float64()}
-_SCHEMA = pa.schema([(one.name, _ARROW[one.type]) for one in WORD_SURPRISALS.columns])
-
-_RUN_KEYS = ("run", "model", "vocabulary", "search", "boundary")
-_SETTING = "search."
+_NUMBERS = {SURPRISAL_BITS, *SEARCH_COLUMN_NAMES}
 
 _Rows = Sequence[SurprisalRow]
 
@@ -95,19 +99,27 @@ def read_surprisals(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     return _READERS[check_extension(path)](path)
 
 
-def _names(header: TableHeader) -> tuple[str, ...]:
-    """Return the columns; pseudo-log-likelihoods are never called surprisals."""
-    if header.measure == "surprisal":
-        return _COLUMNS
-    return tuple(PLL_BITS if name == SURPRISAL_BITS else name for name in _COLUMNS)
+def _names(rows: _Rows) -> tuple[str, ...]:
+    """Return the columns of a table, in order: those of a search if some row has them."""
+    found = {name for row in rows for name in row.columns}
+    return *_COLUMNS, *(name for name in SEARCH_COLUMN_NAMES if name in found)
+
+
+def _titles(names: Sequence[str], header: TableHeader) -> list[str]:
+    """Return the names of columns in a file; pseudo-log-likelihoods are never called surprisals."""
+    own = {} if header.measure == "surprisal" else {SURPRISAL_BITS: PLL_BITS}
+    return [own.get(name, name) for name in names]
 
 
 def _record(row: SurprisalRow) -> dict[str, Any]:
-    return {column: getattr(row, column) for column in _COLUMNS}
+    return {**{column: getattr(row, column) for column in _COLUMNS}, **row.columns}
 
 
 def _row(record: Mapping[str, Any]) -> SurprisalRow:
-    """Return a row from its columns; ``seen`` is derived from ``seen_as``."""
+    """Return a row from its columns; ``seen`` is derived from ``seen_as``.
+
+    A column of a search that is empty is one that the run has not.
+    """
     return SurprisalRow(
         run=str(record["run"]),
         sentence_id=int(record["sentence_id"]),
@@ -115,6 +127,11 @@ def _row(record: Mapping[str, Any]) -> SurprisalRow:
         word=str(record["word"]),
         seen_as=str(record["seen_as"]),
         surprisal_bits=float(record["surprisal_bits"]),
+        columns={
+            name: float(record[name])
+            for name in SEARCH_COLUMN_NAMES
+            if record.get(name) not in (None, "")
+        },
     )
 
 
@@ -126,11 +143,12 @@ def _located_row(record: Mapping[str, Any], path: Path, line: int) -> SurprisalR
 
 
 def _write_tsv(path: Path, rows: _Rows, header: TableHeader) -> None:
-    comments = [f"# {key}: {_scalar_text(value)}\n" for key, value in _header_items(header)]
+    comments = [f"# {key}: {scalar_text(value)}\n" for key, value in header_items(header)]
+    names = _names(rows)
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines([*comments, "\t".join(_names(header)) + "\n"])
+        file.writelines([*comments, "\t".join(_titles(names, header)) + "\n"])
         for row in rows:
-            file.write(_tsv_line(_fields(row), row, path))
+            file.write(_tsv_line(_fields(row, names), row, path))
 
 
 def _tsv_line(fields: Sequence[str], row: SurprisalRow, path: Path) -> str:
@@ -149,12 +167,10 @@ def _require_one_line(line: str, row: SurprisalRow, path: Path, *, is_broken: bo
         )
 
 
-def _fields(row: SurprisalRow) -> list[str]:
-    record = _record(row) | {
-        "seen": int(row.seen),
-        "surprisal_bits": _number_text(row.surprisal_bits),
-    }
-    return [str(value) for value in record.values()]
+def _fields(row: SurprisalRow, names: Sequence[str]) -> list[str]:
+    record = _record(row) | {"seen": int(row.seen)}
+    record |= {name: _number_text(record[name]) for name in _NUMBERS & record.keys()}
+    return [str(record.get(name, "")) for name in names]
 
 
 def _number_text(value: float) -> str:
@@ -180,31 +196,35 @@ def _write_csv(path: Path, rows: _Rows, header: TableHeader) -> None:
         temporary.open("w", encoding="utf-8", newline="") as file,
     ):
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_names(header))
+        names = _names(rows)
+        writer.writerow(_titles(names, header))
         for row in rows:
             # Readers take line breaks within cells for one another.
-            fields = _fields(row)
+            fields = _fields(row, names)
             _require_one_line("".join(fields), row, path)
             writer.writerow(fields)
 
 
 def _read_csv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     lines = read_cells(path)
-    if tuple(next(lines, (1, ()))[1]) != _COLUMNS:
-        raise InputError(f"the header is not {','.join(_COLUMNS)}", path=path, line=1)
+    names = tuple(next(lines, (1, ()))[1])
+    further = names[len(_COLUMNS) :]
+    if names[: len(_COLUMNS)] != _COLUMNS or not set(further) <= {*SEARCH_COLUMN_NAMES}:
+        problem = f"the header is not {','.join(_COLUMNS)}, and columns of a search"
+        raise InputError(problem, path=path, line=1)
     rows = []
     for line, cells in lines:
-        if len(cells) != len(_COLUMNS):
-            problem = f"{len(cells)} columns, but the header has {len(_COLUMNS)}"
+        if len(cells) != len(names):
+            problem = f"{len(cells)} columns, but the header has {len(names)}"
             raise InputError(problem, path=path, line=line)
-        rows.append(_located_row(dict(zip(_COLUMNS, cells, strict=True)), path, line))
+        rows.append(_located_row(dict(zip(names, cells, strict=True)), path, line))
     return rows, _header_beside(path)
 
 
 def _read_tsv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     comments = itertools.takewhile(_is_comment, read_lines(path))
     rows = [_located_row(fields, path, line) for line, fields in read_tabs(path, _COLUMNS)]
-    return rows, _header(_content_of_comments(comments), path)
+    return rows, header_of(content_of_comments(comments), path)
 
 
 def _is_comment(text: str) -> bool:
@@ -217,8 +237,9 @@ def _write_jsonl(path: Path, rows: _Rows, header: TableHeader) -> None:
         temporary.open("w", encoding="utf-8") as file,
     ):
         for row in rows:
-            values = _record(row) | {"surprisal_bits": _json_number(row.surprisal_bits)}
-            record = dict(zip(_names(header), values.values(), strict=True))
+            values = _record(row)
+            values |= {name: _json_number(values[name]) for name in _NUMBERS & values.keys()}
+            record = dict(zip(_titles([*values], header), values.values(), strict=True))
             file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -229,8 +250,8 @@ def _read_jsonl(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
             continue
         try:
             record = parse_json(text)
-            surprisal = record["surprisal_bits"]
-            record["surprisal_bits"] = math.nan if surprisal is None else surprisal
+            _ = record[SURPRISAL_BITS]
+            record |= {name: math.nan for name in _NUMBERS & record.keys() if record[name] is None}
         except (ValueError, KeyError, TypeError) as error:
             problem = f"is not a JSON object with the columns {', '.join(_COLUMNS)}: {error}"
             raise InputError(problem, path=path, line=line) from error
@@ -246,20 +267,34 @@ def _json_number(value: float) -> float | str | None:
 
 
 def _write_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
-    columns = [[getattr(row, name) for row in rows] for name in _COLUMNS]
+    names = _names(rows)
+    records = [_record(row) for row in rows]
+    columns = [[record.get(name) for record in records] for name in names]
     with whole_table(path, asdict(header)) as temporary:
-        table = pa.table(columns, schema=_SCHEMA).rename_columns(list(_names(header)))
+        table = pa.table(columns, schema=_schema(names)).rename_columns(_titles(names, header))
         pq.write_table(table, str(temporary))
+
+
+def _schema(names: Iterable[str]) -> pa.Schema:
+    known = {one.name: one for one in (*WORD_SURPRISALS.columns, *SEARCH_COLUMNS)}
+    return pa.schema([(name, _ARROW[known[name].type]) for name in names])
 
 
 def _read_parquet(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
     try:
         with pq.ParquetFile(str(path)) as file:
-            records = file.read().select(list(_COLUMNS)).cast(_SCHEMA).to_pylist()
+            table = file.read()
+            further = [name for name in SEARCH_COLUMN_NAMES if name in table.column_names]
+            names = [*_COLUMNS, *further]
+            records = table.select(names).cast(_schema(names)).to_pylist()
     except (OSError, KeyError, ValueError, MemoryError, pa.ArrowException) as error:
         raise InputError(f"is not a Parquet table of surprisals: {error}", path=path) from error
     rows = [_located_row(record, path, n) for n, record in enumerate(records, start=1)]
     return rows, _header_beside(path)
+
+
+def _header_beside(path: Path) -> TableHeader:
+    return header_of(read_side_car(path), side_car(path))
 
 
 _WRITERS: dict[str, Callable[[Path, _Rows, TableHeader], None]] = {
@@ -274,79 +309,3 @@ _READERS: dict[str, Callable[[Path], tuple[list[SurprisalRow], TableHeader]]] = 
     ".jsonl": _read_jsonl,
     ".parquet": _read_parquet,
 }
-
-
-def _header_beside(path: Path) -> TableHeader:
-    return _header(read_side_car(path), side_car(path))
-
-
-def _header(content: Mapping[str, Any], path: Path) -> TableHeader:
-    """Return a header from its ``asdict`` form."""
-    try:
-        if content["unit"] != "bits" or content["end_of_sentence"] not in ("row", "none"):
-            raise ValueError("unknown unit or end_of_sentence")
-        runs = [
-            RunHeader(**{**run, "failures": tuple(SentenceFailure(**f) for f in run["failures"])})
-            for run in content["runs"]
-        ]
-        if unknown := [run for run in runs if run.boundary not in (None, *get_args(Boundary))]:
-            raise ValueError(f"unknown boundary {unknown[0].boundary!r}")
-        return TableHeader(
-            runs=tuple(runs),
-            end_of_sentence=content["end_of_sentence"],
-            skipped=tuple(map(str, content.get("skipped", ()))),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"has no valid header of a surprisal table: {error}", path=path) from error
-
-
-def _header_items(header: TableHeader) -> Iterator[tuple[str, Any]]:
-    """Yield the keys and values of the comments; entries after a ``run`` belong to that run."""
-    yield "unit", header.unit
-    yield "end_of_sentence", header.end_of_sentence
-    yield from (("measure", header.measure) for _ in range(header.measure != "surprisal"))
-    yield from (("skipped", reason) for reason in header.skipped)
-    for run in header.runs:
-        known = ((key, getattr(run, key)) for key in _RUN_KEYS)
-        yield from ((key, value) for key, value in known if (key, value) != ("boundary", None))
-        yield from ((f"{_SETTING}{key}", value) for key, value in run.settings.items())
-        yield from (("failure", asdict(failure)) for failure in run.failures)
-
-
-def _content_of_comments(comments: Iterable[str]) -> dict[str, Any]:
-    """Return the ``asdict`` form of a header from its comments; other comments are ignored."""
-    content: dict[str, Any] = {"runs": [], "skipped": []}
-    runs = content["runs"]
-    for comment in comments:
-        key, _, text = comment.removeprefix("#").strip().partition(": ")
-        value = _scalar(text)
-        if key == "run":
-            runs.append({"run": value, "settings": {}, "failures": []})
-        elif key in _RUN_KEYS and runs:
-            runs[-1][key] = value
-        elif key.startswith(_SETTING) and runs:
-            runs[-1]["settings"][key.removeprefix(_SETTING)] = value
-        elif key == "failure" and runs:
-            runs[-1]["failures"].append(value)
-        elif key == "skipped":
-            content[key].append(value)
-        elif not runs:
-            content[key] = value
-    return content
-
-
-def _scalar_text(value: Any) -> str:
-    """Return plain text if it cannot be mistaken for JSON, otherwise JSON."""
-    if isinstance(value, str) and value.isprintable() and value.strip() == value != "":
-        try:
-            parse_json(value)
-        except ValueError:
-            return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _scalar(text: str) -> Any:
-    try:
-        return parse_json(text)
-    except ValueError:
-        return text

@@ -13,6 +13,7 @@ from gardenpath.eval.word_scorer import OnWords
 from gardenpath.models.family import AdoptedFamily, AdoptedModel, AdoptedSettings, Measure
 from gardenpath.runs.run import MODEL_KEY_VERSION, Run
 from gardenpath.settings.check import plain
+from gardenpath.store.entries.entry_needs import Matters
 from gardenpath.store.keys import fingerprint
 from gardenpath.store.score_through import words_per_chunk
 from gardenpath.store.surprisal_store import Stored
@@ -196,6 +197,7 @@ class AdoptedRun(Run):
         on_words: OnWords = lambda _: None,
         chunk: int | None = None,
         processes: int | None = None,
+        matters: Matters | None = None,
     ) -> dict[Words, Stored]:
         """Return the log probabilities of sentences, using the store.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gardenpath.data.sentence import Split
+from gardenpath.data.surprisal_forms import TableColumns
 from gardenpath.data.words.boundaries import BoundaryChoice
 from gardenpath.eval.search.search_settings import SearchSettings
 from gardenpath.runs.adoption.adopting import adopted_reference, reference_of
@@ -40,14 +41,22 @@ class Runs(list[Run]):
         self.skipped = list(skipped)
 
     def surprisal(
-        self, text: Given, *, end: bool = True, allow_unknown: bool = False
+        self,
+        text: Given,
+        *,
+        end: bool = True,
+        allow_unknown: bool = False,
+        columns: TableColumns = "all",
     ) -> pd.DataFrame:
-        """Return the surprisals of all runs in one table; damaged ones are added to ``skipped``."""
+        """Return the surprisals of all runs in one table; damaged ones are added to ``skipped``.
+
+        Columns of a search are empty for runs without one (see :meth:`Run.surprisal`).
+        """
         from gardenpath.runs.surprisals import stacked
 
         found = each_whole(
             self,
-            lambda run: run.surprisal(text, end=end, allow_unknown=allow_unknown),
+            lambda run: run.surprisal(text, end=end, allow_unknown=allow_unknown, columns=columns),
             self.skipped,
         )
         return stacked([frame for _, frame in found])

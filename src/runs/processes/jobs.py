@@ -14,6 +14,7 @@ from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings
 from gardenpath.eval.word_scorer import OnWords
 from gardenpath.runs.run import Run
 from gardenpath.settings.check import plain, read
+from gardenpath.store.entries.entry_needs import ANY_ENTRY, EntryNeeds, Matters, places_of
 from gardenpath.store.score_through import missing_chunks
 from gardenpath.store.surprisal_store import SurprisalStore
 from gardenpath.text import Words
@@ -24,7 +25,8 @@ class ScoringJob:
     """The sentences to score with a run or, with ``k_best``, to parse.
 
     For ``parsed`` sentences, partial parses are computed too. ``chunk`` is the number of sentences
-    computed together; None uses that of the run.
+    computed together; None uses that of the run. ``matters`` are the positions whose standard error
+    must reach the tolerance of the search, as in :meth:`Run.scored`.
     """
 
     run: Run
@@ -32,6 +34,14 @@ class ScoringJob:
     parsed: Collection[Words] = ()
     chunk: int | None = None
     k_best: int | None = None
+    matters: Matters | None = None
+
+    @property
+    def needs(self) -> EntryNeeds:
+        """What stored results must have so that they are not computed again."""
+        if self.k_best is not None:
+            return ANY_ENTRY
+        return self.run.entry_needs(self.parsed, self.matters)
 
     @property
     def key(self) -> str:
@@ -52,9 +62,8 @@ class ScoringJob:
         asked = list(dict.fromkeys(map(tuple, self.sentences)))
         found = self.store.get(self.key, asked)
         chunk = self.chunk or self.run.chunk
-        parsed = self.parsed if self.run.is_syntactic else ()
         return missing_chunks(
-            found, asked, chunk=chunk, chunk_words=self.run.chunk_words, wants_parses=parsed
+            found, asked, chunk=chunk, chunk_words=self.run.chunk_words, needs=self.needs
         )
 
     def message(self, chunk: Sequence[Words]) -> dict[str, Any]:
@@ -70,7 +79,14 @@ class ScoringJob:
             "k_best": self.k_best,
             "sentences": chunk,
             "parsed": [number for number, words in enumerate(chunk) if words in parsed],
+            "matters": self._places(chunk),
         }
+
+    def _places(self, chunk: Sequence[Words]) -> list[list[int]] | None:
+        """Return the positions that matter of each sentence; None for all positions."""
+        if self.matters is None:
+            return None
+        return [sorted(places_of(words, self.matters)) for words in chunk]
 
 
 def key_of(run: Run, k_best: int | None) -> str:
@@ -96,13 +112,15 @@ class Computation:
     on_words: OnWords
     _compute: Any = None
 
-    def __call__(self, chunk: Sequence[Words], parsed: Collection[Words]) -> None:
+    def __call__(
+        self, chunk: Sequence[Words], parsed: Collection[Words], matters: Matters | None
+    ) -> None:
         """Compute a chunk and store it."""
         assert self.run.store is not None
         if self._compute is None:
             self._compute = self._begun()
         if self.k_best is None:
-            self._compute.parsed = parsed
+            self._compute.parsed, self._compute.matters = parsed, matters
         scores = self._compute(chunk)
         self.run.store.put(key_of(self.run, self.k_best), dict(zip(chunk, scores, strict=True)))
         if not self.run.reports_progress:

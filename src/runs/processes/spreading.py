@@ -106,7 +106,7 @@ def _compute_here(
             if current is None or current[0] != shard.job:
                 current = shard.job, Computation(job.run, job.k_best, on_words)
             try:
-                current[1](shard.sentences, job.parsed)
+                current[1](shard.sentences, job.parsed, job.matters)
             except GardenpathError:
                 failed.add(shard.job)
 

@@ -78,7 +78,9 @@ def _computed(message: dict[str, Any], last: Computation | None, on_words: Any) 
             raise RunError(f"{run.path}: has changed since the evaluation began; evaluate again")
         last = Computation(run, message["k_best"], on_words)
     sentences = [tuple(words) for words in message["sentences"]]
-    last(sentences, {sentences[number] for number in message["parsed"]})
+    parsed = {sentences[number] for number in message["parsed"]}
+    places = message["matters"]
+    last(sentences, parsed, None if places is None else dict(zip(sentences, places, strict=True)))
     return last
 
 

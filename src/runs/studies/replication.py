@@ -72,7 +72,7 @@ class Replication:
 
         The folder replaces earlier results as a whole.
         """
-        about = how_made(title=self.result.title, **self.about)
+        about = how_made(title=self.result.title, **_searches(self.sources), **self.about)
         with results_folder(Path(folder), about=about) as temporary:
             report = write_study(self.result, temporary)
             for source, results in self.sources.items():
@@ -201,5 +201,10 @@ def _facts(
         facts["surprisals"] = shown_paths(surprisals)
     if materials is not None:
         facts["materials"] = shown_paths(materials)
-    facts["versions"] = versions("numpy", "scipy", "pandas")
-    return facts
+    return {**facts, **_searches(sources), "versions": versions("numpy", "scipy", "pandas")}
+
+
+def _searches(sources: Mapping[str, Results]) -> dict[str, str]:
+    """Return the search of the syntactic models, if there are any, with its settings."""
+    found = dict.fromkeys(one.search for one in sources.values() if one.search)
+    return {"search": "; ".join(found)} if found else {}

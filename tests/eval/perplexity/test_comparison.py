@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from gardenpath.eval.perplexity.comparison import (
     ModelPerplexity,
     as_table,
     compare,
+    error_notes,
     perplexity_frame,
 )
 from gardenpath.eval.perplexity.measure import Perplexity
@@ -82,6 +84,36 @@ def test_headings_are_whole_on_80_columns() -> None:
         and "perplexity" in lines[4]
         and lines[4].rstrip().endswith("word ┃")
     )
+
+
+def _estimated() -> list[ModelPerplexity]:
+    """A model without a search, and one whose perplexity is estimated."""
+    estimate = replace(_perplexity(9.0), error_nats=0.25, bias_nats=0.03125)
+    marginal = ModelPerplexity(model="rnng (marginal)", seed=1, result=estimate, search="beam, 5")
+    return [MODELS[0], marginal]
+
+
+def test_errors_and_searches_read_back(tmp_path: Path) -> None:
+    """They are columns only if some model has them."""
+    frame = perplexity_frame(compare("toy", _estimated(), None))
+    assert tuple(frame.columns) == (*PERPLEXITY.names, *(one.name for one in PERPLEXITY.optional))
+    write_table(tmp_path / PERPLEXITY.file, frame)
+    assert read_table(tmp_path / PERPLEXITY.file, PERPLEXITY).equals(frame)
+    row = frame.set_index("model").loc["rnng (marginal)"]
+    assert (row["search"], row["perplexity_se"]) == ("beam, 5", pytest.approx(512 * 0.25 / 4))
+    assert row["bits_per_word_se"] == pytest.approx(0.0625 / math.log(2))
+    assert row["bias_bits_per_word"] == pytest.approx(0.0078125 / math.log(2))
+
+
+def test_errors_are_shown_and_explained() -> None:
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(as_table(compare("toy", _estimated(), None), title="T"))
+    lines = captured.get().splitlines()
+    assert "…" not in captured.get() and max(map(len, lines)) <= 80
+    assert "32.00" in next(line for line in lines if "rnng (marginal)" in line)
+    assert error_notes(MODELS) == []
+    assert "too large by: rnng (marginal) +0.0113" in " ".join(error_notes(_estimated()))
 
 
 def test_a_model_is_compared_with_the_exact_answer_to_the_same_sentences() -> None:

@@ -35,7 +35,7 @@ from gardenpath.eval.surprisal.surprisal_table import (
     read_surprisals,
     write_surprisals,
 )
-from gardenpath.store.tables import WORD_SURPRISALS
+from gardenpath.store.tables import SEARCH_COLUMN_NAMES, WORD_SURPRISALS
 from tests.data.strategies import words
 from tests.eval.suites.samples import cats_suite
 
@@ -75,6 +75,20 @@ ROWS = [
 ]
 
 
+# A run with a search and one without, and a word that the search did not reach.
+SEARCHED = [
+    *ROWS,
+    *(
+        replace(
+            row,
+            run="toy/rnng/seed1",
+            columns={"surprisal_se": 0.125 * n, "best_share": math.nan if n == 4 else 0.1 * n},
+        )
+        for n, row in enumerate(ROWS, start=1)
+    ),
+]
+
+
 def _same(found: Sequence[SurprisalRow], expected: Sequence[SurprisalRow]) -> bool:
     """Equal to the last bit, NaN included."""
     return list(map(repr, found)) == list(map(repr, expected))
@@ -88,6 +102,39 @@ def test_a_table_comes_back(tmp_path: Path, extension: str) -> None:
     assert _same(rows, ROWS) and header == HEADER
     beside = [] if extension == ".tsv" else [side_car(path).name]
     assert sorted(p.name for p in path.parent.iterdir()) == [path.name, *beside]
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_columns_of_a_search_come_back(tmp_path: Path, extension: str) -> None:
+    """They are empty for runs without a search, and not the same as undefined numbers."""
+    path = tmp_path / f"table{extension}"
+    write_surprisals(path, SEARCHED, HEADER)
+    rows, header = read_surprisals(path)
+    assert _same(rows, SEARCHED) and header == HEADER
+    assert [list(row.columns) for row in rows] == [[]] * 4 + [["surprisal_se", "best_share"]] * 4
+
+
+def test_the_columns_of_a_search_are_documented() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "surprisal.md").read_text(encoding="utf-8")
+    rows = [line.split("`")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert [name for name in rows if name in SEARCH_COLUMN_NAMES] == list(SEARCH_COLUMN_NAMES)
+
+
+def test_other_programs_read_the_columns_of_a_search(tmp_path: Path) -> None:
+    for extension in EXTENSIONS:
+        write_surprisals(tmp_path / f"table{extension}", SEARCHED, HEADER)
+    plain = {"quoting": csv.QUOTE_NONE, "skiprows": 15, "sep": "\t", "keep_default_na": False}
+    missing = {name: ["NaN", ""] for name in ("surprisal_bits", *SEARCH_COLUMN_NAMES)}
+    frames = [
+        pd.read_csv(tmp_path / "table.tsv", na_values=missing, **plain),
+        pd.read_csv(tmp_path / "table.csv"),
+        pd.read_json(tmp_path / "table.jsonl", lines=True),
+        pd.read_parquet(tmp_path / "table.parquet"),
+    ]
+    for frame in frames:
+        assert list(frame.columns) == [*WORD_SURPRISALS.names, "surprisal_se", "best_share"]
+        expected = [math.nan] * 4 + [0.125, 0.25, 0.375, 0.5]
+        assert frame["surprisal_se"].tolist() == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -114,7 +161,12 @@ def _rows() -> SearchStrategy[SurprisalRow]:
         word=words(),
         seen_as=st.lists(words(), min_size=1, max_size=3).map(" ".join),
         surprisal_bits=st.floats(),
+        columns=st.dictionaries(st.sampled_from(SEARCH_COLUMN_NAMES), st.floats()).map(_in_order),
     )
+
+
+def _in_order(columns: dict[str, float]) -> dict[str, float]:
+    return {name: columns[name] for name in SEARCH_COLUMN_NAMES if name in columns}
 
 
 def _headers() -> SearchStrategy[TableHeader]:
@@ -240,13 +292,17 @@ def test_the_importer_reads_our_tsv(tmp_path: Path) -> None:
     assert values[:3] == (2.5, 0.1, math.inf) and math.isnan(values[3])
 
 
-def test_suites_are_rescored_from_our_tsv(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_searched", [False, True])
+def test_suites_are_rescored_from_our_tsv(tmp_path: Path, is_searched: bool) -> None:
     suite = cats_suite(items=2, name="cats")
     sentences = suite.sentences
     nouns = (1, 2, 4, 3)
     scores = [-math.log(2) * pd.Series([1, 2, noun, 3, 7]).to_numpy() for noun in nouns]
     views = [[word if word != "猫2" else "<unk-len2>" for word in s] for s in sentences]
-    rows = rows_of("lstm_seed3", sentences, scores, views)
+    # Names such as word_bits and surprisal_se must not be taken for the surprisal.
+    columns = [{name: [9.0] * 5 for name in SEARCH_COLUMN_NAMES} for _ in sentences]
+    found = columns if is_searched else None
+    rows = rows_of("lstm_seed3", sentences, scores, views, columns=found)
     write_surprisals(tmp_path / "cats.tsv", rows, HEADER)
     (run,) = import_tables([suite], [SurprisalSet(tmp_path)], PairingRules()).runs
     assert (run.name.run, run.name.model) == ("lstm_seed3", "lstm") and run.unknown == {"猫2"}
@@ -320,6 +376,25 @@ def test_mistakes_in_a_tsv(tmp_path: Path, old: str, new: str, message: str) -> 
     write_surprisals(path, ROWS, HEADER)
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(InputError, match=message):
+        read_surprisals(path)
+
+
+@pytest.mark.parametrize("name", ["word_bits_", "word", "best_share,"])
+def test_other_columns_of_a_csv_are_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "table.csv"
+    write_surprisals(path, SEARCHED, HEADER)
+    path.write_text(path.read_text().replace("best_share", name, 1))
+    with pytest.raises(InputError, match="and columns of a search"):
+        read_surprisals(path)
+
+
+@pytest.mark.parametrize("extension", [".tsv", ".csv", ".jsonl"])
+def test_numbers_of_a_search_that_are_none(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"table{extension}"
+    write_surprisals(path, SEARCHED, HEADER)
+    text = path.read_text().replace("0.375", '"x"' if extension == ".jsonl" else "x", 1)
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"is not a row of surprisals"):
         read_surprisals(path)
 
 

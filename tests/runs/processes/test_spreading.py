@@ -60,6 +60,7 @@ def test_results_are_the_same_for_any_number_of_processes(folder: Path, tmp_path
         assert not any(job.missing() for job in jobs)
         found.append(stored(jobs))
     assert found[0] == found[1]
+    assert all(one.columns for one in jobs[1].store.get(jobs[1].key, SENTENCES).values())
     job = jobs_of(folder, tmp_path / "alone.sqlite")[1]
     with spreading._one_thread():
         alone = job.run.scored(SENTENCES, parsed=SENTENCES[:5], chunk=CHUNK)

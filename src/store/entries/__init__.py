@@ -1,0 +1,1 @@
+"""Entries of the surprisal store: how they are packed, and what is asked of them."""
