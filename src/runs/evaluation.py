@@ -38,6 +38,7 @@ from gardenpath.runs.measured import (
 )
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
+from gardenpath.runs.search_precision import positions_that_matter
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
 from gardenpath.settings.check import plain
 from gardenpath.store.run_folder import METRICS_FILE
@@ -260,13 +261,13 @@ def _measured(
     parsed_items: int,
     skipped: list[RunStatus],
 ) -> list[Measured]:
-    parsed = _parsed(suites, parsed_items)
+    parsed, matters = _parsed(suites, parsed_items), positions_that_matter(suites)
 
     def measured(run: Run) -> Measured:
         sentences = sentences_in(suites, run.language)
         with words_progress(str(run.path), sum(map(len, sentences))) as on_words:
             wanted = [words for words in sentences if words in parsed]
-            return measured_run(run, sentences, parsed=wanted, on_words=on_words)
+            return measured_run(run, sentences, parsed=wanted, on_words=on_words, matters=matters)
 
     runs = [one for one in models if isinstance(one, Run)]
     others = {

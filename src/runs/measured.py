@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -23,7 +23,7 @@ from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.eval.word_scorer import OnWords, Scorer
 from gardenpath.runs.run import Run
-from gardenpath.store.surprisal_store import Parses
+from gardenpath.store.surprisal_store import Parses, Stored
 from gardenpath.text import Words
 from gardenpath.units import bits
 
@@ -37,7 +37,9 @@ class Measured:
 
     ``language`` is None for a model that may be tested in any language. ``remedies`` maps each
     sentence without a surviving hypothesis to the setting to change. ``tokens`` returns the number
-    of units that the model sees for a sentence.
+    of units that the model sees for a sentence. A search adds ``columns``: further numbers of the
+    words, by name (``SEARCH_COLUMNS``), and ``deviations``: those of its replicates, in bits,
+    ``(words, replicates)``. ``tolerance`` is the standard error (bits) that it should reach.
     """
 
     name: RunName
@@ -48,6 +50,9 @@ class Measured:
     parses: Mapping[Words, Parses] = field(default_factory=dict)
     remedies: Mapping[Words, str] = field(default_factory=dict)
     tokens: Callable[[Words], int] = len
+    columns: Mapping[Words, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    deviations: Mapping[Words, Floats] = field(default_factory=dict)
+    tolerance: float | None = None
 
     def fits(self, language: str) -> bool:
         """Whether the model can be tested on suites in a language."""
@@ -60,9 +65,14 @@ def measured_run(
     *,
     parsed: Iterable[Words] = (),
     on_words: OnWords = lambda _: None,
+    matters: Mapping[Words, Collection[int]] | None = None,
 ) -> Measured:
-    """Return the surprisals of a run, with partial parses of ``parsed`` sentences."""
-    scored = run.scored(sentences, parsed=parsed, on_words=on_words)
+    """Return the surprisals of a run, with partial parses of ``parsed`` sentences.
+
+    ``matters`` are the positions of the words on which results depend, from 0; a search with
+    replicates measures these precisely (None: all words).
+    """
+    scored = run.scored(sentences, parsed=parsed, on_words=on_words, matters=matters)
     return Measured(
         name=run.name,
         language=run.language,
@@ -72,7 +82,19 @@ def measured_run(
         parses={w: one.parses for w, one in scored.items() if one.parses is not None},
         remedies={w: one.remedy for w, one in scored.items() if one.remedy is not None},
         tokens=_token_count(run),
+        columns={w: _of_words(w, one) for w, one in scored.items() if one.columns},
+        deviations={
+            w: np.array(one.deviations, dtype=np.float64)[: len(w)]
+            for w, one in scored.items()
+            if one.deviations is not None
+        },
+        tolerance=getattr(run.search, "tolerance", None) if run.is_syntactic else None,
     )
+
+
+def _of_words(words: Words, scores: Stored) -> dict[str, Sequence[float]]:
+    """Return the further numbers of the words, without those of the end."""
+    return {name: values[: len(words)] for name, values in scores.columns.items()}
 
 
 def _token_count(run: Run) -> Callable[[Words], int]:

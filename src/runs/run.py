@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -371,12 +371,14 @@ class Run:
         on_words: OnWords = lambda _: None,
         chunk: int | None = None,
         processes: int | None = None,
+        matters: Mapping[Words, Collection[int]] | None = None,
     ) -> dict[Words, Stored]:
         """Return the log probabilities of sentences, using the store.
 
         For ``parsed`` sentences, syntactic models also return the best partial parses at each word.
         ``chunk`` is the number of sentences scored together (None: by model). ``processes``
-        replaces that of the run.
+        replaces that of the run. ``matters`` are the positions (from 0) of the words on which
+        results depend.
         """
         from gardenpath.runs.processes.jobs import ScoringJob
         from gardenpath.runs.processes.spreading import spread_jobs

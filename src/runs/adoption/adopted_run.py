@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gardenpath.data.words.boundaries import Boundary
@@ -196,6 +196,7 @@ class AdoptedRun(Run):
         on_words: OnWords = lambda _: None,
         chunk: int | None = None,
         processes: int | None = None,
+        matters: Mapping[Words, Collection[int]] | None = None,
     ) -> dict[Words, Stored]:
         """Return the log probabilities of sentences, using the store.
 
