@@ -30,6 +30,7 @@ from gardenpath.eval.statistics.questions.answers import (
     template_values,
 )
 from gardenpath.eval.statistics.questions.enough_items import require_items
+from gardenpath.eval.statistics.questions.error_weights import with_weights
 from gardenpath.eval.statistics.questions.mixed_answer import answer_mixed
 from gardenpath.eval.statistics.questions.tidy import mean_table, parts, tidy
 from gardenpath.eval.statistics.statistics_error import StatisticsError
@@ -50,7 +51,7 @@ def run_analysis(
         found = tidy(analysis, table)
     except StatisticsError as error:
         return _nothing(analysis, str(error))
-    data = found.rows
+    data = with_weights(analysis, found.rows) if analysis.is_weighted else found.rows
     answers = Answers(analysis.correction)
     answer = {
         "mixed": answer_mixed,
