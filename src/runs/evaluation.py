@@ -16,6 +16,7 @@ from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
 from gardenpath.eval.suites.pairs.pair_suites import PairSource
 from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.eval.suites.scoring.positions import positions_that_matter
 from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.eval.word_scorer import Scorer
 from gardenpath.runs.adoption.how_scored import how_scored, marked, scoring_notes
@@ -38,7 +39,6 @@ from gardenpath.runs.measured import (
 )
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
-from gardenpath.runs.search_precision import positions_that_matter
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
 from gardenpath.settings.check import plain
 from gardenpath.store.run_folder import METRICS_FILE

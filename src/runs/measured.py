@@ -20,11 +20,15 @@ from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.scoring.positions import positions_that_matter
 from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.eval.suites.scoring.search_error import word_errors
 from gardenpath.eval.word_scorer import OnWords, Scorer
 from gardenpath.runs.run import Run
 from gardenpath.store.surprisal_store import Parses, Stored
-from gardenpath.text import Words
+from gardenpath.store.tables import SURPRISAL_SE
+from gardenpath.text import Words, plural
 from gardenpath.units import bits
 
 # By how many bits a surprisal may lie below zero: models in half precision are as inexact.
@@ -57,6 +61,36 @@ class Measured:
     def fits(self, language: str) -> bool:
         """Whether the model can be tested on suites in a language."""
         return self.language in (None, language)
+
+    def word_errors(self, words: Words) -> Sequence[float]:
+        """Return the standard error of the surprisal of each word; empty if it is not known."""
+        columns = self.columns.get(words, {})
+        if SURPRISAL_SE in columns:
+            return columns[SURPRISAL_SE]
+        deviations = self.deviations.get(words)
+        return () if deviations is None else word_errors(deviations)
+
+    def precision_notes(self, suites: Iterable[Suite]) -> list[str]:
+        """Say for how many words that matter the standard error is above the tolerance."""
+        if self.tolerance is None:
+            return []
+        matters = positions_that_matter(suite for suite in suites if self.fits(suite.language))
+        above = {words: self._count_above(words, places) for words, places in matters.items()}
+        count = sum(above.values())
+        if not count:
+            return []
+        total = sum(len(places) for places in matters.values())
+        sentences = plural(sum(one > 0 for one in above.values()), "sentence")
+        return [
+            f"{self.name.run}: the standard error of {count} of {total} words that matter, in "
+            f"{sentences}, is above search.tolerance={self.tolerance:g} bits; give the search more "
+            "work, or expect less precise differences (difference_se)"
+        ]
+
+    def _count_above(self, words: Words, places: Collection[int]) -> int:
+        """Return how many words at ``places`` have a standard error above the tolerance."""
+        errors = self.word_errors(words)
+        return sum(errors[place] > (self.tolerance or 0.0) for place in places) if errors else 0
 
 
 def measured_run(

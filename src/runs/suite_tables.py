@@ -30,7 +30,6 @@ from gardenpath.eval.suites.scoring.scored_items import (
     word_rows,
 )
 from gardenpath.eval.suites.scoring.sentence_measures import SentenceMeasures, sentence_measures
-from gardenpath.runs.search_precision import precision_notes
 from gardenpath.store.tables import (
     AGGREGATE,
     ERROR_COLUMNS,
@@ -157,7 +156,10 @@ def suite_tables(
         surprisals=_surprisals(scored),
         sentences=SENTENCES.frame(measures),
         parses=_parse_table(suites, models),
-        notes=(*_failure_notes(suites, models), *precision_notes(suites, models)),
+        notes=(
+            *_failure_notes(suites, models),
+            *(note for model in models for note in model.precision_notes(suites)),
+        ),
         aggregate=pair_accuracies(one.as_pairs for one in scored),
     )
 

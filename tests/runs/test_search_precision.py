@@ -18,12 +18,12 @@ from gardenpath.eval.search.replicates import pooled, standard_error, t_quantile
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Prediction, Suite
 from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.scoring.positions import positions_that_matter
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.measured import Measured, measured_run
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
-from gardenpath.runs.search_precision import positions_that_matter, precision_notes
 from gardenpath.runs.suite_tables import suite_tables
 from gardenpath.store.surprisal_store import Stored
 from gardenpath.store.tables import EFFECTS, ITEMS, SUMMARY, SURPRISALS, read_table
@@ -166,7 +166,7 @@ def test_outcomes_and_differences_do_not_depend_on_errors() -> None:
 def test_words_that_did_not_converge_are_counted() -> None:
     suite = _regions()
     model = _measured(suite)
-    (note,) = precision_notes([suite], [model])
+    (note,) = model.precision_notes([suite])
     errors = {words: _stored(words).columns["surprisal_se"] for words in suite.sentences}
     above = {w: sum(errors[w][place] > 0.05 for place in (2, 3, 4)) for w in suite.sentences}
     sentences = sum(count > 0 for count in above.values())
@@ -175,10 +175,10 @@ def test_words_that_did_not_converge_are_counted() -> None:
         f"in {sentences} sentences, is above search.tolerance=0.05 bits"
     )
     # The same from deviations alone.
-    assert precision_notes([suite], [replace(model, columns={})]) == (note,)
-    assert precision_notes([suite], [replace(model, tolerance=9.0)]) == ()
+    assert replace(model, columns={}).precision_notes([suite]) == [note]
+    assert replace(model, tolerance=9.0).precision_notes([suite]) == []
     assert note in _tables(model).notes
-    assert precision_notes([suite], [_measured(suite, noise=None)]) == ()
+    assert _measured(suite, noise=None).precision_notes([suite]) == []
 
 
 def _with_replicates(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[Words, Collection[int]]]:

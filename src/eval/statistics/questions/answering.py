@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.error_weights import with_weights
 from gardenpath.eval.statistics.inference.effect_sizes import cohens_dz
 from gardenpath.eval.statistics.inference.intervals import (
     NORMAL,
@@ -30,7 +31,6 @@ from gardenpath.eval.statistics.questions.answers import (
     template_values,
 )
 from gardenpath.eval.statistics.questions.enough_items import require_items
-from gardenpath.eval.statistics.questions.error_weights import with_weights
 from gardenpath.eval.statistics.questions.mixed_answer import answer_mixed
 from gardenpath.eval.statistics.questions.tidy import mean_table, parts, tidy
 from gardenpath.eval.statistics.statistics_error import StatisticsError

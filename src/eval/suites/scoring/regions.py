@@ -6,8 +6,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Lookup
 from gardenpath.eval.suites.design.suite import Item, Metric, Suite, Variant
@@ -19,6 +19,9 @@ from gardenpath.eval.suites.scoring.search_error import (
     weighted_sum,
 )
 from gardenpath.text import Words
+
+if TYPE_CHECKING:
+    from gardenpath.data.arrays import Floats
 
 ByRegion = tuple[tuple[float, ...], ...]
 

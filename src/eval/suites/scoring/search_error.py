@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
-import numpy as np
-
-from gardenpath.data.arrays import Floats
-from gardenpath.eval.search.replicates import standard_error, t_quantile
 from gardenpath.eval.suites.design.formula import Arithmetic, Number, Term, Value
 from gardenpath.eval.suites.design.suite import Metric
+
+# Settings import this package, so that it loads no numerical library.
+if TYPE_CHECKING:
+    from gardenpath.data.arrays import Floats
 
 # Deviations (bits) that are this small come from rounding.
 _ROUNDING = 1e-9
@@ -41,10 +41,14 @@ class Deviations:
 
         With several numbers of replicates, the smallest gives an interval that is not too narrow.
         """
+        from gardenpath.eval.search.replicates import t_quantile
+
         uncertain = [count for count, one in self._variances().items() if one > _ROUNDING**2]
         return t_quantile(min(uncertain)) * self.standard_error if uncertain else 0.0
 
     def _variances(self) -> dict[int, float]:
+        from gardenpath.eval.search.replicates import standard_error
+
         return {
             count: float(standard_error(vector)) ** 2 for count, vector in self.by_count.items()
         }
@@ -108,7 +112,7 @@ def region_deviations(
     elif metric == "mean":
         found = deviations.mean(axis=0)
     elif metric == "max":
-        found = deviations[int(np.argmax(surprisal_bits))]
+        found = deviations[max(range(words), key=lambda place: surprisal_bits[place])]
     else:
         found = deviations[0]
     return Deviations({count: found / words if normalised else found})
@@ -116,4 +120,13 @@ def region_deviations(
 
 def word_errors(deviations: Floats) -> list[float]:
     """Return the standard error of each word from ``(words, replicates)`` deviations."""
+    from gardenpath.eval.search.replicates import standard_error
+
     return [float(one) for one in standard_error(deviations)]
+
+
+def error_of_sum(deviations: Sequence[Floats]) -> float:
+    """Return the standard error of a sum of surprisals from the deviations of each, in bits."""
+    if not deviations:
+        return 0.0
+    return Deviations({len(deviations[0]): sum(deviations[1:], deviations[0])}).standard_error

@@ -21,14 +21,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.replicates import standard_error
 from gardenpath.eval.suites.design.suite import Suite, Variant
 from gardenpath.eval.suites.scoring.effects import has_wh_conditions
 from gardenpath.eval.suites.scoring.regions import exact_sum
+from gardenpath.eval.suites.scoring.search_error import error_of_sum
 from gardenpath.text import Words
 from gardenpath.units import NATS_PER_BIT, nats
 
@@ -133,17 +131,12 @@ def _errors(suite: Suite, variant: Variant, deviations: Floats) -> dict[str, flo
     """Return the standard errors of all measures from ``(words, replicates)`` deviations."""
     words, found = list(deviations), {}
     if regions := _local_regions(suite, variant):
-        found["local_se"] = _error_of_sum(_values_in(words, variant, regions))
+        found["local_se"] = error_of_sum(_values_in(words, variant, regions))
     if clause := _values_in(words, variant, _clause_regions(suite)):
-        found["global_se_per_word"] = _error_of_sum(clause) / len(clause)
+        found["global_se_per_word"] = error_of_sum(clause) / len(clause)
     if words:
-        found["slor_se"] = _error_of_sum(words) * NATS_PER_BIT / len(words)
+        found["slor_se"] = error_of_sum(words) * NATS_PER_BIT / len(words)
     return found
-
-
-def _error_of_sum(deviations: Sequence[Floats]) -> float:
-    """Return the standard error of a sum of surprisals from their deviations, in bits."""
-    return float(standard_error(np.sum(deviations, axis=0))) if deviations else 0.0
 
 
 def _values_in(values: Sequence[_T], variant: Variant, regions: Collection[int]) -> list[_T]:

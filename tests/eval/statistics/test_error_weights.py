@@ -11,11 +11,11 @@ import pytest
 
 from gardenpath.errors import ConfigError
 from gardenpath.eval.report.shown_analyses import run_analyses
+from gardenpath.eval.statistics.error_weights import precision_weights
 from gardenpath.eval.statistics.mixed.mixed_fit import RESIDUAL
 from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
 from gardenpath.eval.statistics.questions.analysis import Analysis, make_analysis
 from gardenpath.eval.statistics.questions.answering import run_analysis
-from gardenpath.eval.statistics.questions.error_weights import precision_weights
 from gardenpath.eval.statistics.questions.rscript import r_script, write_result
 from tests.eval.statistics.r_program import run_script
 from tests.eval.statistics.tables import effect_table, item_table
