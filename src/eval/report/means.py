@@ -148,7 +148,7 @@ def bit_means(
 def _mean_errors(table: pd.DataFrame, column: str, by: list[str]) -> pd.DataFrame:
     """Return the standard error of the mean over suites of means over items; NaN if unknown.
 
-    The errors of rows are independent. A row has the weight 1 / (suites · items · rows of the
+    The errors of rows count as independent. A row has the weight 1 / (suites · items · rows of the
     item).
     """
     of_suite = list(dict.fromkeys([*by, "suite"]))

@@ -196,7 +196,7 @@ def _averaged(rows: pd.DataFrame, analysis: Analysis) -> pd.DataFrame:
     groups = rows.groupby(kept, sort=False, dropna=False, observed=True)
     found = groups[analysis.measured].mean().reset_index()
     if analysis.is_weighted:
-        # The errors of different items and runs are independent.
+        # The errors of different items and runs count as independent.
         squares = rows.assign(**{RESPONSE_SE: rows[RESPONSE_SE] ** 2})
         sums = squares.groupby(kept, sort=False, dropna=False, observed=True)[RESPONSE_SE]
         found[RESPONSE_SE] = (np.sqrt(sums.sum(min_count=1)) / groups.size()).to_numpy()
