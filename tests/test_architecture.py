@@ -43,7 +43,7 @@ EVAL: dict[str, tuple[str, ...]] = {
     "parsing": ("search",),
     "perplexity": ("search", "word_scorer"),
     "usable": (),
-    "suites": ("usable",),
+    "suites": ("search", "usable"),
     "statistics": ("display", "usable"),
     "published": ("suites",),
     "surprisal": ("published",),

@@ -16,6 +16,7 @@ from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
 from gardenpath.eval.suites.pairs.pair_suites import PairSource
 from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.eval.suites.scoring.positions import positions_that_matter
 from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.eval.word_scorer import Scorer
 from gardenpath.runs.adoption.how_scored import how_scored, marked, scoring_notes
@@ -248,9 +249,12 @@ def _spread(
     from gardenpath.runs.processes.jobs import ScoringJob
     from gardenpath.runs.processes.spreading import spread_jobs
 
-    parsed = _parsed(suites, parsed_items)
+    parsed, matters = _parsed(suites, parsed_items), positions_that_matter(suites)
     runs = [one for one in models if isinstance(one, Run)]
-    jobs = [ScoringJob(run, sentences_in(suites, run.language), parsed=parsed) for run in runs]
+    jobs = [
+        ScoringJob(run, sentences_in(suites, run.language), parsed=parsed, matters=matters)
+        for run in runs
+    ]
     spread_jobs(jobs, processes)
 
 
@@ -260,13 +264,13 @@ def _measured(
     parsed_items: int,
     skipped: list[RunStatus],
 ) -> list[Measured]:
-    parsed = _parsed(suites, parsed_items)
+    parsed, matters = _parsed(suites, parsed_items), positions_that_matter(suites)
 
     def measured(run: Run) -> Measured:
         sentences = sentences_in(suites, run.language)
         with words_progress(str(run.path), sum(map(len, sentences))) as on_words:
             wanted = [words for words in sentences if words in parsed]
-            return measured_run(run, sentences, parsed=wanted, on_words=on_words)
+            return measured_run(run, sentences, parsed=wanted, on_words=on_words, matters=matters)
 
     runs = [one for one in models if isinstance(one, Run)]
     others = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -20,11 +20,15 @@ from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.scoring.positions import positions_that_matter
 from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.eval.suites.scoring.search_error import word_errors
 from gardenpath.eval.word_scorer import OnWords, Scorer
 from gardenpath.runs.run import Run
-from gardenpath.store.surprisal_store import Parses
-from gardenpath.text import Words
+from gardenpath.store.surprisal_store import Parses, Stored
+from gardenpath.store.tables import SURPRISAL_SE
+from gardenpath.text import Words, plural
 from gardenpath.units import bits
 
 # By how many bits a surprisal may lie below zero: models in half precision are as inexact.
@@ -37,7 +41,9 @@ class Measured:
 
     ``language`` is None for a model that may be tested in any language. ``remedies`` maps each
     sentence without a surviving hypothesis to the setting to change. ``tokens`` returns the number
-    of units that the model sees for a sentence.
+    of units that the model sees for a sentence. A search adds ``columns``: further numbers of the
+    words, by name (``SEARCH_COLUMNS``), and ``deviations``: those of its replicates, in bits,
+    ``(words, replicates)``. ``tolerance`` is the standard error (bits) that it should reach.
     """
 
     name: RunName
@@ -48,10 +54,43 @@ class Measured:
     parses: Mapping[Words, Parses] = field(default_factory=dict)
     remedies: Mapping[Words, str] = field(default_factory=dict)
     tokens: Callable[[Words], int] = len
+    columns: Mapping[Words, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    deviations: Mapping[Words, Floats] = field(default_factory=dict)
+    tolerance: float | None = None
 
     def fits(self, language: str) -> bool:
         """Whether the model can be tested on suites in a language."""
         return self.language in (None, language)
+
+    def word_errors(self, words: Words) -> Sequence[float]:
+        """Return the standard error of the surprisal of each word; empty if it is not known."""
+        columns = self.columns.get(words, {})
+        if SURPRISAL_SE in columns:
+            return columns[SURPRISAL_SE]
+        deviations = self.deviations.get(words)
+        return () if deviations is None else word_errors(deviations)
+
+    def precision_notes(self, suites: Iterable[Suite]) -> list[str]:
+        """Say for how many words that matter the standard error is above the tolerance."""
+        if self.tolerance is None:
+            return []
+        matters = positions_that_matter(suite for suite in suites if self.fits(suite.language))
+        above = {words: self._count_above(words, places) for words, places in matters.items()}
+        count = sum(above.values())
+        if not count:
+            return []
+        total = sum(len(places) for places in matters.values())
+        sentences = plural(sum(one > 0 for one in above.values()), "sentence")
+        return [
+            f"{self.name.run}: the standard error of {count} of {total} words that matter, in "
+            f"{sentences}, is above search.tolerance={self.tolerance:g} bits; give the search more "
+            "work, or expect less precise differences (difference_se)"
+        ]
+
+    def _count_above(self, words: Words, places: Collection[int]) -> int:
+        """Return how many words at ``places`` have a standard error above the tolerance."""
+        errors = self.word_errors(words)
+        return sum(errors[place] > (self.tolerance or 0.0) for place in places) if errors else 0
 
 
 def measured_run(
@@ -60,9 +99,14 @@ def measured_run(
     *,
     parsed: Iterable[Words] = (),
     on_words: OnWords = lambda _: None,
+    matters: Mapping[Words, Collection[int]] | None = None,
 ) -> Measured:
-    """Return the surprisals of a run, with partial parses of ``parsed`` sentences."""
-    scored = run.scored(sentences, parsed=parsed, on_words=on_words)
+    """Return the surprisals of a run, with partial parses of ``parsed`` sentences.
+
+    ``matters`` are the positions of the words on which results depend, from 0; a search with
+    replicates measures these precisely (None: all words).
+    """
+    scored = run.scored(sentences, parsed=parsed, on_words=on_words, matters=matters)
     return Measured(
         name=run.name,
         language=run.language,
@@ -72,7 +116,19 @@ def measured_run(
         parses={w: one.parses for w, one in scored.items() if one.parses is not None},
         remedies={w: one.remedy for w, one in scored.items() if one.remedy is not None},
         tokens=_token_count(run),
+        columns={w: _of_words(w, one) for w, one in scored.items() if one.columns},
+        deviations={
+            w: np.array(one.deviations, dtype=np.float64)[: len(w)]
+            for w, one in scored.items()
+            if one.deviations is not None
+        },
+        tolerance=getattr(run.search, "tolerance", None) if run.is_syntactic else None,
     )
+
+
+def _of_words(words: Words, scores: Stored) -> dict[str, Sequence[float]]:
+    """Return the further numbers of the words, without those of the end."""
+    return {name: values[: len(words)] for name, values in scores.columns.items()}
 
 
 def _token_count(run: Run) -> Callable[[Words], int]:

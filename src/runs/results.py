@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gardenpath.eval.published.imported_runs import ImportedRun
     from gardenpath.eval.published.receipt import Receipt
     from gardenpath.eval.report.study import Curve, Shown
-    from gardenpath.eval.statistics.choices import Correction
+    from gardenpath.eval.statistics.choices import Correction, Weighting
     from gardenpath.eval.statistics.questions.analysis import AnalysisResult
     from gardenpath.eval.suites.design.suite import Suite
     from gardenpath.eval.suites.scoring.outcome import TieRule
@@ -51,7 +51,8 @@ class Results:
     ``items`` has one row per model, item and prediction, ``effects`` one per effect,
     ``surprisals`` one per word, and ``summary`` the accuracies with their intervals. Surprisals
     from files have an ``origin`` (``published``), ``sources`` and a ``receipt``. ``correction``
-    adjusts the p values of each analysis for the number of its tests. Tests and intervals need
+    adjusts the p values of each analysis for the number of its tests; ``weights`` are those of rows
+    in linear mixed models. Tests and intervals need
     ``min_items`` usable items. ``skipped`` are the run folders that were left out, with the reason.
     ``imported`` are the surprisals as files had them; ``also`` are further forms to write. ``how``
     says, by the names of runs, how words were scored.
@@ -70,6 +71,7 @@ class Results:
     sources: Mapping[str, str] = field(default_factory=dict)
     receipt: Receipt | None = None
     correction: Correction | None = None
+    weights: Weighting = "none"
     skipped: Sequence[RunStatus] = ()
     min_items: int = MIN_ITEMS
     imported: Sequence[ImportedRun] = ()
@@ -165,7 +167,9 @@ class Results:
         from gardenpath.eval.report.shown_analyses import run_analyses
 
         tables = (self.items, self.effects, self.sentences)
-        return run_analyses(*tables, correction=self.correction, min_items=self.min_items)
+        return run_analyses(
+            *tables, correction=self.correction, weights=self.weights, min_items=self.min_items
+        )
 
     def shown_analyses(self) -> list[Shown]:
         """The analyses in the order of the report."""

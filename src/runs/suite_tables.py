@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.published.imported_runs import ImportedRun
 from gardenpath.eval.report.study import Parse, ParseKey
@@ -27,7 +30,13 @@ from gardenpath.eval.suites.scoring.scored_items import (
     word_rows,
 )
 from gardenpath.eval.suites.scoring.sentence_measures import SentenceMeasures, sentence_measures
-from gardenpath.store.tables import AGGREGATE, SENTENCES, SURPRISALS
+from gardenpath.store.tables import (
+    AGGREGATE,
+    ERROR_COLUMNS,
+    SEARCH_COLUMNS,
+    SENTENCES,
+    SURPRISALS,
+)
 from gardenpath.text import Words
 
 if TYPE_CHECKING:
@@ -97,7 +106,11 @@ def sentences_in(suites: Iterable[Suite], language: str | None) -> list[Words]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OnSuite:
-    """The surprisals (bits) of one run on one suite: a row for every variant of every item."""
+    """The surprisals (bits) of one run on one suite: a row for every variant of every item.
+
+    ``deviations`` (of replicates, in bits, ``(words, replicates)``) and ``columns`` (further
+    numbers of the words) are those of a search, for the same rows; empty if there are none.
+    """
 
     name: RunName
     suite: Suite
@@ -105,6 +118,8 @@ class _OnSuite:
     unknown: Collection[str]
     unigram_log_prob: Callable[[str], float] | None = None
     tokens: Callable[[Words], int] = len
+    deviations: Sequence[Floats | None] = ()
+    columns: Sequence[Mapping[str, Sequence[float]]] = ()
 
     @property
     def as_pairs(self) -> ScoredPairs:
@@ -130,7 +145,7 @@ def suite_tables(
     effects: list[tuple[RunName, list[ItemEffect]]] = []
     measures: list[dict[str, object]] = []
     for one in scored:
-        table = RegionTable.from_rows(one.suite, one.rows)
+        table = RegionTable.from_rows(one.suite, one.rows, one.deviations)
         found = score_table(table, unknown=one.unknown, ties=ties, seed=tie_seed)
         outcomes.append((one.name, found))
         effects.append((one.name, item_effects(table)))
@@ -141,7 +156,10 @@ def suite_tables(
         surprisals=_surprisals(scored),
         sentences=SENTENCES.frame(measures),
         parses=_parse_table(suites, models),
-        notes=_failure_notes(suites, models),
+        notes=(
+            *_failure_notes(suites, models),
+            *(note for model in models for note in model.precision_notes(suites)),
+        ),
         aggregate=pair_accuracies(one.as_pairs for one in scored),
     )
 
@@ -149,14 +167,18 @@ def suite_tables(
 def _measured_on(suites: Sequence[Suite], models: Sequence[Measured]) -> Iterator[_OnSuite]:
     for model in models:
         for suite in (one for one in suites if model.fits(one.language)):
-            values = model.surprisal_bits
+            sentences = [variant.words for item in suite.items for variant in item.variants]
             yield _OnSuite(
                 name=model.name,
                 suite=suite,
-                rows=variant_rows(suite, values),
+                rows=variant_rows(suite, model.surprisal_bits),
                 unknown={w for s in suite.sentences for w in s if not model.knows(w)},
                 unigram_log_prob=model.unigram_log_prob,
                 tokens=model.tokens,
+                deviations=[model.deviations.get(one) for one in sentences]
+                if model.deviations
+                else (),
+                columns=[model.columns.get(one, {}) for one in sentences] if model.columns else (),
             )
 
 
@@ -164,15 +186,29 @@ def _imported_on(run: ImportedRun) -> _OnSuite:
     return _OnSuite(name=run.name, suite=run.suite, rows=run.rows, unknown=run.unknown)
 
 
-def _surprisals(scored: Iterable[_OnSuite]) -> pd.DataFrame:
-    """Return every word of every variant with its region and surprisal, in bits."""
-    return SURPRISALS.frame(
+def _surprisals(scored: Sequence[_OnSuite]) -> pd.DataFrame:
+    """Return every word of every variant with its region and surprisal, in bits.
+
+    The numbers of searches are further columns, if there are any.
+    """
+    frame = SURPRISALS.frame(
         [
             row
             for one in scored
             for row in word_rows(one.name, one.suite, one.rows, unknown=one.unknown)
         ]
     )
+    given = {name for one in scored for columns in one.columns for name in columns}
+    names = [column.name for column in SEARCH_COLUMNS if column.name in given]
+    return frame.assign(**{name: list(_word_numbers(scored, name)) for name in names})
+
+
+def _word_numbers(scored: Iterable[_OnSuite], name: str) -> Iterator[float]:
+    """Yield the numbers in a column of a search, for every word; NaN where there are none."""
+    for one in scored:
+        given = one.columns or [{}] * len(one.rows)
+        for row, columns in zip(one.rows, given, strict=True):
+            yield from columns.get(name) or itertools.repeat(math.nan, len(row))
 
 
 def _measures(one: _OnSuite) -> Iterator[dict[str, object]]:
@@ -182,8 +218,13 @@ def _measures(one: _OnSuite) -> Iterator[dict[str, object]]:
         **asdict(one.name), "suite": suite.name, "class": suite.kind, "modifier": suite.modifier
     }  # fmt: skip
     # Not asdict, which copies every value and takes most of the time for large suites.
-    names = [part.name for part in fields(SentenceMeasures) if part.name != "labels"]
-    for each in sentence_measures(suite, one.rows, unigram_log_prob=one.unigram_log_prob):
+    errors = set(ERROR_COLUMNS.values()) if not one.deviations else set()
+    hidden = {"labels", *errors}
+    names = [part.name for part in fields(SentenceMeasures) if part.name not in hidden]
+    measures = sentence_measures(
+        suite, one.rows, unigram_log_prob=one.unigram_log_prob, deviations=one.deviations
+    )
+    for each in measures:
         measured = {name: getattr(each, name) for name in names}
         yield {**who, **measured, **label_columns(each.labels)}
 

@@ -12,7 +12,7 @@ from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.data.surprisal_forms import ResultForm, SurprisalForm, TableColumns, TableForm
 from gardenpath.data.words.unknown_words import Language
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
-from gardenpath.eval.statistics.choices import Correction
+from gardenpath.eval.statistics.choices import Correction, Weighting
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.outcome import TieRule
@@ -115,6 +115,9 @@ class SuiteTask:
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
+    weights: Weighting = "none"
+    """Weights of rows in linear mixed models: none, or error, by the search error of their response
+    (search=unbiased)."""
     min_items: PositiveInt = MIN_ITEMS
     """Least number of usable items (critical words known, surprisals present) for any test,
     interval or verdict; below it, the reason is given instead."""
@@ -309,6 +312,9 @@ class StudyTask:
     correction: Correction | None = None
     """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
     """
+    weights: Weighting = "none"
+    """Weights of rows in linear mixed models: none, or error, by the search error of their response
+    (search=unbiased)."""
     min_items: PositiveInt = MIN_ITEMS
     """Least number of usable items (critical words known, surprisals present) for any test,
     interval or verdict; below it, the reason is given instead."""

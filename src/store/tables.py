@@ -145,6 +145,19 @@ SEARCH_COLUMNS = (
 )
 
 SEARCH_COLUMN_NAMES = tuple(column.name for column in SEARCH_COLUMNS)
+
+# Standard errors of the results of a search, as far as they are known, by the columns that they
+# belong to; further columns of the same tables.
+COULD_FLIP = "could_flip"
+ERROR_COLUMNS = {
+    SURPRISAL_BITS: SURPRISAL_SE,
+    "difference_bits": "difference_se",
+    "value_bits": "value_se",
+    "local_bits": "local_se",
+    "global_bits_per_word": "global_se_per_word",
+    "slor": "slor_se",
+}
+
 RUN_COLUMNS = tuple(column.name for column in _RUN)
 SENTENCE_COLUMNS = ("suite", "item", "condition", "variant")
 SUMMARY_KEYS = ("model", "corpus", "class", "modifier")
@@ -163,6 +176,12 @@ ITEMS = Schema(
         TableColumn("unknown", "integer", "number of out-of-vocabulary critical words"),
         TableColumn("unknown_words", "text", "these words, separated by spaces"),
     ),
+    optional=(
+        TableColumn(
+            ERROR_COLUMNS["difference_bits"], "number", "standard error of the margin, in bits"
+        ),
+        TableColumn(COULD_FLIP, "optional flag", "whether the outcome is within the search error"),
+    ),
     others="text",
     remedy="'python evaluate.py suite=…' writes one",
 )
@@ -174,6 +193,7 @@ EFFECTS = Schema(
         TableColumn("effect", "text", "name of the effect"),
         TableColumn("value_bits", "number", "size of the effect, in bits"),
     ),
+    optional=(TableColumn(ERROR_COLUMNS["value_bits"], "number", "its standard error, in bits"),),
     others="text",
     remedy="'python evaluate.py suite=filler_gap' writes one",
 )
@@ -185,6 +205,7 @@ SURPRISALS = Schema(
         TableColumn("region", "text", "region of the suite that the word is in"),
         *(_WORD_ID, _WORD, _SEEN, _BITS),
     ),
+    optional=SEARCH_COLUMNS,
     remedy="'python evaluate.py suite=…' writes one",
 )
 SUMMARY = Schema(
@@ -203,6 +224,7 @@ SUMMARY = Schema(
     ),
     optional=(
         TableColumn("usable", "integer", "items whose critical words and surprisals are all known"),
+        TableColumn(COULD_FLIP, "optional integer", "number of outcomes within the search error"),
         TableColumn("pronoun", "text", "label of the items, if any"),
         TableColumn("flip_rate", "number", "fraction of items with two positive wh-effects"),
         TableColumn("flip", "optional flag", "whether both mean wh-effects are positive"),
@@ -218,6 +240,13 @@ SENTENCES = Schema(
         TableColumn("local_bits", "number", "surprisal of the critical region, in bits"),
         TableColumn("global_bits_per_word", "number", "surprisal of the clause, in bits per word"),
         TableColumn("slor", "number", "syntactic log-odds ratio, in nats per word"),
+    ),
+    optional=(
+        TableColumn(ERROR_COLUMNS["local_bits"], "number", "standard error of local_bits"),
+        TableColumn(
+            ERROR_COLUMNS["global_bits_per_word"], "number", "that of global_bits_per_word"
+        ),
+        TableColumn(ERROR_COLUMNS["slor"], "number", "that of slor, in nats per word"),
     ),
     others="text",
 )

@@ -43,6 +43,7 @@ def run(settings: EvaluateSettings, task: StudyTask) -> None:
         conditions=task.conditions,
         pairing=task.pairing,
         correction=task.correction,
+        weights=task.weights,
         min_items=task.min_items,
         allow_unknown=task.allow_unknown,
         marginal_sentences=task.marginal_sentences,

@@ -42,7 +42,9 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         allow_unknown=task.allow_unknown,
     )
     about = {**results.about, "settings": plain(settings)}
-    results = replace(results, about=about, correction=task.correction, also=task.also)
+    results = replace(
+        results, about=about, correction=task.correction, weights=task.weights, also=task.also
+    )
     print_unusable(results)
     for table in results.accuracy_tables():
         console.print(table)

@@ -13,9 +13,11 @@ from gardenpath.eval.suites.scoring.aggregation import (
     LEVELS,
     Stratum,
     bootstrap_interval,
+    flip_counts,
     item_outcomes,
 )
 from gardenpath.eval.usable import MIN_ITEMS, USABLE, is_enough, usable_counts
+from gardenpath.store.tables import COULD_FLIP, ERROR_COLUMNS
 
 
 def accuracies(
@@ -103,7 +105,10 @@ def _counts(items: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     # Both are in order of first appearance.
     of_items = usable_counts(items, by)[["items", "unknown", "usable"]]
     together = pd.concat([runs, of_items], axis=1)
-    return together[[*by, "items", "seeds", "ties", "missing", "unknown", "usable"]]
+    names = [*by, "items", "seeds", "ties", "missing", "unknown", "usable"]
+    if COULD_FLIP not in items.columns:
+        return together[names]
+    return together[names].assign(**{COULD_FLIP: flip_counts(groups).array})
 
 
 def bit_means(
@@ -114,7 +119,8 @@ def bit_means(
     Every item has the same weight, regardless of seeds and predictions, and every suite has the
     same weight, regardless of its items. Values that are not finite are excluded: the exact grammar
     assigns zero probability to some words. Groups with fewer items than ``min_items``, counting
-    only usable ones if the table marks them (``with_usable``), have no interval.
+    only usable ones if the table marks them (``with_usable``), have no interval. If the table has
+    standard errors, ``error`` is that of the mean; values without one count as exact.
     """
     by = list(by)
     finite = np.isfinite(table[value].astype("float64"))
@@ -132,4 +138,24 @@ def bit_means(
         interval = _interval(suites, is_known=is_known)
         out = int(lost.loc[name])
         rows.append((*group, _mean_of_means(suites), *interval, items, out))
-    return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "items", "infinite"])
+    found = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "items", "infinite"])
+    column = ERROR_COLUMNS.get(value)
+    if column is None or column not in table.columns:
+        return found
+    return found.merge(_mean_errors(table[finite], column, by), on=by, how="left")
+
+
+def _mean_errors(table: pd.DataFrame, column: str, by: list[str]) -> pd.DataFrame:
+    """Return the standard error of the mean over suites of means over items; NaN if unknown.
+
+    The errors of rows count as independent. A row has the weight 1 / (suites · items · rows of the
+    item).
+    """
+    of_suite = list(dict.fromkeys([*by, "suite"]))
+    of_item = [*of_suite, "item"]
+    rows = table.groupby(of_item, sort=False, dropna=False)[column].transform("size")
+    items = table.groupby(of_suite, sort=False, dropna=False)["item"].transform("nunique")
+    suites = table.groupby(by, sort=False, dropna=False)["suite"].transform("nunique")
+    squares = (table[column] / (rows * items * suites)) ** 2
+    groups = table.assign(error=squares).groupby(by, sort=False, dropna=False)["error"]
+    return np.sqrt(groups.sum(min_count=1)).reset_index()

@@ -10,7 +10,8 @@ import pandas as pd
 
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.study import Shown
-from gardenpath.eval.statistics.choices import Correction
+from gardenpath.eval.statistics.choices import Correction, Weighting
+from gardenpath.eval.statistics.error_weights import why_not_weighted
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult, load_analyses
 from gardenpath.eval.statistics.questions.answering import run_analysis
 from gardenpath.eval.statistics.questions.rscript import write_result
@@ -31,14 +32,16 @@ def run_analyses(
     *,
     study: str | None = None,
     correction: Correction | None = None,
+    weights: Weighting = "none",
     min_items: int = MIN_ITEMS,
 ) -> list[AnalysisResult]:
     """Run the analyses of ``conf/analysis``: all of them, or those of one study.
 
     Without a study, those that compute means alone are left out: the summary has these already.
-    ``correction`` replaces that of each analysis with p values. The result of an analysis that the
-    tables do not allow is empty and says why (``AnalysisResult.skipped``); every test and interval
-    needs ``min_items`` usable items.
+    ``correction`` replaces that of each analysis with p values; ``weights`` replaces that of each
+    analysis that can be weighted, and a note of the others says why they are not. The result of an
+    analysis that the tables do not allow is empty and says why (``AnalysisResult.skipped``); every
+    test and interval needs ``min_items`` usable items.
     """
     tables = {
         name: None if table is None else with_usable(table, items)
@@ -50,7 +53,14 @@ def run_analyses(
             continue
         if correction is not None and analysis.test in ("mixed", "t_test"):
             analysis = dataclasses.replace(analysis, correction=correction)
-        results.append(run_analysis(analysis, tables[analysis.table], min_items=min_items))
+        table, reason = tables[analysis.table], ""
+        if weights == "error" and not (reason := why_not_weighted(analysis, table)):
+            analysis = dataclasses.replace(analysis, weights=weights)
+        found = run_analysis(analysis, table, min_items=min_items)
+        if reason and not found.is_empty:
+            note = f"not weighted by search error: {reason}"
+            found = dataclasses.replace(found, notes=(*found.notes, note))
+        results.append(found)
     return results
 
 

@@ -19,8 +19,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
-from scipy.stats import t
+from scipy.special import logsumexp, stdtrit
 
 from gardenpath.data.arrays import Floats
 from gardenpath.units import bits
@@ -59,4 +58,4 @@ def standard_error(deviations: Floats) -> Floats:
 
 def t_quantile(replicates: int, *, coverage: float = 0.95) -> float:
     """Return the number of standard errors on either side of a ``coverage`` interval."""
-    return float(t.ppf(0.5 + coverage / 2, replicates - 1))
+    return float(stdtrit(replicates - 1, 0.5 + coverage / 2))

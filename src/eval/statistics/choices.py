@@ -16,5 +16,7 @@ ContrastKind = Literal["treatment", "sum"]
 WithinMethod = Literal["masson_loftus", "cousineau_morey", "item_centred"]
 # The distribution to which t statistics of linear models are compared.
 Reference = Literal["satterthwaite", "normal"]
+# Weights of rows of linear mixed models: none, or precisions by the standard errors of responses.
+Weighting = Literal["none", "error"]
 # Adjustment of p values for the number of tests of an analysis.
 Correction = Literal["none", "bonferroni", "holm", "benjamini_hochberg"]

@@ -330,7 +330,9 @@ class PlmSearch:
         is_alive = torch.cat([is_alive.new_ones((1, beam)), is_alive])
         chain = self._chain(self._link(nodes), max(self._steps, 1))
         survivors = Survivors(
-            source=arena["group"][nodes.gather(1, is_alive.int().argmax(1, keepdim=True)).squeeze(1)],
+            source=arena["group"][
+                nodes.gather(1, is_alive.int().argmax(1, keepdim=True)).squeeze(1)
+            ],
             slot=arena["slot"][nodes],
             is_alive=is_alive,
             chain=chain.clamp(min=0),

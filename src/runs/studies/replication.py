@@ -14,7 +14,7 @@ from gardenpath.errors import ConfigError
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.published.released.layouts import import_layout, published_suites
 from gardenpath.eval.published.table_import import import_tables
-from gardenpath.eval.statistics.choices import Correction
+from gardenpath.eval.statistics.choices import Correction, Weighting
 from gardenpath.eval.studies.all_studies import study_spec
 from gardenpath.eval.studies.compared import compared_parts
 from gardenpath.eval.studies.study_parts import OWN, RELEASED, ItemChoice, StudyResult
@@ -94,6 +94,7 @@ def study(
     conditions: ConditionSource = "sentences",
     pairing: PairingRules | None = None,
     correction: Correction | None = None,
+    weights: Weighting = "none",
     min_items: int = MIN_ITEMS,
     allow_unknown: bool = False,
     marginal_sentences: int | None = 100,
@@ -146,6 +147,7 @@ def study(
             results,
             corpora=described if source == last else None,
             correction=correction,
+            weights=weights,
         )
         for source, results in sources.items()
     ]

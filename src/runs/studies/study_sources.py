@@ -13,7 +13,7 @@ from gardenpath.console import show_counting, show_progress
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.shown_analyses import run_analyses
-from gardenpath.eval.statistics.choices import Correction
+from gardenpath.eval.statistics.choices import Correction, Weighting
 from gardenpath.eval.statistics.corpora.corpus_statistics import (
     lengths_frame,
     statistics_frame,
@@ -59,10 +59,12 @@ def study_evidence(
     *,
     corpora: CorpusTables | None = None,
     correction: Correction | None = None,
+    weights: Weighting = "none",
 ) -> Evidence:
     """Return the data of one source of a study, with the results of the study's analyses.
 
-    ``correction`` adjusts p values for the number of tests of each analysis. Models are left out in
+    ``correction`` adjusts p values for the number of tests of each analysis, ``weights`` are those
+    of rows in linear mixed models. Models are left out in
     classes for which they have too few usable items, so that no claim is judged by these.
     """
     known = corpora or CorpusTables()
@@ -86,6 +88,7 @@ def study_evidence(
         sentences,
         study=study,
         correction=correction,
+        weights=weights,
         min_items=results.min_items,
     )
     return Evidence(data, {one.analysis.name: one for one in found})

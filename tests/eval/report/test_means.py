@@ -82,3 +82,25 @@ def test_accuracies_are_those_of_the_plain_way(seed: int, pronouns: bool, by: li
     items = _random_items(seed, pronouns=pronouns)
     expected = summarise(items, by=by).rename(columns={"accuracy": "mean"})
     pd.testing.assert_frame_equal(accuracies(items, by=by), expected, rtol=1e-12)
+
+
+def test_error_of_a_mean_of_means_by_hand() -> None:
+    table = pd.DataFrame(
+        [("a", "s", 1, 0.4), ("a", "s", 1, 0.2), ("a", "s", 2, 0.3), ("a", "t", 1, 0.5),
+         ("b", "s", 1, np.nan), ("c", "s", 1, np.nan), ("c", "s", 2, 0.6)],
+        columns=["model", "suite", "item", "value_se"],
+    ).assign(value_bits=1.0)  # fmt: skip
+    found = bit_means(table, value="value_bits", by=["model"]).set_index("model")["error"]
+    squares = [(0.4 / 8) ** 2, (0.2 / 8) ** 2, (0.3 / 4) ** 2, (0.5 / 2) ** 2]
+    assert found["a"] == pytest.approx(np.sqrt(sum(squares)))
+    assert np.isnan(found["b"]) and found["c"] == pytest.approx(0.3)
+    assert "error" not in bit_means(TABLE, value="bits", by=["model"]).columns
+
+
+def test_outcomes_that_could_flip_are_counted() -> None:
+    items = pd.DataFrame({"run": list("aaab"), "suite": "s", "item": [1, 2, 3, 1], "outcome": 1.0})
+    flips = pd.array([True, False, True, pd.NA], dtype="boolean")
+    items = items.assign(model=items["run"], tie=False, unknown=0, could_flip=flips)
+    found = accuracies(items, by=["model"]).set_index("model")["could_flip"]
+    assert found["a"] == 2 and found.isna()["b"]
+    assert "could_flip" not in accuracies(items.drop(columns="could_flip"), by=["model"]).columns

@@ -1,6 +1,7 @@
 """The two kinds of panels in most figures: models as rows, and models side by side.
 
-Both require a table with the columns model, corpus, mean, low and high.
+Both require a table with the columns model, corpus, mean, low and high. If it has the column error,
+a broad pale bar shows the 95 % interval of the search error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from matplotlib.lines import Line2D
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.order import models_in_order
+from gardenpath.eval.statistics.inference.intervals import NORMAL
 
 CEILING_LINE: dict[str, Any] = {
     "color": style.INK,
@@ -25,6 +27,8 @@ CEILING_LINE: dict[str, Any] = {
     "linestyle": (0, (6, 2, 1, 2)),
 }
 CHANCE_LINE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.0, "linestyle": (0, (2, 2))}
+# The interval of the search error, behind the interval over items.
+SEARCH_BAR: dict[str, Any] = {"linewidth": 5.0, "alpha": 0.3, "zorder": 1.5}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +101,9 @@ def models_as_rows(
         alpha = 0.6 if corpus > 1 else 1.0
         face = style.PAPER if corpus % 2 else colour
         axis.plot(_interval(record), [y, y], color=colour, linewidth=1.6, alpha=alpha)
+        if (reach := search_reach(record)) > 0.0:
+            ends = [record["mean"] - reach, record["mean"] + reach]
+            axis.plot(ends, [y, y], color=colour, **SEARCH_BAR)
         axis.plot([record["mean"]], [y], mark, color=colour, markerfacecolor=face, alpha=alpha)
     axis.set_yticks(range(len(rows)), [style.figure_label(row) for row in rows])
     axis.set_ylim(len(rows) - 0.45, -0.55)
@@ -128,12 +135,21 @@ def models_side_by_side(
             continue
         lows, highs = zip(*map(_interval, rows), strict=True) if rows else ((), ())
         axis.vlines(places, lows, highs, color=colour, linewidth=1.4)
+        for place, mean, reach in zip(places, means, map(search_reach, rows), strict=True):
+            if reach > 0.0:
+                axis.vlines(place, mean - reach, mean + reach, color=colour, **SEARCH_BAR)
         line = "-" if connected else "none"
         axis.plot(places, means, mark, color=colour, linestyle=line, linewidth=0.7)
     axis.set_xticks(range(len(values)), [_folded(value) for value in values])
     axis.set_xlim(-0.55, len(values) - 0.45)
     axis.grid(False, axis="x")
     spread(axis, scale=scale, vertical=True)
+
+
+def search_reach(row: Mapping[str, float]) -> float:
+    """Return half the width of the 95 % interval of the search error; 0 if it is not known."""
+    error = row.get("error", math.nan)
+    return NORMAL * error if math.isfinite(error) else 0.0
 
 
 def _interval(row: Mapping[str, float]) -> tuple[float, float]:

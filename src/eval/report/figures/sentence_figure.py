@@ -22,6 +22,8 @@ from matplotlib.ticker import MaxNLocator
 from gardenpath.eval.report.figures import fonts, style
 from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
+from gardenpath.eval.statistics.inference.intervals import NORMAL
+from gardenpath.store.tables import SURPRISAL_SE
 
 PAGE_WIDTH = 10.6  # inches
 PANEL_HEIGHT = 0.85
@@ -114,6 +116,7 @@ def surprisal_figure(study: Study, *, suite: str, item: int | str, corpus: str) 
     axis = _sheet(figure)
     keys = ["model", "condition", "variant", "word_id"]
     means = table.groupby(keys, sort=False)["surprisal_bits"].mean().to_dict()
+    reaches = _search_reaches(table, keys)
     for place, model in enumerate(models):
         left, base = grid.corner(place)
         _frame(
@@ -121,7 +124,8 @@ def surprisal_figure(study: Study, *, suite: str, item: int | str, corpus: str) 
         )
         _mark(axis, grid, left, base, alignment.critical)
         for number, line in enumerate(alignment.lines):
-            values = [means.get((model, line.condition, line.variant, w)) for w in line.places]
+            words = [(model, line.condition, line.variant, word) for word in line.places]
+            values = [(means.get(word), reaches.get(word, 0.0)) for word in words]
             _draw_line(axis, grid, left, base, number, line, values)
         if grid.is_last(place):
             _write_words(axis, grid, left, base, alignment, with_labels=grid.is_first(place))
@@ -245,21 +249,37 @@ def _draw_line(
     base: float,
     number: int,
     line: VariantLine,
-    values: Sequence[float | None],
+    values: Sequence[tuple[float | None, float]],
 ) -> None:
-    """Draw the surprisals of one variant; a word with zero probability is an ∞ at the top."""
+    """Draw the surprisals of one variant, with bars that reach as far as their search errors.
+
+    A word with zero probability is an ∞ at the top.
+    """
     colour = style.SERIES[number % len(style.SERIES)]
     points = [
         (grid.x(left, place), math.nan if value is None else value)
-        for place, value in zip(line.places.values(), values, strict=True)
+        for place, (value, _) in zip(line.places.values(), values, strict=True)
     ]
     finite = [(x, grid.y(base, bits)) for x, bits in points if math.isfinite(bits)]
+    for (x, bits), (_, reach) in zip(points, values, strict=True):
+        if reach > 0.0 and math.isfinite(bits):
+            ends = [grid.y(base, max(0.0, bits - reach)), grid.y(base, min(grid.top, bits + reach))]
+            axis.plot([x, x], ends, color=colour, linewidth=0.9)
     axis.plot(
         [x for x, _ in finite], [y for _, y in finite], color=colour, marker="o",
         markersize=3.6, linestyle=style.DASHES[number % len(style.DASHES)], linewidth=1.3,
     )  # fmt: skip
     for x in (x for x, bits in points if math.isinf(bits)):
         axis.text(x, base + PANEL_HEIGHT, "∞", color=colour, ha="center", va="top", fontsize=11)
+
+
+def _search_reaches(table: pd.DataFrame, keys: list[str]) -> dict[Any, float]:
+    """Return half the widths of the 95 % intervals of search errors of means over runs, if any."""
+    if SURPRISAL_SE not in table.columns:
+        return {}
+    squares = table.assign(square=table[SURPRISAL_SE] ** 2).groupby(keys, sort=False)["square"]
+    errors = NORMAL * np.sqrt(squares.sum(min_count=1)) / squares.size()
+    return dict(errors.dropna().items())
 
 
 def _write_words(

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.eval.report.study import Study
-from gardenpath.store.tables import SENTENCE_COLUMNS
+from gardenpath.store.tables import ERROR_COLUMNS, SENTENCE_COLUMNS
 
 INFINITE = -1
 
@@ -155,17 +155,22 @@ def _list_at(store: dict[int, list[Any]], run: int, place: int) -> list[Any]:
 
 
 def _add_outcomes(study: Study, suites: dict[str, dict[str, Any]], runs: dict[str, int]) -> None:
-    """Add prediction, outcome and difference in bits for each run and item."""
+    """Add prediction, outcome, difference in bits and its error for each run and item."""
     columns = ["run", "suite", "item", "prediction", "outcome", "difference_bits"]
+    error_name = ERROR_COLUMNS["difference_bits"]
     table = _kept(study.items, suites)
-    for run, name, item_name, prediction, outcome, difference in table[columns].itertuples(
-        index=False, name=None
+    errors = table[error_name] if error_name in table.columns else [math.nan] * len(table)
+    rows = table[columns].itertuples(index=False, name=None)
+    for (run, name, item_name, prediction, outcome, difference), error in zip(
+        rows, errors, strict=True
     ):
         suite = suites[str(name)]
         item = suite["items"][suite["numbers"][_plain(item_name)]]
         value = None if math.isnan(outcome) else round(float(outcome), 3)
         gap = None if not math.isfinite(difference) else round(float(difference), 2)
         row = [suite["predictions"](str(prediction)), value, gap]
+        if math.isfinite(error):
+            row.append(round(float(error), 3))
         item.setdefault("o", {}).setdefault(runs[run], []).append(row)
 
 

@@ -28,6 +28,7 @@ from gardenpath.eval.report.page.summaries import (
     unusable_table,
 )
 from gardenpath.eval.report.study import Shown, Study
+from gardenpath.store.tables import COULD_FLIP
 
 # Names and titles of the chapters; each has a template of this name. Empty chapters are omitted.
 CHAPTERS = {
@@ -115,7 +116,7 @@ def _content(
         "figures": figures,
         "warnings": [str(one) for one in study.unusable],
         "unusable_tables": _filled([unusable_table(study)] if has_items else ()),
-        "findings": [*_findings(study), *study.notes],
+        "findings": [*_findings(study), *_undecided(study), *study.notes],
         "facts": {name: value for name, value in study.facts.items() if value},
         "scored_items": int(per_suite.max()) if len(per_suite) else 0,
         "analyses": [(one, _analysis_tables(one, n)) for n, one in enumerate(study.analyses)],
@@ -159,3 +160,17 @@ def _findings(study: Study) -> Iterator[str]:
         for ceiling in rows[rows["model"] == EXACT]["mean"]:
             sentence += f"; the exact grammar reaches {ceiling:.3f}"
         yield sentence + "."
+
+
+def _undecided(study: Study) -> Iterator[str]:
+    """Yield a sentence on the outcomes that are within the search error, if any error is known."""
+    if COULD_FLIP not in study.items.columns:
+        return
+    known = study.items.dropna(subset=COULD_FLIP)
+    counts = known.groupby("model", sort=False)[COULD_FLIP].agg(["sum", "size"])
+    if not len(counts):
+        return
+    each = [f"{model} {int(row['sum'])} of {int(row['size'])}" for model, row in counts.iterrows()]
+    total = f"{int(counts['sum'].sum())} of {int(counts['size'].sum())}"
+    more = f" ({', '.join(each)})" if len(each) > 1 else ""
+    yield f"{total} outcomes could flip within the 95 % interval of the search error{more}."

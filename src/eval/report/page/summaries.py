@@ -13,7 +13,7 @@ from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.study import Study, corpus_groups
 from gardenpath.eval.suites.pairs.pair_tables import pairs_in_words, phenomenon_frames
 from gardenpath.eval.usable import usable_counts
-from gardenpath.store.tables import RUN_COLUMNS, SENTENCE_COLUMNS
+from gardenpath.store.tables import COULD_FLIP, RUN_COLUMNS, SENTENCE_COLUMNS
 from gardenpath.text import spaced
 
 MAX_UNKNOWN_WORDS = 300
@@ -67,7 +67,8 @@ def summary_table(study: Study) -> ReportTable:
     """Return the accuracy by class and modifier, with intervals."""
     columns = [column for column in study.summary.columns if study.summary[column].notna().any()]
     # Omit columns of counts that are all zero.
-    columns = [c for c in columns if c not in ("missing", "unknown") or study.summary[c].any()]
+    counts = ("missing", "unknown", COULD_FLIP)
+    columns = [c for c in columns if c not in counts or study.summary[c].any()]
     by = [column for column in ("corpus", "model", "class", "modifier") if column in columns]
     frame = arranged(study.summary[columns], by, study.modifier_orders)
     for column in ("class", "modifier"):
@@ -78,7 +79,8 @@ def summary_table(study: Study) -> ReportTable:
         title="Accuracy by class and modifier",
         frame=frame.reset_index(drop=True),
         note="low and high are the bounds of the 95 % bootstrap interval over items; ties counts "
-        "predictions with exactly equal surprisals, over all random seeds.",
+        "predictions with exactly equal surprisals, over all random seeds"
+        + (", could_flip those within the search error." if COULD_FLIP in columns else "."),
         strong=(EXACT,),
     )
 
@@ -174,6 +176,7 @@ def unknown_items_table(study: Study) -> ReportTable:
     """Return the counts of items with out-of-vocabulary critical words, ties, missing values."""
     table = study.by_class
     columns = ["model", "corpus", "class", "items", "unknown", "ties", "missing"]
+    columns += [COULD_FLIP] if COULD_FLIP in table.columns else []
     frame = table[columns].rename(columns={"unknown": "with out-of-vocabulary critical words"})
     frame["class"] = frame["class"].map(spaced)
     return ReportTable(

@@ -51,7 +51,11 @@ class RandomTerm:
 
 @dataclass(frozen=True)
 class Design:
-    """The design of a model; ``weights`` are the numbers of trials of binomial responses."""
+    """The design of a model.
+
+    ``weights`` are the numbers of trials of binomial responses, or the prior weights of a linear
+    model: the residual variance of a row is σ² divided by its weight.
+    """
 
     formula: str
     response: Floats  # (rows,)
@@ -151,7 +155,7 @@ def build_design(
     codings: Mapping[str, Coding] | None = None,
     weights: str | None = None,
 ) -> Design:
-    """Build the design of a model; ``weights`` names the column with the numbers of trials.
+    """Build the design of a model; ``weights`` names the column of weights.
 
     Rows with missing values are dropped. Columns of X that are linear combinations of other columns
     are dropped too, because their coefficients are not identified. Both are recorded in the notes.

@@ -67,8 +67,10 @@ def fit_mixed(
     weights: str | None = None,
     lme4_default: bool = False,
 ) -> MixedFit:
-    """Fit a model; ``weights`` names the column with the numbers of trials of a binomial model.
+    """Fit a model; ``weights`` names a column, with the same meaning as in lme4.
 
+    It has the numbers of trials of a binomial model, or the prior weights of a linear model, whose
+    residual variance is inversely proportional to them.
     A search that does not converge is repeated from other standard deviations of the random
     effects. With ``lme4_default``, what lme4 would report with its default settings is computed
     too (``MixedFit.lme4``).
@@ -117,7 +119,8 @@ def _check(design: Design, family: Distribution) -> None:
     if family == "binomial" and not 0.0 <= design.response.min() <= design.response.max() <= 1.0:
         raise StatisticsError("the responses of a binomial model must be in [0, 1]")
     if design.weights.min() <= 0.0:
-        raise StatisticsError("numbers of trials must be positive")
+        what = "numbers of trials" if family == "binomial" else "weights"
+        raise StatisticsError(f"{what} must be positive")
 
 
 def _binomial_fit(design: Design, start: float, *, lme4_default: bool) -> MixedFit:

@@ -4,14 +4,19 @@ Given θ, the optimal β and residual variance have a closed form, so −2 log L
 alone. With V = I + ZΛΛ'Z' and P = V⁻¹ − V⁻¹X(X'V⁻¹X)⁻¹X'V⁻¹, its derivative in the direction dV is
 ``tr(P dV) − f · y'P dV Py / y'Py`` (restricted, f residual degrees of freedom), or the same with
 tr(V⁻¹ dV) (not restricted). The (rows, rows) matrices V and P are never formed.
+
+With prior weights w, the residual variance of a row is σ²/w. Rows of y, X and Z are multiplied by
+√w, which makes their residual variances equal, and −2 log L loses the Jacobian Σ log w.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse
 
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.mixed.design_matrix import Design
@@ -29,19 +34,36 @@ class Solution:
     information: Floats  # of β, with a residual variance of 1: X'V⁻¹X
     rss: float  # penalised residual sum of squares: y'Py
     entries: Floats  # of ZΛ
-    factor: PositiveFactor  # of Λ'Z'ZΛ + I
+    factor: PositiveFactor  # of Λ'Z'ZΛ + I; all of these with weighted rows
     whitened: Floats  # V⁻¹X, (rows, coefficients)
     explained: Floats  # Λ'Z'V⁻¹X, (random effects, coefficients)
     residuals: Floats  # Py
     effects: Floats  # Λ'Z'Py
 
 
+def _with_equal_variances(design: Design) -> Design:
+    """Return the design with rows multiplied by the roots of their weights."""
+    if (design.weights == 1.0).all():
+        return design
+    roots = np.sqrt(design.weights)
+    return dataclasses.replace(
+        design,
+        response=roots * design.response,
+        fixed=roots[:, None] * design.fixed,
+        random=scipy.sparse.csr_array(scipy.sparse.diags_array(roots) @ design.random),
+        weights=np.ones(design.rows),
+    )
+
+
 class ProfiledLikelihood:
     """−2 log (restricted) likelihood of a design as a function of θ."""
 
     def __init__(self, design: Design, *, restricted: bool) -> None:
-        self._loadings = design.loadings
-        self._fixed, self._response = design.fixed, design.response
+        rows = _with_equal_variances(design)
+        self._unweighted = design.loadings
+        self._loadings = rows.loadings
+        self._fixed, self._response = rows.fixed, rows.response
+        self._log_weights = float(np.log(design.weights).sum())
         self._ones = np.ones(design.rows)
         self._restricted = restricted
         self._freedom = design.rows - (design.fixed.shape[1] if restricted else 0)
@@ -92,10 +114,11 @@ class ProfiledLikelihood:
     def total_deviation(self, theta: Floats) -> float:
         """Return the standard deviation of single responses around the fixed effects.
 
-        It is the root of the residual variance plus the mean variance of the rows' random effects.
+        It is the root of the residual variance (of a row of weight 1) plus the mean variance of the
+        rows' random effects.
         """
-        solution = self.solve(theta)
-        return solution.sigma * math.sqrt(1.0 + float(np.mean((solution.entries**2).sum(axis=1))))
+        entries = self._unweighted.scaled(theta)
+        return self.solve(theta).sigma * math.sqrt(1.0 + float(np.mean((entries**2).sum(axis=1))))
 
     def degrees_of_freedom(self, theta: Floats) -> Floats:
         """Return Satterthwaite's degrees of freedom of each fixed effect, as in lmerTest.
@@ -126,7 +149,7 @@ class ProfiledLikelihood:
 
     def _deviance(self, solution: Solution, sigma: float) -> float:
         value = solution.factor.logdet + self._freedom * math.log(2.0 * math.pi * sigma**2)
-        value += solution.rss / sigma**2
+        value += solution.rss / sigma**2 - self._log_weights
         if self._restricted:
             value += float(np.linalg.slogdet(solution.information)[1])
         return value

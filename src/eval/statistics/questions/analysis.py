@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gardenpath.errors import InputError
-from gardenpath.eval.statistics.choices import Correction, Distribution, Reference, WithinMethod
+from gardenpath.eval.statistics.choices import (
+    Correction,
+    Distribution,
+    Reference,
+    Weighting,
+    WithinMethod,
+)
 from gardenpath.eval.statistics.formulas.model_formula import ModelFormula
 from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
@@ -27,6 +33,8 @@ Test = Literal["mixed", "t_test", "within_item", "means"]
 
 # Columns of the rows that ``responses`` and ``contrasts`` make.
 METRIC, VALUE, CONTRAST = "metric", "value", "contrast"
+# Columns of the rows of weighted analyses: the standard error of the response, and the weight.
+RESPONSE_SE, WEIGHT = "response_se", "weight"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +59,11 @@ class Analysis:
     (``modifier: {kind: sum, levels: [none, adjective]}``). ``reference`` is the distribution of the
     test statistics of linear models. ``robustness`` are formulas of other models of the same rows,
     by name, reported beside the first. With ``lme4_default``, the standard errors that lme4 has
-    with its default settings are computed too. A *t test* compares the mean of ``response``, or in
-    contrasts the difference within items, with zero. *Within-item* intervals are computed for the
-    mean ``response`` in each ``condition``, with the given ``method``. *Means* have intervals of
-    1.96 standard errors. ``correction`` adjusts the p values of all estimates of the analysis.
+    with its default settings are computed too. With ``weights: error``, rows of a linear model are
+    weighted by the search error of their response. A *t test* compares the mean of ``response``, or
+    in contrasts the difference within items, with zero. *Within-item* intervals are computed for
+    the mean ``response`` in each ``condition``, with the given ``method``. *Means* have intervals
+    of 1.96 standard errors. ``correction`` adjusts the p values of all estimates of the analysis.
 
     ``sentences`` map the name of an effect (the response in a t test) to templates ``more``,
     ``less`` and ``none``. In templates, ``$column`` is the value of a split column, ``$corpora``
@@ -72,6 +81,7 @@ class Analysis:
     reference: Reference = "satterthwaite"
     robustness: Mapping[str, str] = field(default_factory=dict)
     lme4_default: bool = False
+    weights: Weighting = "none"
     correction: Correction = "none"
     response: str = ""
     responses: Sequence[str] = ()
@@ -105,6 +115,11 @@ class Analysis:
         if self.responses:
             return VALUE
         return self.model.response if self.model else self.response
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows are weighted by the search error of their response."""
+        return self.weights == "error"
 
     @property
     def parts_by(self) -> tuple[str, ...]:
@@ -146,7 +161,7 @@ class FittedPart:
 
     If the model failed and a permutation test was used instead, ``strata`` are the columns within
     which outcomes were permuted. ``has_ties``: whether any binomial outcome is neither 0 nor 1.
-    ``robustness`` are the other models, by name.
+    ``robustness`` are the other models, by name. ``is_weighted``: whether rows have weights.
     """
 
     part: Mapping[str, str]
@@ -156,6 +171,7 @@ class FittedPart:
     strata: tuple[str, ...] | None = None
     has_ties: bool = False
     robustness: Mapping[str, MixedFit] = field(default_factory=dict)
+    is_weighted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

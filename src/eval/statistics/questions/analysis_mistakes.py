@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from gardenpath.eval.statistics.choices import ContrastKind
 from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
 from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.store.tables import ERROR_COLUMNS
 
 if TYPE_CHECKING:
     from gardenpath.eval.statistics.questions.analysis import Analysis
@@ -26,6 +28,7 @@ def analysis_mistakes(analysis: Analysis) -> list[str]:
     return [
         *_test_mistakes(analysis),
         *_formula_mistakes(analysis),
+        *_weight_mistakes(analysis),
         *_derive_mistakes(analysis),
         *_contrast_mistakes(analysis),
         *(m for column, rule in analysis.codings.items() for m in _coding_mistakes(column, rule)),
@@ -78,6 +81,25 @@ def _formula_mistakes(analysis: Analysis) -> Iterator[str]:
             yield "with responses, the response of a formula must be 'value'"
         if name and parsed.response != parse_model_formula(analysis.formula).response:
             yield f"robustness.{name} has another response than the formula"
+
+
+def _weight_mistakes(analysis: Analysis) -> Iterator[str]:
+    if analysis.weights == "none":
+        return
+    if analysis.test != "mixed" or analysis.family != "gaussian":
+        kind = "a binomial model" if analysis.test == "mixed" else f"a {analysis.test}"
+        yield f"weights are for linear mixed models (family: gaussian), not for {kind}"
+        return
+    responses = analysis.responses
+    if not responses and analysis.formula:
+        with contextlib.suppress(StatisticsError):  # another mistake, of the formula
+            responses = [parse_model_formula(analysis.formula).response]
+    for name in responses:
+        if name not in ERROR_COLUMNS:
+            yield (
+                f"weights: error needs a response that has a standard error "
+                f"({', '.join(ERROR_COLUMNS)}), not {name}"
+            )
 
 
 def _derive_mistakes(analysis: Analysis) -> Iterator[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.data.arrays import Floats
+from gardenpath.eval.statistics.error_weights import with_weights
 from gardenpath.eval.statistics.inference.effect_sizes import cohens_dz
 from gardenpath.eval.statistics.inference.intervals import (
     NORMAL,
@@ -50,7 +51,7 @@ def run_analysis(
         found = tidy(analysis, table)
     except StatisticsError as error:
         return _nothing(analysis, str(error))
-    data = found.rows
+    data = with_weights(analysis, found.rows) if analysis.is_weighted else found.rows
     answers = Answers(analysis.correction)
     answer = {
         "mixed": answer_mixed,

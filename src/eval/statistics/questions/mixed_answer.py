@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,7 @@ from gardenpath.eval.statistics.questions.robustness import (
     check_effect,
     robustness_fits,
     tested,
+    weight_column,
 )
 from gardenpath.eval.statistics.questions.substitutes import Substitute, substitute
 from gardenpath.eval.statistics.statistics_error import StatisticsError
@@ -44,13 +46,15 @@ _FEW_DEGREES = 2.0
 
 def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: Answers) -> None:
     """Fit the model of an analysis to a part of its rows."""
-    for name in dict.fromkeys([*analysis.predictors, *analysis.slopes]):
-        if rows[name].nunique() < 2:
-            raise StatisticsError(f"{name} has only one value, {meaning(analysis, rows, name)}")
-    codings = _codings(analysis, rows)
-    formula, notes = identifiable(analysis.formula, rows, family=analysis.family)
+    model = model_of(analysis, rows)
+    codings, notes = model.codings, [*model.notes, *_weight_notes(analysis, rows)]
     fit = fit_mixed(
-        formula, rows, family=analysis.family, codings=codings, lme4_default=analysis.lme4_default
+        model.formula,
+        rows,
+        family=analysis.family,
+        codings=codings,
+        weights=weight_column(analysis, rows),
+        lme4_default=analysis.lme4_default,
     )
     others = robustness_fits(analysis, rows, codings)
     substitutes = {
@@ -61,9 +65,10 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
     answers.fits.append(
         FittedPart(
             part=part,
-            formula=formula,
+            formula=model.formula,
             codings=codings,
             fit=fit,
+            is_weighted=weight_column(analysis, rows) is not None,
             strata=strata,
             has_ties=analysis.family == "binomial" and not _is_right_or_wrong(analysis, rows),
             robustness={name: one for name, one in others.items() if isinstance(one, MixedFit)},
@@ -92,6 +97,32 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
     for random in fit.random_rows():
         answers.add("random effects", part, random)
     answers.add("fits", part, _fit_row(fit, notes))
+
+
+@dataclass(frozen=True, slots=True)
+class PartModel:
+    """The model of a part: random effects that its rows allow, codings of factors, and notes."""
+
+    formula: str
+    codings: dict[str, Coding]
+    notes: list[str]
+
+
+def model_of(analysis: Analysis, rows: pd.DataFrame) -> PartModel:
+    """Return the model of an analysis for a part of its rows."""
+    for name in dict.fromkeys([*analysis.predictors, *analysis.slopes]):
+        if rows[name].nunique() < 2:
+            raise StatisticsError(f"{name} has only one value, {meaning(analysis, rows, name)}")
+    formula, notes = identifiable(analysis.formula, rows, family=analysis.family)
+    return PartModel(formula, _codings(analysis, rows), notes)
+
+
+def _weight_notes(analysis: Analysis, rows: pd.DataFrame) -> list[str]:
+    column = weight_column(analysis, rows)
+    if column is None:
+        return []
+    low, high = rows[column].min(), rows[column].max()
+    return [f"weighted by search error: weights from {low:.3g} to {high:.3g}"]
 
 
 def _codings(analysis: Analysis, rows: pd.DataFrame) -> dict[str, Coding]:

@@ -15,7 +15,15 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from gardenpath.eval.statistics.questions.analysis import CONTRAST, METRIC, VALUE, Analysis
+from gardenpath.eval.statistics.questions.analysis import (
+    CONTRAST,
+    METRIC,
+    RESPONSE_SE,
+    VALUE,
+    Analysis,
+)
+from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.store.tables import ERROR_COLUMNS
 from gardenpath.text import key
 
 COMPARISON = "comparison"
@@ -56,15 +64,34 @@ def with_comparisons(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def melted(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per response, with its name in ``metric`` and its number in ``value``."""
+    """Return one row per response, with its name in ``metric`` and its number in ``value``.
+
+    In weighted analyses, rows have the standard error of their response in ``response_se``.
+    """
     if not analysis.responses:
-        return rows
+        return rows.assign(**_errors(analysis, rows, analysis.measured))
     kept = rows.drop(columns=list(analysis.responses))
     blocks = [
-        kept.assign(**{METRIC: name, VALUE: pd.to_numeric(rows[name], errors="coerce")})
+        kept.assign(
+            **{METRIC: name, VALUE: pd.to_numeric(rows[name], errors="coerce")},
+            **_errors(analysis, rows, name),
+        )
         for name in analysis.responses
     ]
     return pd.concat(blocks, ignore_index=True)
+
+
+def _errors(analysis: Analysis, rows: pd.DataFrame, response: str) -> dict[str, pd.Series]:
+    """Return the standard errors of a response as a column, if the analysis is weighted."""
+    if not analysis.is_weighted:
+        return {}
+    column = ERROR_COLUMNS[response]
+    if column not in rows.columns:
+        raise StatisticsError(
+            f"weights: error needs standard errors, but the table has no column {column}; they "
+            "come from a search with replicates"
+        )
+    return {RESPONSE_SE: pd.to_numeric(rows[column], errors="coerce").astype(np.float64)}
 
 
 def contrasted(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from gardenpath.eval.statistics.mixed.mixed_fit import FixedEffect, MixedFit
 from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
 from gardenpath.eval.statistics.mixed.random_terms import identifiable
 from gardenpath.eval.statistics.questions import wording
-from gardenpath.eval.statistics.questions.analysis import Analysis
+from gardenpath.eval.statistics.questions.analysis import WEIGHT, Analysis
 from gardenpath.eval.statistics.questions.answers import Answers, Part, Row
 from gardenpath.eval.statistics.questions.substitutes import FAILURES
 from gardenpath.eval.statistics.statistics_error import StatisticsError
@@ -46,10 +46,21 @@ def robustness_fits(
     for name, formula in analysis.robustness.items():
         kept, _ = identifiable(formula, rows, family=analysis.family)
         try:
-            found[name] = fit_mixed(kept, rows, family=analysis.family, codings=codings)
+            found[name] = fit_mixed(
+                kept,
+                rows,
+                family=analysis.family,
+                codings=codings,
+                weights=weight_column(analysis, rows),
+            )
         except StatisticsError as error:
             found[name] = str(error)
     return found
+
+
+def weight_column(analysis: Analysis, rows: pd.DataFrame) -> str | None:
+    """Return the column of weights of a weighted analysis, if its rows have weights."""
+    return WEIGHT if analysis.is_weighted and rows[WEIGHT].notna().all() else None
 
 
 def check_effect(

@@ -15,7 +15,12 @@ from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model
 from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
 from gardenpath.eval.statistics.questions import r_functions as r
 from gardenpath.eval.statistics.questions import r_means
-from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResult, FittedPart
+from gardenpath.eval.statistics.questions.analysis import (
+    WEIGHT,
+    Analysis,
+    AnalysisResult,
+    FittedPart,
+)
 from gardenpath.eval.statistics.questions.mixed_answer import is_asked
 from gardenpath.store.files import write_text
 from gardenpath.store.tables import write_table
@@ -114,7 +119,7 @@ def _reading(result: AnalysisResult) -> str:
     analysis = result.analysis
     factors = {name for part in result.fits for name in part.codings}
     used = [analysis.measured, *analysis.predictors, *analysis.slopes, *analysis.contrasts]
-    numbers = dict.fromkeys(used)
+    numbers = dict.fromkeys([*used, *([WEIGHT] if analysis.is_weighted else [])])
     name = file_stem(analysis.name)
     lines = [
         f'd <- read.csv({_text(f"{name}.csv")}, check.names = FALSE, encoding = "UTF-8",',
@@ -187,7 +192,8 @@ def _fitting(part: FittedPart, fit: MixedFit, settings: str) -> str:
     family = ""
     if fit.family == "binomial":
         family = f", family = {'shares' if part.has_ties else 'binomial'}"
-    return f"{_call(fit)}({formula}, data = part{family}{settings})"
+    weights = f", weights = {WEIGHT}" if part.is_weighted else ""
+    return f"{_call(fit)}({formula}, data = part{family}{weights}{settings})"
 
 
 def _reported(analysis: Analysis, fit: MixedFit, fitted: str, variant: str) -> str:

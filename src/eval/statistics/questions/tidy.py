@@ -12,7 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gardenpath.eval.statistics.inference.intervals import bootstrap_mean
-from gardenpath.eval.statistics.questions.analysis import CONTRAST, METRIC, VALUE, Analysis
+from gardenpath.eval.statistics.questions.analysis import (
+    CONTRAST,
+    METRIC,
+    RESPONSE_SE,
+    VALUE,
+    Analysis,
+)
 from gardenpath.eval.statistics.questions.reshaping import (
     contrasted,
     melted,
@@ -69,6 +75,8 @@ def tidy(analysis: Analysis, table: pd.DataFrame) -> TidyRows:
     counted = contrasted(analysis, rows.reset_index(drop=True))
     rows = rows.drop(columns=USABLE)
     rows = _averaged(rows, analysis) if analysis.average else rows.reset_index(drop=True)
+    if analysis.is_weighted and (exact := int(rows[RESPONSE_SE].isna().sum())):
+        notes.append(f"{exact} rows without a standard error count as exact in weights")
     return TidyRows(contrasted(analysis, rows), notes, counted)
 
 
@@ -185,8 +193,14 @@ def _with_texts(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
 def _averaged(rows: pd.DataFrame, analysis: Analysis) -> pd.DataFrame:
     made = [METRIC] if analysis.responses else []
     kept = list(dict.fromkeys([*analysis.average, *analysis.split, *made, *analysis.derive]))
-    means = rows.groupby(kept, sort=False, dropna=False, observed=True)[analysis.measured].mean()
-    return means.reset_index()
+    groups = rows.groupby(kept, sort=False, dropna=False, observed=True)
+    found = groups[analysis.measured].mean().reset_index()
+    if analysis.is_weighted:
+        # The errors of different items and runs count as independent.
+        squares = rows.assign(**{RESPONSE_SE: rows[RESPONSE_SE] ** 2})
+        sums = squares.groupby(kept, sort=False, dropna=False, observed=True)[RESPONSE_SE]
+        found[RESPONSE_SE] = (np.sqrt(sums.sum(min_count=1)) / groups.size()).to_numpy()
+    return found
 
 
 def parts(analysis: Analysis, rows: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:

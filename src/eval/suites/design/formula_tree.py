@@ -115,7 +115,12 @@ def holds(node: Claim, lookup: Lookup) -> bool:
 
 def are_equal(left: float, right: float) -> bool:
     """Whether two surprisals are equal within the tolerance of ``=``."""
-    return abs(left - right) <= EQUAL_ABSOLUTE + EQUAL_RELATIVE * abs(right)
+    return abs(left - right) <= equality_tolerance(right)
+
+
+def equality_tolerance(right: float) -> float:
+    """Return the largest difference from ``right`` that counts as equal, in bits."""
+    return EQUAL_ABSOLUTE + EQUAL_RELATIVE * abs(right)
 
 
 def show(node: Node) -> str:

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gardenpath.eval.usable import MIN_ITEMS, is_enough, usable_counts
-from gardenpath.store.tables import SUMMARY_KEYS
+from gardenpath.store.tables import COULD_FLIP, SUMMARY_KEYS
 
 # Factors to average over, in this order, if a table has the column and is not grouped by it.
 LEVELS = ("suite", "pronoun", "modifier", "class")
@@ -83,8 +83,9 @@ def summarise(
     ``accuracy``, ``low``, ``high`` (95 %), ``items`` (distinct items), ``seeds`` (runs), ``ties``
     and ``missing`` (predictions of all runs that were tied or lacked a surprisal), ``unknown``
     (items with out-of-vocabulary critical words), ``usable`` (items without these whose surprisals
-    are present for all runs). Groups with fewer usable items than ``min_items``, or than half,
-    have no interval.
+    are present for all runs) and, if the table has search errors, ``could_flip`` (predictions of
+    all runs whose outcome is within its error; missing if no error is known). Groups with fewer
+    usable items than ``min_items``, or than half, have no interval.
     """
     keys = list(by)
     levels = [level for level in LEVELS if level in items.columns and level not in by]
@@ -134,6 +135,14 @@ def _counts(items: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         "unknown": of_items["unknown"],
         "usable": of_items["usable"],
     }
-    return pd.DataFrame(
+    counts = pd.DataFrame(
         {name: column.to_numpy().astype("int64") for name, column in columns.items()}
     )
+    if COULD_FLIP in items.columns:
+        counts[COULD_FLIP] = flip_counts(groups).array
+    return counts
+
+
+def flip_counts(groups: pd.api.typing.DataFrameGroupBy) -> pd.Series:
+    """Return the number of outcomes within their error in each group; missing if none is known."""
+    return groups[COULD_FLIP].sum(min_count=1).astype("Int64")

@@ -36,6 +36,7 @@ from gardenpath.eval.suites.scoring.aggregation import (
 )
 from gardenpath.eval.suites.scoring.outcome import quantity
 from gardenpath.eval.suites.scoring.regions import RegionTable
+from gardenpath.eval.suites.scoring.search_error import quantity_error
 
 WH_GAP = "wh_effect_gap"
 WH_NO_GAP = "wh_effect_nogap"
@@ -68,7 +69,7 @@ _AGAINST_BASELINE = {DISTRACTOR: "distractor", UNGRAMMATICAL: "ungrammatical"}
 
 @dataclass(frozen=True, slots=True)
 class ItemEffect:
-    """Size of an effect for one item, in bits."""
+    """Size of an effect for one item, in bits, with its standard error (NaN if not known)."""
 
     suite: str
     kind: str
@@ -77,6 +78,7 @@ class ItemEffect:
     labels: Mapping[str, str]
     effect: str
     value_bits: float
+    value_se: float = math.nan
 
 
 def has_wh_conditions(suite: Suite) -> bool:
@@ -138,6 +140,7 @@ def item_effects(
             labels=item.labels,
             effect=name,
             value_bits=formula_value(formula, table, item.number),
+            value_se=formula_error(formula, table, item.number),
         )
         for item in suite.items
         for name, formula in formulas.items()
@@ -149,6 +152,15 @@ def formula_value(formula: Formula, table: RegionTable, item: int) -> float:
     if formula.is_claim:
         return formula.value(table.lookup(item))  # raises FormulaError
     return quantity(formula.tree, table.lookup(item))  # type: ignore[arg-type]
+
+
+def formula_error(formula: Formula, table: RegionTable, item: int) -> float:
+    """Return the standard error of a quantity, in bits; NaN if its search error is not known."""
+    errors = table.errors(item)
+    if errors is None or formula.is_claim:
+        return math.nan
+    found = quantity_error(formula.tree, errors)  # type: ignore[arg-type]
+    return math.nan if found is None else found.standard_error
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,9 @@ class ItemOutcome:
 
     ``outcome`` is between 0 and 1, or NaN if a surprisal is missing; ``difference_bits`` is the
     difference in the predicted direction; ``unknown`` are the distinct critical words that are out
-    of vocabulary.
+    of vocabulary. ``difference_se`` is the standard error of the difference in bits, and
+    ``could_flip`` whether the outcome is undecided within its error; NaN and None if the search
+    error is not known.
     """
 
     suite: str
@@ -31,6 +34,8 @@ class ItemOutcome:
     tie: bool
     difference_bits: float
     unknown: tuple[str, ...] = ()
+    difference_se: float = math.nan
+    could_flip: bool | None = None
 
 
 def score_suite(
@@ -81,6 +86,7 @@ def _item_outcome(
         # The coin depends only on seed, item and prediction, not on the order of scoring.
         coin=f"{seed}/{suite.name}/{item.number}/{prediction.name}",
         counted=suite.ties,
+        errors=table.errors(item.number),
     )
     words = critical_words(suite, item, prediction.formula)
     return ItemOutcome(
@@ -94,6 +100,8 @@ def _item_outcome(
         tie=found.is_tie,
         difference_bits=found.difference_bits,
         unknown=tuple(word for word in words if word in unknown),
+        difference_se=found.error.standard_error,
+        could_flip=found.error.could_flip,
     )
 
 

@@ -22,7 +22,6 @@ from gardenpath.eval.suites.design.chance import Ranks, holds_in_order, share_of
 from gardenpath.eval.suites.design.formula import (
     And,
     Arithmetic,
-    Claim,
     Comparison,
     Formula,
     FormulaError,
@@ -33,7 +32,14 @@ from gardenpath.eval.suites.design.formula import (
     Value,
 )
 from gardenpath.eval.suites.design.suite import CountedTies
+from gardenpath.eval.suites.scoring.margins import (
+    UNKNOWN_ERROR,
+    MarginError,
+    margin,
+    margin_error,
+)
 from gardenpath.eval.suites.scoring.regions import exact_sum
+from gardenpath.eval.suites.scoring.search_error import ErrorLookup
 
 TieRule = Literal["expectation", "coin"]
 
@@ -43,12 +49,13 @@ class Outcome:
     """Outcome of a prediction: between 0 and 1, or NaN if a surprisal is missing.
 
     ``difference_bits`` is the difference of the two sides in the predicted direction, the smallest
-    over ``&`` and the largest over ``|``.
+    over ``&`` and the largest over ``|``. ``error`` is its search error.
     """
 
     value: float
     is_tie: bool
     difference_bits: float
+    error: MarginError = UNKNOWN_ERROR
 
     @property
     def is_missing(self) -> bool:
@@ -63,28 +70,33 @@ def outcome(
     ties: TieRule = "expectation",
     coin: str = "",
     counted: CountedTies = "any",
+    errors: ErrorLookup | None = None,
 ) -> Outcome:
     """Return the outcome of a prediction for one item.
 
-    ``coin`` seeds the coin flip for ties; ``counted`` are the ties that do not count 0.
+    ``coin`` seeds the coin flip for ties; ``counted`` are the ties that do not count 0. ``errors``
+    looks up the search errors of region surprisals; without them, that of the outcome is unknown.
     """
     claim = formula.tree
     if not isinstance(claim, Comparison | And | Or):
         raise FormulaError("a quantity without a comparison is not a claim", text=str(formula))
     operands = [side for one in formula.comparisons for side in (one.left, one.right)]
     values = {operand: quantity(operand, lookup) for operand in operands}
-    difference = _difference(claim, values)
     if any(math.isnan(value) for value in values.values()):
         return Outcome(math.nan, False, math.nan)
+    found = margin(claim, values)
+    error = UNKNOWN_ERROR if errors is None else margin_error(claim, values, found, errors)
     groups = _tied_groups(formula.comparisons, values)
     if not groups:
-        return Outcome(float(holds_in_order(claim, values, {})), False, difference)
+        return Outcome(float(holds_in_order(claim, values, {})), False, found.bits, error)
     if counted == "complete" and not _is_complete(formula.comparisons, values):
-        return Outcome(0.0, True, difference)
-    if ties == "coin":
+        value = 0.0
+    elif ties == "coin":
         ranks = _thrown(groups, random.Random(coin))  # a string seeds the same on every machine
-        return Outcome(float(holds_in_order(claim, values, ranks)), True, difference)
-    return Outcome(share_of_orders(claim, values, groups), True, difference)
+        value = float(holds_in_order(claim, values, ranks))
+    else:
+        value = share_of_orders(claim, values, groups)
+    return Outcome(value, True, found.bits, error)
 
 
 def quantity(node: Value, lookup: Lookup) -> float:
@@ -130,24 +142,3 @@ def _thrown(groups: Sequence[Sequence[Value]], dice: random.Random) -> Ranks:
         dice.shuffle(order)
         ranks.update({node: rank for rank, node in enumerate(order)})
     return ranks
-
-
-def _difference(claim: Claim, values: Mapping[Value, float]) -> float:
-    """Return the difference in the predicted direction, in bits; NaN if infinities cancel."""
-    match claim:
-        case Comparison():
-            difference = values[claim.left] - values[claim.right]
-            if claim.operator == "=":
-                return -abs(difference)
-            return difference if claim.operator == ">" else -difference
-        case And():
-            return min(_all_or_nan(claim.parts, values))
-        case Or():
-            return max(_all_or_nan(claim.parts, values))
-        case _:
-            assert_never(claim)
-
-
-def _all_or_nan(parts: Sequence[Claim], values: Mapping[Value, float]) -> list[float]:
-    differences = [_difference(part, values) for part in parts]
-    return [math.nan] if any(math.isnan(one) for one in differences) else differences

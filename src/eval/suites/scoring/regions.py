@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Lookup
 from gardenpath.eval.suites.design.suite import Item, Metric, Suite, Variant
 from gardenpath.eval.suites.scoring.alignment import place_of, region_tokens
+from gardenpath.eval.suites.scoring.search_error import (
+    Deviations,
+    ErrorLookup,
+    region_deviations,
+    weighted_sum,
+)
 from gardenpath.text import Words
+
+if TYPE_CHECKING:
+    from gardenpath.data.arrays import Floats
 
 ByRegion = tuple[tuple[float, ...], ...]
 
@@ -80,11 +91,15 @@ class RegionTable:
     """The value of every region for every item and condition of a suite.
 
     ``values`` maps item number and condition to one value per region, followed by the value of the
-    whole sentence; values are means over variants if a condition has several.
+    whole sentence; values are means over variants if a condition has several. ``deviations`` has
+    the search errors of the same values, as far as they are known.
     """
 
     suite: Suite
     values: Mapping[tuple[int, str], tuple[float, ...]]
+    deviations: Mapping[tuple[int, str], tuple[Deviations | None, ...]] = field(
+        default_factory=dict
+    )
 
     @classmethod
     def from_words(cls, suite: Suite, surprisals: Mapping[Words, Sequence[float]]) -> RegionTable:
@@ -92,8 +107,17 @@ class RegionTable:
         return cls.from_rows(suite, variant_rows(suite, surprisals))
 
     @classmethod
-    def from_rows(cls, suite: Suite, rows: Sequence[Sequence[float]]) -> RegionTable:
-        """Build the table from the surprisals (bits) of the words of every variant, in order."""
+    def from_rows(
+        cls,
+        suite: Suite,
+        rows: Sequence[Sequence[float]],
+        deviations: Sequence[Floats | None] = (),
+    ) -> RegionTable:
+        """Build the table from the surprisals (bits) of the words of every variant, in order.
+
+        ``deviations`` are those of the words, ``(words, replicates)`` for each variant; None for a
+        variant whose search error is not known, and empty if none is.
+        """
         variants = [variant for item in suite.items for variant in item.variants]
         if len(rows) != len(variants):
             raise MissingSurprisalError(
@@ -101,10 +125,13 @@ class RegionTable:
                 f"{len(variants)}"
             )
         remaining = iter(rows)
-        return cls.build(
+        table = cls.build(
             suite,
             lambda item, variant: _cut(next(remaining), variant, place_of(suite, item, variant)),
         )
+        if all(one is None for one in deviations):
+            return table
+        return replace(table, deviations=_region_errors(suite, rows, deviations))
 
     @classmethod
     def from_tokens(
@@ -148,12 +175,25 @@ class RegionTable:
             raise MissingSurprisalError(
                 f"suite {self.suite.name}, item {item}: no condition {condition}"
             )
-        index = -1 if region == WHOLE_SENTENCE else self.suite.region_index(region)
-        return self.values[item, condition][index]
+        return self.values[item, condition][self._index(region)]
+
+    def error(self, item: int, region: str, condition: str) -> Deviations | None:
+        """Return the search error of a value; None if it is not known."""
+        found = self.deviations.get((item, condition))
+        return None if found is None else found[self._index(region)]
+
+    def _index(self, region: str) -> int:
+        return -1 if region == WHOLE_SENTENCE else self.suite.region_index(region)
 
     def lookup(self, item: int) -> Lookup:
         """Return the lookup function that formulas use for an item."""
         return lambda region, condition: self.value(item, region, condition)
+
+    def errors(self, item: int) -> ErrorLookup | None:
+        """Return the lookup of the search errors of an item; None if the table has none."""
+        if not self.deviations:
+            return None
+        return lambda region, condition: self.error(item, region, condition)
 
 
 def _cut(surprisal_bits: Sequence[float], variant: Variant, place: str) -> ByRegion:
@@ -175,4 +215,43 @@ def _variant_values(suite: Suite, variant: Variant, by_region: ByRegion) -> tupl
     return tuple(
         region_value(units, metric=suite.metric, normalised=suite.normalised, words=words)
         for units, words in zip((*by_region, whole), (*lengths, sum(lengths)), strict=True)
+    )
+
+
+def _region_errors(
+    suite: Suite, rows: Sequence[Sequence[float]], deviations: Sequence[Floats | None]
+) -> dict[tuple[int, str], tuple[Deviations | None, ...]]:
+    """Return the search errors of the values of a table: means over variants, like the values."""
+    given = iter(zip(rows, deviations, strict=True))
+    found = {}
+    for item in suite.items:
+        by_condition: dict[str, list[tuple[Deviations | None, ...]]] = {}
+        for variant in item.variants:
+            row = _variant_errors(suite, variant, *next(given))
+            by_condition.setdefault(variant.condition, []).append(row)
+        for condition, variants in by_condition.items():
+            share = 1.0 / len(variants)
+            columns = zip(*variants, strict=True)
+            found[item.number, condition] = tuple(
+                weighted_sum((share, one) for one in column) for column in columns
+            )
+    return found
+
+
+def _variant_errors(
+    suite: Suite, variant: Variant, surprisal_bits: Sequence[float], deviations: Floats | None
+) -> tuple[Deviations | None, ...]:
+    """Return the search error of each region of a variant and, last, of the whole sentence."""
+    if deviations is None:
+        return (None,) * (len(variant.regions) + 1)
+    ends = list(itertools.accumulate(len(region) for region in variant.regions))
+    parts = [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+    return tuple(
+        region_deviations(
+            deviations[part],
+            surprisal_bits[part],
+            metric=suite.metric,
+            normalised=suite.normalised,
+        )
+        for part in (*parts, slice(None))
     )

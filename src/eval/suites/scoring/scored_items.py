@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,9 @@ from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
 from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.store.tables import (
     BOUNDARY_COLUMN,
+    COULD_FLIP,
     EFFECTS,
+    ERROR_COLUMNS,
     ITEMS,
     SENTENCES,
     SUMMARY,
@@ -89,11 +92,17 @@ class ScoredItems:
 
 
 def items_frame(scored: Iterable[tuple[RunName, Sequence[ItemOutcome]]]) -> pd.DataFrame:
-    """Return the table of items; each label becomes a column."""
+    """Return the table of items; each label becomes a column.
+
+    Standard errors are columns if any is known.
+    """
     return ITEMS.frame([_item_row(name, one) for name, outcomes in scored for one in outcomes])
 
 
 def _item_row(name: RunName, one: ItemOutcome) -> dict[str, object]:
+    error: dict[str, object] = {}
+    if one.could_flip is not None:
+        error = {ERROR_COLUMNS["difference_bits"]: one.difference_se, COULD_FLIP: one.could_flip}
     return {
         **_whose(name, one),
         "prediction": one.prediction,
@@ -102,6 +111,7 @@ def _item_row(name: RunName, one: ItemOutcome) -> dict[str, object]:
         "difference_bits": one.difference_bits,
         "unknown": len(one.unknown),
         "unknown_words": " ".join(one.unknown),
+        **error,
         **label_columns(one.labels),
     }
 
@@ -121,24 +131,28 @@ def _whose(name: RunName, one: ItemOutcome | ItemEffect) -> dict[str, object]:
 
 
 def effects_frame(measured: Iterable[tuple[RunName, Sequence[ItemEffect]]]) -> pd.DataFrame:
-    """Return one row per run, item and effect, in bits; each label becomes a column."""
-    return EFFECTS.frame(
-        [
-            {
-                **_whose(name, one),
-                "effect": one.effect,
-                "value_bits": one.value_bits,
-                **label_columns(one.labels),
-            }
-            for name, effects in measured
-            for one in effects
-        ]
-    )
+    """Return one row per run, item and effect, in bits; each label becomes a column.
+
+    Standard errors are a column if any is known.
+    """
+    return EFFECTS.frame([_effect_row(name, one) for name, effects in measured for one in effects])
+
+
+def _effect_row(name: RunName, one: ItemEffect) -> dict[str, object]:
+    is_known = not math.isnan(one.value_se)
+    return {
+        **_whose(name, one),
+        "effect": one.effect,
+        "value_bits": one.value_bits,
+        **({ERROR_COLUMNS["value_bits"]: one.value_se} if is_known else {}),
+        **label_columns(one.labels),
+    }
 
 
 def label_columns(labels: Mapping[str, str]) -> dict[str, object]:
     """Return labels as columns; labels named like another column get a prefix."""
-    taken = {*ITEMS.names, *EFFECTS.names, *SENTENCES.names}
+    names = {*ITEMS.names, *EFFECTS.names, *SENTENCES.names}
+    taken = {*names, *ERROR_COLUMNS.values(), COULD_FLIP}
     return {f"label_{name}" if name in taken else name: text for name, text in labels.items()}
 
 
@@ -185,7 +199,8 @@ def word_rows(
 def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] = ()) -> Table:
     """Return mean accuracies of one corpus, classes as rows and models as columns.
 
-    The last rows count ties, missing surprisals and out-of-vocabulary words.
+    The last rows count ties, outcomes within the search error, missing surprisals and
+    out-of-vocabulary words.
     """
     table = Table(title=title, caption="\n".join(notes) or None)
     table.add_column("class", no_wrap=True)
@@ -198,11 +213,16 @@ def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] =
         table.add_row(spaced(name), *(_accuracy(row.get(m)) for m in models))
     table.add_section()
     table.add_row("mean", *(_accuracy(found[m].mean()) for m in models))
-    counts = by_class.groupby("model", sort=False)[["ties", "missing", "unknown"]].sum()
-    for name in ("ties", "missing", "unknown"):
+    names = [name for name in ("ties", COULD_FLIP, "missing", "unknown") if name in by_class]
+    counts = by_class.groupby("model", sort=False)[names].sum(min_count=1)
+    for name in names:
         if name == "ties" or counts[name].sum() > 0:
-            table.add_row(name, *(str(int(counts[name][m])) for m in models), style="dim")
+            table.add_row(spaced(name), *(_count(counts[name][m]) for m in models), style="dim")
     return table
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None or pd.isna(value) else str(int(value))
 
 
 def _accuracy(value: float | None) -> str:

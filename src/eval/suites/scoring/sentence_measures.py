@@ -15,23 +15,30 @@ et al. (2022).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.suite import Suite, Variant
 from gardenpath.eval.suites.scoring.effects import has_wh_conditions
 from gardenpath.eval.suites.scoring.regions import exact_sum
+from gardenpath.eval.suites.scoring.search_error import error_of_sum
 from gardenpath.text import Words
-from gardenpath.units import nats
+from gardenpath.units import NATS_PER_BIT, nats
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceMeasures:
     """Measures of one variant; ``variant`` counts the variants of a condition from 1.
 
-    ``labels`` are those of the item.
+    ``labels`` are those of the item. ``…_se`` are the standard errors of the measures; None if the
+    search error is not known.
     """
 
     item: int
@@ -42,6 +49,9 @@ class SentenceMeasures:
     local_bits: float
     global_bits_per_word: float
     slor: float | None
+    local_se: float | None = None
+    global_se_per_word: float | None = None
+    slor_se: float | None = None
 
 
 def slor(
@@ -61,21 +71,26 @@ def sentence_measures(
     surprisals: Sequence[Sequence[float]],
     *,
     unigram_log_prob: Callable[[str], float] | None = None,
+    deviations: Sequence[Floats | None] = (),
 ) -> list[SentenceMeasures]:
     """Return the measures of every variant of a suite from the surprisals (bits) of its words.
 
     ``surprisals`` has a row for every variant of every item, in order. ``unigram_log_prob`` returns
     the unigram log probability (nats) of a word in the model's training corpus; without it, SLOR is
-    None.
+    None. ``deviations`` are those of the words, ``(words, replicates)`` for each row, or None.
     """
-    given = iter(surprisals)
+    given = itertools.zip_longest(surprisals, deviations)
     rows = []
     for item in suite.items:
         for number, variant in item.numbered_variants():
-            words, values = variant.words, next(given)
+            words, (values, spread) = variant.words, next(given)
             clause = _values_in(values, variant, _clause_regions(suite))
+            errors = {} if spread is None else _errors(suite, variant, spread)
+            if unigram_log_prob is None:
+                errors.pop("slor_se", None)
             rows.append(
                 SentenceMeasures(
+                    **errors,
                     item=item.number,
                     labels=item.labels,
                     condition=variant.condition,
@@ -93,12 +108,15 @@ def sentence_measures(
 
 def _local(suite: Suite, variant: Variant, values: Sequence[float]) -> float:
     """Return the surprisal of the regions in which a variant is measured, in bits."""
+    regions = _local_regions(suite, variant)
+    return exact_sum(_values_in(values, variant, regions)) if regions else math.nan
+
+
+def _local_regions(suite: Suite, variant: Variant) -> set[int]:
     names = suite.critical
     if has_wh_conditions(suite):
         names = ("object",) if variant.condition.endswith("_nogap") else ("tail",)
-    if not names:
-        return math.nan
-    return exact_sum(_values_in(values, variant, {suite.region_index(name) for name in names}))
+    return {suite.region_index(name) for name in names}
 
 
 def _clause_regions(suite: Suite) -> set[int]:
@@ -109,7 +127,19 @@ def _clause_regions(suite: Suite) -> set[int]:
     return {n for n in everything if n > suite.region_index("filler") and suite.regions[n] != "end"}
 
 
-def _values_in(values: Sequence[float], variant: Variant, regions: Collection[int]) -> list[float]:
+def _errors(suite: Suite, variant: Variant, deviations: Floats) -> dict[str, float]:
+    """Return the standard errors of all measures from ``(words, replicates)`` deviations."""
+    words, found = list(deviations), {}
+    if regions := _local_regions(suite, variant):
+        found["local_se"] = error_of_sum(_values_in(words, variant, regions))
+    if clause := _values_in(words, variant, _clause_regions(suite)):
+        found["global_se_per_word"] = error_of_sum(clause) / len(clause)
+    if words:
+        found["slor_se"] = error_of_sum(words) * NATS_PER_BIT / len(words)
+    return found
+
+
+def _values_in(values: Sequence[_T], variant: Variant, regions: Collection[int]) -> list[_T]:
     """Return the values of the words in some regions of a variant."""
     region_of = [n for n, region in enumerate(variant.regions) for _ in region]
     return [value for n, value in zip(region_of, values, strict=True) if n in regions]

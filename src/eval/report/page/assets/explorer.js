@@ -49,10 +49,11 @@
 
   function showOutcomes() {
     const rows = (item().o || {})[runs.value] || [];
-    const list = rows.map(([prediction, outcome, bits]) => {
+    const list = rows.map(([prediction, outcome, bits, error]) => {
       const verdict = outcome === null ? "missing" : outcome === 1 ? "✓ as predicted" :
         outcome === 0 ? "✗ not as predicted" : `tie, counts as ${outcome}`;
-      const size = bits === null ? "" : ` (${bits < 0 ? "−" : "+"}${Math.abs(bits).toFixed(2)} bits)`;
+      const spread = error === undefined ? "" : `, SE ${error.toFixed(2)}`;
+      const size = bits === null ? "" : ` (${bits < 0 ? "−" : "+"}${Math.abs(bits).toFixed(2)} bits${spread})`;
       return html("li", {}, html("strong", {}, readable(suite().predictions[prediction])), `: ${verdict}${size}`);
     });
     at("outcomes").replaceChildren(html("ul", { class: "outcomes" }, ...list));
