@@ -88,9 +88,7 @@ def make_network(model: str, output: OutputKind, vocabulary: Vocabulary) -> Netw
         rnng.action_output.bias[1:] = brackets
         return rnng.eval()
     shape = {"layers": 4, "hidden": 256, "heads": 4, "max_positions": 8192}
-    plm = PlmNetwork(
-        PlmSettings(**shape, output=output), vocabulary_size=words, label_count=LABELS
-    )
+    plm = PlmNetwork(PlmSettings(**shape, output=output), vocabulary_size=words, label_count=LABELS)
     # One coordinate of all states is one: its weights are biases.
     norm, scores = plm.decoder.final_norm, torch.cat([frequency + np.log(WORD), brackets])
     norm.weight[0], norm.bias[0] = 0.0, 1.0

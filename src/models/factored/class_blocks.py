@@ -16,11 +16,13 @@ _BLOCK = 32
 _MOST_GATHERED = 1 << 24
 
 
-def class_blocks(classes: Tensor, count: int, *, size: int = _BLOCK) -> tuple[Tensor, Tensor]:
+def class_blocks(
+    classes: Tensor, count: int, *, size: int = _BLOCK, waits: bool = True
+) -> tuple[Tensor, Tensor]:
     """Return ``(blocks,)`` classes of blocks, and for each row its ``(rows,)`` place in them.
 
-    ``classes`` are ``(rows,)`` numbers below ``count``; place ``p`` is in block ``p // size``. On a
-    GPU there are as many blocks as can ever be needed, so that the host need not wait for a number.
+    ``classes`` are ``(rows,)`` numbers below ``count``; place ``p`` is in block ``p // size``. If the
+    host does not wait for their number, there are as many blocks as could be needed.
     """
     totals = torch.zeros(count, dtype=torch.long, device=classes.device)
     totals = totals.index_add(0, classes, torch.ones_like(classes))
@@ -32,7 +34,7 @@ def class_blocks(classes: Tensor, count: int, *, size: int = _BLOCK) -> tuple[Te
     place = torch.empty_like(classes)
     place[order] = (ends - blocks)[ordered] * size + rank
     most = len(classes) // size + min(count, len(classes))
-    needed = int(ends[-1]) if classes.device.type == "cpu" else most
+    needed = int(ends[-1]) if waits else most
     numbers = torch.arange(needed, device=classes.device)
     return torch.searchsorted(ends, numbers, right=True).clamp(max=count - 1), place
 
@@ -53,7 +55,8 @@ def member_log_prob(
     is false; every class has at least one.
     """
     width = states.shape[1]
-    block_class, place = class_blocks(classes, len(members))
+    is_on_host = states.device.type == "cpu"
+    block_class, place = class_blocks(classes, len(members), waits=is_on_host)
     grid = states.new_zeros(len(block_class) * _BLOCK, width).index_copy(0, place, states)
     step = max(1, _MOST_GATHERED // (members.shape[1] * width))
     parts = []
