@@ -14,6 +14,7 @@ layers; syntactic models have joint perplexities.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import tempfile
 import time
@@ -29,7 +30,7 @@ from torch import Tensor
 
 import gardenpath as gp
 from benchmarks.search_variant import Model, Network, Variant, make_search
-from gardenpath.data.batches.token_batches import token_batch
+from gardenpath.data.batches.token_batches import TokenBatch, token_batch
 from gardenpath.data.encoding.encoded import encode_sentences
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
@@ -87,8 +88,8 @@ def make_network(model: str, output: OutputKind, vocabulary: Vocabulary) -> Netw
         rnng.action_output.bias[Kind.SHIFT] = np.log(WORD)
         rnng.action_output.bias[1:] = brackets
         return rnng.eval()
-    shape = {"layers": 4, "hidden": 256, "heads": 4, "max_positions": 8192}
-    plm = PlmNetwork(PlmSettings(**shape, output=output), vocabulary_size=words, label_count=LABELS)
+    shape = PlmSettings(layers=4, hidden=256, heads=4, max_positions=8192, output=output)
+    plm = PlmNetwork(shape, vocabulary_size=words, label_count=LABELS)
     # One coordinate of all states is one: its weights are biases.
     norm, scores = plm.decoder.final_norm, torch.cat([frequency + np.log(WORD), brackets])
     norm.weight[0], norm.bias[0] = 0.0, 1.0
@@ -129,7 +130,7 @@ def measured_search(
     words = count * length * repeats
     for _ in range(repeats):
         for output, (search, _work) in searches.items():
-            found[output]["seconds"] += cpu_seconds(lambda search=search: search(material))
+            found[output]["seconds"] += cpu_seconds(functools.partial(search, material))
     for output, (_search, work) in searches.items():
         found[output]["speed"] = words / found[output]["seconds"]
         found[output]["states"] = (found[output]["states"] + work.expanded) / words
@@ -169,9 +170,13 @@ def measured_training(size: int, *, repeats: int) -> dict[OutputKind, float]:
     for number in range(repeats + 1):
         for output, network in networks.items():
             network.zero_grad()
-            spent = cpu_seconds(lambda network=network: network.score(batch).loss().backward())
+            spent = cpu_seconds(functools.partial(_step, network, batch))
             seconds[output] += spent if number else 0.0  # the first is a warm-up
     return {output: repeats * len(split.tokens) / one for output, one in seconds.items()}
+
+
+def _step(network: LstmNetwork, batch: TokenBatch) -> None:
+    network.score(batch).loss().backward()
 
 
 def training_table(given: argparse.Namespace) -> Table:

@@ -21,8 +21,8 @@ def class_blocks(
 ) -> tuple[Tensor, Tensor]:
     """Return ``(blocks,)`` classes of blocks, and for each row its ``(rows,)`` place in them.
 
-    ``classes`` are ``(rows,)`` numbers below ``count``; place ``p`` is in block ``p // size``. If the
-    host does not wait for their number, there are as many blocks as could be needed.
+    ``classes`` are ``(rows,)`` numbers below ``count``; place ``p`` is in block ``p // size``. If
+    the host does not wait for their number, there are as many blocks as could be needed.
     """
     totals = torch.zeros(count, dtype=torch.long, device=classes.device)
     totals = totals.index_add(0, classes, torch.ones_like(classes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -151,20 +152,18 @@ def test_classes_of_another_vocabulary_are_refused(
 
 def test_classes_are_learned_by_all_layers_of_a_network() -> None:
     split = make_split(random_sentences(0, count=50, vocabulary_size=WORDS))
-    network = torch.nn.ModuleDict(
-        {"one": make_layer(), "other": torch.nn.Linear(2, 2), "third": make_layer(singles=2)}
-    )
-    before = network["one"].word_class.clone()
-    learn_classes(network, split)
-    assert not torch.equal(network["one"].word_class, before)
-    assert torch.equal(network["one"].word_class, network["third"].word_class)
+    first, third = make_layer(), make_layer(singles=2)
+    before = first.word_class.clone()
+    learn_classes(torch.nn.Sequential(first, torch.nn.Linear(2, 2), third), split)
+    assert not torch.equal(first.word_class, before)
+    assert torch.equal(first.word_class, third.word_class)
 
 
 def test_the_settings_choose_the_layer() -> None:
-    sizes = {"hidden": 4, "vocabulary_size": 9}
-    full, factored = make_output("full", **sizes), make_output("factored", **sizes)
-    assert type(full) is NextToken and isinstance(factored, FactoredToken)
-    assert type(make_output("full", **sizes, has_pieces=True)) is NextToken
+    make = functools.partial(make_output, hidden=4, vocabulary_size=9)
+    full = make("full")
+    assert type(full) is NextToken and isinstance(make("factored"), FactoredToken)
+    assert type(make("full", has_pieces=True)) is NextToken
     with pytest.raises(GardenpathError, match="output=factored needs a vocabulary of whole words"):
-        make_output("factored", **sizes, has_pieces=True)
-    assert np.array_equal(full.branch_of(torch.arange(9)), np.arange(9))
+        make("factored", has_pieces=True)
+    assert full.branch_of(torch.arange(9)).tolist() == list(range(9))

@@ -19,7 +19,7 @@ from tests.models.samples import make_split, random_sentences
 NEVER = (0, 1)
 
 
-def require_classes(found: np.ndarray, size: int) -> None:  # type: ignore[type-arg]
+def require_classes(found: np.ndarray, size: int) -> None:
     assert found.shape == (size,)
     assert (found[list(NEVER)] == NO_CLASS).all()
     words = np.delete(found, NEVER)
@@ -77,7 +77,7 @@ def _markov_sentences() -> list[list[int]]:
     return sentences
 
 
-def _information(tokens: np.ndarray, classes: np.ndarray) -> float:  # type: ignore[type-arg]
+def _information(tokens: np.ndarray, classes: np.ndarray) -> float:
     """Mutual information (nats) of a word and the class of the next."""
     table = np.zeros((60, class_count(60)))
     np.add.at(table, (tokens[:-1], classes[tokens[1:]]), 1.0)
