@@ -95,6 +95,7 @@ benchmark: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.data
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.search
+	$(BIN)/python -m benchmarks.vocabulary
 	$(BIN)/python -m benchmarks.scale --sizes 10000 100000
 
 INPUTS ?= 10000

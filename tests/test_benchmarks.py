@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks import pretrained, processes, scale, training
+from benchmarks import pretrained, processes, scale, training, vocabulary
 from benchmarks import search as search_benchmark
 from benchmarks.copying_rnng import copied_stacks
 from benchmarks.memory import in_own_process, peak_gb
@@ -208,6 +208,26 @@ def test_the_tables_of_scale_have_a_row_for_everything(
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.startswith("| ")]) == 2 + 2 + 4
     assert (tmp_path / "corpus30" / "train.txt").read_text().count("\n") == 30
+
+
+@pytest.mark.parametrize("model", ["rnng", "plm"])
+def test_output_layers_are_measured(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    vocabulary.main([
+        "--models", model, "--sizes", "30", "--sentences", "1", "--length", "2", "--repeats", "1"
+    ])  # fmt: skip
+    shown = capsys.readouterr().out
+    assert shown.count("factored") == 2 and "states/word" in shown
+
+
+def test_words_and_actions_have_the_same_frequencies_with_both_layers() -> None:
+    """So that searches do the same work."""
+    words = vocabulary.invented(200)
+    found = []
+    for output in vocabulary.OUTPUTS:
+        network = vocabulary.make_network("rnng", output, words)
+        assert isinstance(network, RnngNetwork)
+        found.append(network.word_output.logits(torch.zeros(1, 256)).log_softmax(1))
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-4)
 
 
 def test_processes_are_measured(capsys: pytest.CaptureFixture[str]) -> None:

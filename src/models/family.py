@@ -51,6 +51,10 @@ class NeuralSettings(ModelSettings):
     """Batch sizes for training and validation."""
 
 
+# The layer that predicts words: a softmax over all of them, or over classes and their words.
+OutputKind = Literal["full", "factored"]
+
+
 class Family(abc.ABC):
     """A kind of model; ``settings`` is its settings class (``model=``).
 

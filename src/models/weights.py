@@ -8,12 +8,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from gardenpath.errors import DamagedRunError
+from gardenpath.errors import DamagedRunError, GardenpathError
 from gardenpath.models.tensor_files import load_arrays, save_arrays
 
 
 def save_weights(network: nn.Module, path: Path) -> None:
-    """Write the weights of a network atomically; shared weights (tied embeddings) once."""
+    """Write the weights of a network atomically; shared weights (tied embeddings) once.
+
+    What is stored with the weights, such as classes of words, is one of them.
+    """
     weights = {name: w.detach().cpu().contiguous() for name, w in _unique_weights(network)}
     save_arrays({name: _array(weight) for name, weight in weights.items()}, path)
 
@@ -32,7 +35,10 @@ def load_weights(network: nn.Module, path: Path) -> None:
             f"differ in {', '.join(differing[:5])}"
         )
     tensors = {name: torch.from_numpy(weight) for name, weight in weights.items()}
-    network.load_state_dict(tensors, strict=False)
+    try:
+        network.load_state_dict(tensors, strict=False)
+    except GardenpathError as error:
+        raise DamagedRunError(f"{path}: {error}; copy the run folder again") from error
 
 
 def _array(weight: torch.Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
@@ -42,5 +48,7 @@ def _array(weight: torch.Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.gene
     return array
 
 
-def _unique_weights(network: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    return list(network.named_parameters())  # lists a shared parameter once
+def _unique_weights(network: nn.Module) -> list[tuple[str, torch.Tensor]]:
+    stored = network.state_dict()
+    buffers = [(name, buffer) for name, buffer in network.named_buffers() if name in stored]
+    return [*network.named_parameters(), *buffers]  # lists a shared parameter once

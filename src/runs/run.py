@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 
 MODEL_KEY_VERSION = 1
 
+# The output layer of models from before there was another.
+_USUAL_OUTPUT = ("output", "full")
+
 # Raise it whenever models over pieces give other log probabilities than before.
 PIECES_VERSION = 2
 
@@ -301,11 +304,20 @@ class Run:
             vocabulary=self.vocabulary.content_hash,
             subwords=self.subwords.content_hash if self.subwords else None,
             family=model.family,
-            network=plain(model.network),
+            network=self._network_key(),
             search=self._search_key(),
             **self._boundary_key(),
             **self._code_key(),
         )
+
+    def _network_key(self) -> dict[str, Any]:
+        """Return the settings of the network.
+
+        The usual output layer is left out, so that numbers stored before there was another remain
+        valid.
+        """
+        found: dict[str, Any] = plain(self.settings.model.network)
+        return {name: value for name, value in found.items() if (name, value) != _USUAL_OUTPUT}
 
     def _boundary_key(self) -> dict[str, Any]:
         """Return how pieces make words; models of words need no such entry."""

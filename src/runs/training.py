@@ -190,11 +190,17 @@ def _follow(settings: TrainSettings, placement: Placement) -> None:
 
 
 def _network(settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorpus) -> Any:
-    """Return the network with its initial weights, which depend on the random seed alone."""
+    """Return the network with its initial weights, which depend on the random seed alone.
+
+    Classes of words, if the network has any, follow from the training split.
+    """
+    from gardenpath.models.factored.factored_output import learn_classes
     from gardenpath.models.training.trainer import seed_everything
 
     seed_everything(settings.seed)
-    return family.build(settings.model, corpus.vocabulary)
+    network = family.build(settings.model, corpus.vocabulary)
+    learn_classes(network, corpus.split("train"))
+    return network
 
 
 def _fit(

@@ -77,6 +77,8 @@ _FREE_TO_CHANGE = ("existing", "resume", "overwrite", "run_dir", "paths", "logge
                    "trainer.progress", "trainer.checkpoint_steps")  # fmt: skip
 # The same, if the run is unfinished or can be continued to more epochs.
 _EPOCHS = "trainer.max_epochs"
+# Settings that older runs do not have, with the value that they would have had.
+_ADDED_LATER = {"model.network.output": "full"}
 
 
 @dataclass(kw_only=True)
@@ -325,7 +327,8 @@ def _differences(before: Any, now: Any, name: str = "") -> list[str]:
     if name in _FREE_TO_CHANGE:
         return []
     if not (isinstance(before, dict) and isinstance(now, dict)):
-        return [] if before == now else [name]
+        known = _ADDED_LATER.get(name) if before is None else before
+        return [] if known == now else [name]
     keys = list(dict.fromkeys([*before, *now]))
     return [
         different

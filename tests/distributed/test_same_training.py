@@ -29,6 +29,7 @@ MODELS = {
     "transformer": ("model.network.heads=2",),
     "rnng": ("model.optimiser.learning_rate=0.05",),
     "plm": ("model.network.heads=2", "model.optimiser.warmup_steps=3"),
+    "factored": ("model=rnng", "model.network.output=factored"),
 }
 
 
@@ -84,7 +85,7 @@ def follower(folder: Path) -> Iterator[Follower]:
 
 def arguments(folder: Path, model: str, devices: int, *more: str) -> list[str]:
     return [
-        f"model={model}",
+        *([] if model == "factored" else [f"model={model}"]),
         *COMMON,
         *MODELS[model],
         f"trainer.devices={devices}",

@@ -34,9 +34,12 @@ MODELS: dict[str, dict[str, Any]] = {
     "rnng_in_order": {"strategy": "in_order"},
     "rnng_attention": {"composition": "attention"},
     "rnng_full": {"action_norm": "full"},
+    "rnng_factored": {"output": "factored"},
     "plm": {},
     "plm_mask": {"structured_heads": True},
     "plm_full": {"action_norm": "full"},
+    "plm_factored": {"output": "factored"},
+    "plm_factored_full": {"output": "factored", "action_norm": "full"},
 }
 
 

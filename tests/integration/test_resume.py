@@ -38,6 +38,7 @@ MODELS = {
         "model.optimiser.schedule=cosine",
         "model.optimiser.warmup_steps=3",
     ),
+    "factored": (*NEURAL, "model=lstm", "model.network.output=factored"),
 }
 
 

@@ -90,6 +90,14 @@ def test_a_killed_run_resumes_to_the_same_result(
     assert small_runs.metrics(resumed) == small_runs.metrics(expected)
 
 
+@pytest.mark.parametrize("model", ["lstm", "transformer", "rnng", "plm", "plm_mask"])
+def test_classes_of_pieces_are_refused_before_anything_is_loaded(model: str) -> None:
+    given = [f"model={model}", "data=toy_english", "model.network.output=factored"]
+    check_command_line("train", given)
+    with pytest.raises(ConfigError, match=r"output=factored needs whole words, but .*=bpe divides"):
+        check_command_line("train", [*given, "data.subwords.algorithm=bpe"])
+
+
 @pytest.mark.parametrize("model", ["rnng", "plm", "plm_mask"])
 def test_plain_text_is_refused_before_anything_is_loaded(model: str) -> None:
     with pytest.raises(ConfigError, match=f"model={model} learns from trees"):

@@ -12,8 +12,10 @@ from gardenpath.data.trees.actions import Action, Kind, kind_of
 from gardenpath.data.trees.legality import ParserState, legal_top_down
 from gardenpath.data.trees.tree import Close, Open, Word
 from gardenpath.data.words.vocabulary import BEGIN_ID, Vocabulary
+from gardenpath.models.factored.factored_output import FactoredToken
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.sequential.transformer import Block
+from tests.models.factored.slow_factored import slow_log_probs
 
 
 class SlowPlm:
@@ -33,13 +35,18 @@ class SlowPlm:
         }
         parser = ParserState()
         for state, symbol, action in zip(states, symbols, actions, strict=True):
-            scores = self._network.decoder.token_embedding.weight @ state
-            allowed = torch.tensor([self._may_come(s, parser) for s in range(len(scores))])
-            log_prob = scores.masked_fill(~allowed, -torch.inf).log_softmax(0)[symbol]
+            log_prob = self._log_probs(state, parser)[symbol]
             is_word = isinstance(action, Word)
             totals[is_word] = totals[is_word] + log_prob
             parser = parser.apply(kind_of(action))
         return totals[False], totals[True]
+
+    def _log_probs(self, state: Tensor, parser: ParserState) -> Tensor:
+        scores = self._network.decoder.token_embedding.weight @ state
+        allowed = [self._may_come(symbol, parser) for symbol in range(len(scores))]
+        if isinstance(self._network.output, FactoredToken):
+            return slow_log_probs(self._network.output, state, allowed)
+        return scores.masked_fill(~torch.tensor(allowed), -torch.inf).log_softmax(0)
 
     def _symbol(self, action: Action) -> int:
         size = len(self._vocabulary)

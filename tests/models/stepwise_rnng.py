@@ -13,9 +13,11 @@ from gardenpath.data.trees.actions import Action, Kind, kind_of
 from gardenpath.data.trees.legality import RULES, ParserState
 from gardenpath.data.trees.tree import Close, Open, Word
 from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.models.factored.factored_output import FactoredToken
 from gardenpath.models.rnng.attention_composition import AttentionComposition
 from gardenpath.models.rnng.composition import LstmComposition
 from gardenpath.models.rnng.rnng import RnngNetwork
+from tests.models.factored.slow_factored import slow_log_probs
 
 State = tuple[Tensor, Tensor]
 
@@ -91,13 +93,16 @@ class StepwiseRnng:
         return log_prob
 
     def _word_log_prob(self, output: Tensor, word: int, state: ParserState) -> Tensor:
-        scores = self._network.word_output.linear(output)
+        layer = self._network.word_output
+        scores = layer.linear(output)
         possible = torch.ones(len(scores), dtype=torch.bool)
         if state.last is not Kind.SHIFT:
             possible[self._continues] = False
         elif self._network.strategy == "in_order" and state.open_constituents == 0:
             possible[~self._continues] = False
         possible[:3] = False  # <pad>, <s> and </s> are never generated
+        if isinstance(layer, FactoredToken):
+            return slow_log_probs(layer, output, possible.tolist())[word]
         log_prob: Tensor = scores.masked_fill(~possible, -torch.inf).log_softmax(0)[word]
         return log_prob
 

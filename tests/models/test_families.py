@@ -113,6 +113,11 @@ def test_the_order_of_an_rnng_is_that_of_its_settings(strategy: str, composition
         ["model=plm"],
         ["model=plm_mask"],
         *(
+            [f"model={name}", "model.network.output=factored"]
+            for name in ("lstm", "transformer", "rnng", "plm", "plm_mask")
+        ),
+        ["model=rnng", "model.network.output=factored", "model.network.tied=false"],
+        *(
             ["model=rnng", f"model.network.composition={composition}",
              f"model.network.strategy={strategy}", f"model.network.tied={tied}"]
             for composition in ("lstm", "attention")

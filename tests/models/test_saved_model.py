@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from gardenpath.errors import DamagedRunError, RunError
+from gardenpath.models.factored.factored_output import FactoredToken
 from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import NeuralFamily
 from gardenpath.models.ngram.ngram import NgramModel
@@ -75,6 +76,24 @@ def test_a_run_loads_without_corpus_and_cache(
     found = loaded(moved).word_log_probs(SENTENCES)
     for before, after in zip(expected, found, strict=True):
         np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("model", ["lstm", "transformer"])
+def test_classes_of_words_are_part_of_the_weights(tmp_path: Path, model: str) -> None:
+    """They were learned from the corpus, which is not there any more."""
+    factored = "model.network.output=factored"
+    run = small_runs.run(tmp_path / "here", f"model={model}", *MODELS[model], factored)
+    expected = loaded(run).word_log_probs(SENTENCES)
+    shutil.move(run.path, tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "here")
+    moved = loaded(RunFolder(tmp_path / "elsewhere"))
+    for before, after in zip(expected, moved.word_log_probs(SENTENCES), strict=True):
+        np.testing.assert_array_equal(before, after)
+    output = moved.network().output
+    stored = load_file(tmp_path / "elsewhere" / "weights.safetensors")["output.word_class"]
+    assert torch.equal(output.word_class, stored)
+    by_frequency = FactoredToken(hidden=2, vocabulary_size=len(moved.vocabulary))
+    assert not torch.equal(stored, by_frequency.word_class)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -53,7 +53,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "ngram": (
         "models/ngram/ngram.py", "models/ngram/ngram_trie.py", "models/ngram/ngram_masses.py",
     ),
-    "lstm, transformer": ("models/sequential/*.py",),
+    "lstm, transformer": ("models/sequential/*.py", "models/factored/*.py"),
     "rnng": ("models/rnng/*.py", "models/states/*.py"),
     "plm": ("models/plm/*.py",),
     "arpa": ("models/ngram/arpa_model.py",),
@@ -71,6 +71,9 @@ _NETWORKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "rnng, attention": ("rnng", {"layers": 1, "hidden": 8, "composition": "attention"}),
     "plm": ("plm", {"layers": 2, "hidden": 8, "heads": 2}),
     "plm, mask": ("plm", {"layers": 2, "hidden": 8, "heads": 2, "structured_heads": True}),
+    "lstm, factored": ("lstm", {"layers": 1, "hidden": 8, "embedding": 8, "output": "factored"}),
+    "rnng, factored": ("rnng", {"layers": 1, "hidden": 8, "embedding": 8, "output": "factored"}),
+    "plm, factored": ("plm", {"layers": 2, "hidden": 8, "heads": 2, "output": "factored"}),
 }
 _SEARCHES: Mapping[str, SearchSettings] = {
     "beam": WordSync(action_beam=12, word_beam=4),
@@ -154,6 +157,8 @@ def _numbers(vocabulary: Vocabulary, subwords: _Letters | None) -> dict[str, lis
         "ngram": ("ngram", train_ngram(split, vocabulary_size=size, order=3))
     }
     for name, (family, network) in _NETWORKS.items():
+        if subwords is not None and network.get("output") == "factored":
+            continue  # is for whole words
         builder = FAMILIES[family]
         assert isinstance(builder, NeuralFamily)
         kind: Any = builder.settings

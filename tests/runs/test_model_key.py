@@ -138,6 +138,18 @@ def test_the_key_changes_with_the_network(
     assert _key(path) != before
 
 
+def test_the_usual_output_layer_has_the_key_from_before_there_was_another(
+    folder: Path, tmp_path: Path
+) -> None:
+    for model in ("lstm", "plm"):
+        path = _copy(folder, model, tmp_path / model)
+        before = _key(path)
+        _edit(path, lambda config: config["model"]["network"].pop("output"))
+        assert _key(path) == before
+        _edit(path, lambda config: config["model"]["network"].update(output="factored"))
+        assert _key(path) != before
+
+
 @pytest.mark.parametrize(
     "change",
     [

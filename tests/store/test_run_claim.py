@@ -217,6 +217,15 @@ def test_resuming_with_settings_that_change_no_result_is_allowed(run: RunFolder)
         assert claimed.is_done
 
 
+def test_runs_from_before_there_was_a_setting_have_its_usual_value(run: RunFolder) -> None:
+    config = copy.deepcopy(CONFIG)
+    config["model"]["network"]["output"] = "full"
+    with claim(run, config, existing="resume") as claimed:
+        assert claimed.is_done
+    config["model"]["network"]["output"] = "factored"
+    refused(run, config, "with other settings: model.network.output; ", existing="resume")
+
+
 def test_resuming_with_another_vocabulary_is_refused(run: RunFolder) -> None:
     run.result_path.unlink()
     before = contents(run.path)

@@ -14,9 +14,9 @@ from gardenpath.data.arrays import Bools
 from gardenpath.data.batches.bracket_batches import BRACKET_STRATEGY, BracketBatch
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
+from gardenpath.models.factored.factored_output import make_output
 from gardenpath.models.plm.plm_family import PlmSettings
 from gardenpath.models.scores import BatchScores
-from gardenpath.models.sequential.output import NextToken
 from gardenpath.models.sequential.transformer import Decoder
 from gardenpath.models.states.piece_bias import piece_bias, piece_row
 from gardenpath.models.states.transitions import is_illegal
@@ -48,11 +48,14 @@ class PlmNetwork(nn.Module):
         self.structured_heads = settings.structured_heads
         self.action_norm = settings.action_norm
         self.decoder = Decoder(settings, vocabulary_size=symbols)
-        self.output = NextToken(
+        self.output = make_output(
+            settings.output,
             hidden=shape.hidden,
             vocabulary_size=symbols,
             bias=False,
             never=(PAD_ID, BEGIN_ID, END_ID),
+            singles=1 + label_count,
+            has_pieces=is_continuation is not None,
         )
         self.output.linear.weight = self.decoder.token_embedding.weight
         self.piece_bias: Tensor | None
@@ -71,17 +74,21 @@ class PlmNetwork(nn.Module):
     def log_prob(self, batch: BracketBatch) -> Tensor:
         """``(sentences, length)`` log probabilities of the targets, zero on padding."""
         visible = structured_mask(batch.open_at, self.heads) if self.structured_heads else None
-        states = self.decoder(batch.inputs, visible)
-        logits = self.output.logits(states[batch.is_symbol])
+        states = self.decoder(batch.inputs, visible)[batch.is_symbol]
+        logits = self.output.branch_logits(states)
         if self.piece_bias is not None:
             bias = self.piece_bias[piece_row(batch.legal[batch.is_symbol])]
             logits = logits + functional.pad(bias, (0, logits.shape[1] - self.vocabulary_size))
         if self.action_norm == "legal":
             logits = self._without_illegal(logits, batch)
         targets = batch.targets[batch.is_symbol]
-        negative = functional.cross_entropy(logits, targets, reduction="none")
-        result = torch.zeros(batch.targets.shape, dtype=negative.dtype, device=negative.device)
-        return result.masked_scatter(batch.is_symbol, -negative)
+        branches = self.output.branch_of(targets)
+        log_prob = -functional.cross_entropy(logits, branches, reduction="none")
+        words = batch.is_word[batch.is_symbol].nonzero().squeeze(1)
+        within = self.output.within_log_prob(states[words], targets[words])
+        log_prob = log_prob.index_add(0, words, within)
+        result = torch.zeros(batch.targets.shape, dtype=log_prob.dtype, device=log_prob.device)
+        return result.masked_scatter(batch.is_symbol, log_prob)
 
     def _without_illegal(self, logits: Tensor, batch: BracketBatch) -> Tensor:
         """Set the logits of words and closing brackets that may not come next to ``-inf``.
@@ -90,7 +97,7 @@ class PlmNetwork(nn.Module):
         excludes words, so the large block of word logits changes in only a few rows.
         """
         legal = batch.legal[batch.is_symbol]
-        closing = self.vocabulary_size
+        closing = self.output.word_branches
         logits = logits.clone()
         no_close = is_illegal(legal, Kind.REDUCE)
         logits[:, closing] = logits[:, closing].masked_fill(no_close, -torch.inf)

@@ -128,9 +128,9 @@ class PlmSearch:
 
     def word_log_prob(self, nodes: Tensor, words: Tensor) -> Tensor:
         """``(rows,)`` log probabilities of words, given that the next event is a word."""
-        weight = self._network.output.linear.weight
-        scores = (self._arena["state"][nodes] * weight[words]).sum(1)
-        log_prob = scores - self._arena["words"][nodes]
+        output, states = self._network.output, self._arena["state"][nodes]
+        log_prob = output.branch_score(states, words) - self._arena["words"][nodes]
+        log_prob = log_prob + output.within_log_prob(states, words)
         bias = self._network.piece_bias
         return log_prob if bias is None else log_prob + bias[self._arena["piece_row"][nodes], words]
 
@@ -286,13 +286,15 @@ class PlmSearch:
         """
         words, brackets = [], []
         begins: list[Tensor] = []
-        count = max(1, MOST_LOGITS // (self._closing + 1))
+        # With classes of words, the whole vocabulary is never needed.
+        closing = self._network.output.word_branches
+        count = max(1, MOST_LOGITS // (closing + 1))
         for some, bits in zip(states.split(count), legal.split(count), strict=True):
-            logits = self._network.output.logits(some)
-            sums = self._word_sums(logits[:, : self._closing], bits)
+            logits = self._network.output.branch_logits(some)
+            sums = self._word_sums(logits[:, :closing], bits)
             words.append(sums[0])
             begins += sums[1:]
-            brackets.append(logits[:, self._closing :])
+            brackets.append(logits[:, closing:])
         word, bracket = torch.cat(words), torch.cat(brackets)
         close = bracket[:, 0].masked_fill(is_illegal(legal, Kind.REDUCE), -torch.inf)
         legal_word = word.masked_fill(is_illegal(legal, Kind.SHIFT), -torch.inf)

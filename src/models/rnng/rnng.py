@@ -25,12 +25,12 @@ from gardenpath.data.batches.tree_batches import StackBatch, TreeBatch
 from gardenpath.data.trees.actions import Kind, Strategy
 from gardenpath.data.trees.legality import BIT_SETS, KINDS, LEGAL_BIT
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
+from gardenpath.models.factored.factored_output import make_output
 from gardenpath.models.rnng.attention_composition import AttentionComposition, timed_states
 from gardenpath.models.rnng.composition import LstmComposition
 from gardenpath.models.rnng.lstm_levels import stack_states
 from gardenpath.models.rnng.rnng_family import RnngSettings
 from gardenpath.models.scores import BatchScores
-from gardenpath.models.sequential.output import NextToken
 from gardenpath.models.states.piece_bias import piece_bias, piece_row
 
 
@@ -119,8 +119,12 @@ class RnngNetwork(nn.Module):
         )
         self.to_output = nn.Linear(hidden, embedding)
         self.action_output = nn.Linear(embedding, action_count(strategy, label_count))
-        self.word_output = NextToken(
-            hidden=embedding, vocabulary_size=vocabulary_size, never=(PAD_ID, BEGIN_ID, END_ID)
+        self.word_output = make_output(
+            settings.output,
+            hidden=embedding,
+            vocabulary_size=vocabulary_size,
+            never=(PAD_ID, BEGIN_ID, END_ID),
+            has_pieces=is_continuation is not None,
         )
         self.dropout = nn.Dropout(dropout)
         for weight in (self.word_embedding.weight, self.label_embedding.weight, self.start):
@@ -185,9 +189,11 @@ class RnngNetwork(nn.Module):
 
     def word_log_prob(self, output: Tensor, batch: StackBatch) -> Tensor:
         """``(words,)`` log probabilities of words, given that the action is SHIFT."""
-        scores = self.word_output.logits(functional.embedding(batch.shift_top, output))
-        if self.piece_bias is not None:
-            scores = scores + self.piece_bias[piece_row(batch.legal[batch.shift_top])]
+        states = functional.embedding(batch.shift_top, output)
+        if self.piece_bias is None:
+            return self.word_output.target_log_prob(states, batch.shift_word)
+        scores = self.word_output.logits(states)
+        scores = scores + self.piece_bias[piece_row(batch.legal[batch.shift_top])]
         return -functional.cross_entropy(scores, batch.shift_word, reduction="none")
 
 

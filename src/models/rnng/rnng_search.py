@@ -21,7 +21,7 @@ from gardenpath.models.rnng.lstm_levels import cell_, tanh_by_sigmoid
 from gardenpath.models.rnng.rnng import RnngNetwork, legal_bias
 from gardenpath.models.rnng.search_composition import Children, make_composer
 from gardenpath.models.states.arena import Arena
-from gardenpath.models.states.lazy_words import LazyWords
+from gardenpath.models.states.factored_words import searched_words
 from gardenpath.models.states.piece_bias import continuations, piece_row
 from gardenpath.models.states.transitions import (
     STEPS_PER_WORD,
@@ -54,7 +54,7 @@ class RnngSearch:
         self.opens_at_end = OPENS_AT_END[network.strategy]
         self.is_continuation = continuations(network.piece_bias)
         has_pieces = self.is_continuation is not None
-        self._words = LazyWords(network.word_output, network.piece_bias)
+        self._words = searched_words(network.word_output, network.piece_bias)
         self._legal = LegalActions(network.strategy, self.device, has_pieces=has_pieces)
         # In-order parsing pushes all pieces of a first child again.
         self._counts_pieces = has_pieces and self._is_in_order

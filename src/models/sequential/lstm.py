@@ -8,9 +8,10 @@ from torch.nn import functional
 
 from gardenpath.data.batches.token_batches import TokenBatch
 from gardenpath.data.words.vocabulary import PAD_ID
+from gardenpath.models.factored.factored_output import make_output
 from gardenpath.models.rnng.lstm_levels import stack_states
 from gardenpath.models.sequential.lstm_family import LstmSettings
-from gardenpath.models.sequential.output import NextToken, SequentialNetwork
+from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.models.sequential.shared_prefixes import PrefixBatch
 
 
@@ -31,7 +32,9 @@ class LstmNetwork(SequentialNetwork):
             batch_first=True,
         )
         self.dropout = nn.Dropout(dropout)
-        self.output = NextToken(hidden=shape.hidden, vocabulary_size=vocabulary_size)
+        self.output = make_output(
+            settings.output, hidden=shape.hidden, vocabulary_size=vocabulary_size
+        )
         self._initialise()
         if settings.tied:
             self.output.linear.weight = self.embedding.weight

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from gardenpath.models.family import ModelSettings, NeuralFamily, NeuralSettings
+from gardenpath.models.family import ModelSettings, NeuralFamily, NeuralSettings, OutputKind
 from gardenpath.models.sizes import LSTM_SIZES, LstmShape, Size, shape_of
 from gardenpath.settings.bounds import Fraction, PositiveInt
 
@@ -31,6 +31,9 @@ class LstmSettings:
     """Dropout of embeddings and states."""
     tied: bool = False
     """Whether the output layer uses the embedding matrix."""
+    output: OutputKind = "full"
+    """Output layer: full is a softmax over all words; factored predicts a class of words and then
+    the word, exact as well and much faster for large vocabularies; it needs whole words."""
 
     @property
     def shape(self) -> LstmShape:

@@ -113,8 +113,11 @@ class SequentialScorer:
         assert isinstance(network, PrefixNetwork) and isinstance(network, SequentialNetwork)
         with torch.inference_mode():
             batch = PrefixBatch.of(trie).to(self._device)
-            logits = network.output.logits(network.prefix_states(batch))
-            log_probs = functional.log_softmax(logits, dim=-1)
+            states = network.prefix_states(batch)
+            if self._masses is None:
+                found = network.output.log_prob_after(states, batch.contexts, batch.targets)
+                return _on_host(found), None
+            log_probs = functional.log_softmax(network.output.logits(states), dim=-1)
             masses = self._masses_of(log_probs, batch.contexts, batch.targets)
             return _on_host(log_probs[batch.contexts, batch.targets]), masses
 

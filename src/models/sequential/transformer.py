@@ -10,7 +10,8 @@ from torch.nn import functional
 
 from gardenpath.data.batches.token_batches import TokenBatch
 from gardenpath.errors import GardenpathError
-from gardenpath.models.sequential.output import NextToken, SequentialNetwork
+from gardenpath.models.factored.factored_output import make_output
+from gardenpath.models.sequential.output import SequentialNetwork
 from gardenpath.models.sequential.shared_prefixes import PrefixBatch
 from gardenpath.models.sequential.transformer_family import DecoderSettings
 
@@ -82,7 +83,9 @@ class TransformerNetwork(SequentialNetwork):
         super().__init__()
         self.decoder = Decoder(settings, vocabulary_size=vocabulary_size)
         hidden = settings.shape.hidden
-        self.output = NextToken(hidden=hidden, vocabulary_size=vocabulary_size, bias=False)
+        self.output = make_output(
+            settings.output, hidden=hidden, vocabulary_size=vocabulary_size, bias=False
+        )
         self.output.linear.weight = self.decoder.token_embedding.weight
 
     def states(self, batch: TokenBatch) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from gardenpath.models.family import ModelSettings, NeuralFamily, NeuralSettings
+from gardenpath.models.family import ModelSettings, NeuralFamily, NeuralSettings, OutputKind
 from gardenpath.models.sizes import TRANSFORMER_SIZES, Size, TransformerShape, shape_of
 from gardenpath.settings.bounds import Fraction, PositiveInt
 
@@ -31,6 +31,9 @@ class DecoderSettings:
     """Maximum length of a sequence."""
     dropout: Fraction = 0.1
     """Dropout of embeddings, attention and residual branches."""
+    output: OutputKind = "full"
+    """Output layer: full is a softmax over all words; factored predicts a class of words and then
+    the word, exact as well and much faster for large vocabularies; it needs whole words."""
 
     @property
     def shape(self) -> TransformerShape:

@@ -43,6 +43,7 @@ _IMPOSSIBLE = -700.0
 def transformers_writer(run: Run) -> Callable[[Path], None]:
     """Return a function that writes the run to a folder; only two families can be written."""
     network = run.network()
+    _require_full_output(run)
     kind: Literal["gpt2", "lstm"]
     if isinstance(network, TransformerNetwork):
         model, kind = _as_gpt2(run, network), "gpt2"
@@ -72,6 +73,16 @@ def transformers_writer(run: Run) -> Callable[[Path], None]:
         write_text(folder / CARD_FILE, transformers_card(run, kind, difference, ties))
 
     return write
+
+
+def _require_full_output(run: Run) -> None:
+    """Refuse a model that predicts classes of words, which no model of the library does."""
+    if getattr(run.settings.model.network, "output", "full") != "full":
+        raise RunError(
+            f"{run.path}: a model with model.network.output=factored cannot be expressed in the "
+            "library transformers; share it with task.form=safetensors, or train one with "
+            "output=full"
+        )
 
 
 def _as_gpt2(run: Run, network: TransformerNetwork) -> Any:

@@ -86,6 +86,14 @@ def test_trees_of_all_shapes(structured_heads: bool, action_norm: str) -> None:
     )
 
 
+@pytest.mark.parametrize("action_norm", ["legal", "full"])
+@pytest.mark.parametrize("structured_heads", [False, True])
+def test_classes_of_words(structured_heads: bool, action_norm: str) -> None:
+    assert_agrees_with_slow(
+        list(SHAPES), structured_heads=structured_heads, action_norm=action_norm, output="factored"
+    )
+
+
 @pytest.mark.parametrize("structured_heads", [False, True])
 @settings(max_examples=15)
 @given(tree=bare_trees())

@@ -129,6 +129,12 @@ def test_other_numbers_of_layers_and_untied_words(layers: int) -> None:
     assert_agrees_with_stepwise(SHAPES, "top_down", layers=layers, tied=False)
 
 
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_classes_of_words(strategy: Strategy, tied: bool) -> None:
+    assert_agrees_with_stepwise(SHAPES, strategy, tied=tied, output="factored")
+
+
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @settings(max_examples=15)

@@ -10,6 +10,7 @@ from gardenpath.data.prefixes import Sharing
 from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import END_ID, UNKNOWN_ID
 from gardenpath.errors import GardenpathError
+from gardenpath.models.family import OutputKind
 from gardenpath.models.ngram.ngram import NgramModel, train_ngram
 from gardenpath.models.sequential import sequential_scorer as scoring
 from gardenpath.models.sequential.lstm import LstmNetwork
@@ -33,18 +34,21 @@ SENTENCES = [
 
 def _model(family: str) -> SequentialNetwork | NgramModel:
     torch.manual_seed(0)
-    if family == "lstm":
-        return LstmNetwork(LstmSettings(hidden=8, embedding=8, dropout=0.5), vocabulary_size=SIZE)
-    if family == "transformer":
+    output: OutputKind = "factored" if "factored" in family else "full"
+    if "lstm" in family:
+        settings = LstmSettings(hidden=8, embedding=8, dropout=0.5, output=output)
+        return LstmNetwork(settings, vocabulary_size=SIZE)
+    if "transformer" in family:
         return TransformerNetwork(
-            DecoderSettings(layers=2, hidden=8, heads=2, dropout=0.5), vocabulary_size=SIZE
+            DecoderSettings(layers=2, hidden=8, heads=2, dropout=0.5, output=output),
+            vocabulary_size=SIZE,
         )
     split = make_split(random_sentences(0, count=30, vocabulary_size=SIZE))
     return train_ngram(split, vocabulary_size=SIZE, order=3)
 
 
-FAMILIES = ("ngram", "lstm", "transformer")
-SHARING = ("lstm", "transformer")
+SHARING = ("lstm", "transformer", "factored lstm", "factored transformer")
+FAMILIES = ("ngram", *SHARING)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

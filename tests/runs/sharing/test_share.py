@@ -181,6 +181,19 @@ def test_a_portable_run_of_pieces(trained: dict[str, Run], tmp_path: Path) -> No
         assert np.array_equal(one, other)
 
 
+@pytest.mark.parametrize("kind", ["lstm", "transformer"])
+def test_classes_of_words_are_not_part_of_transformers(tmp_path: Path, kind: str) -> None:
+    run = small_runs.loaded(small_runs.run(tmp_path, *KINDS[kind], "model.network.output=factored"))
+    with pytest.raises(RunError, match="output=factored cannot be expressed"):
+        share_run(run, tmp_path / "refused", "huggingface")
+    share_run(run, tmp_path / "shared")
+    again = gp.load(tmp_path / "shared", device="cpu")
+    for one, other in zip(
+        again.word_log_probs(SENTENCES), run.word_log_probs(SENTENCES), strict=True
+    ):
+        assert np.array_equal(one, other)
+
+
 @pytest.mark.parametrize("model", ["ngram", "rnng", "plm"])
 def test_other_families_are_not_models_of_transformers(
     folder: Path, tmp_path: Path, model: str
