@@ -29,8 +29,8 @@ from gardenpath.data.words.vocabulary import (
 )
 from gardenpath.eval.search.search_settings import (
     SEARCH_VERSION,
-    Particle,
     SearchSettings,
+    Unbiased,
     WordSync,
 )
 from gardenpath.models.families import FAMILIES
@@ -77,7 +77,8 @@ _NETWORKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 _SEARCHES: Mapping[str, SearchSettings] = {
     "beam": WordSync(action_beam=12, word_beam=4),
-    "particles": Particle(particles=8),
+    "published": WordSync(action_beam=12, word_beam=4, fast_track=1),
+    "unbiased": Unbiased(action_beam=12, word_beam=4, replicates=4),
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.search_settings import Particle
+from gardenpath.eval.search.search_settings import Unbiased
 from gardenpath.runs.evaluation import evaluate, suitable
 from gardenpath.runs.run import Run
 from tests.runs.own_suite import Uniform, agreement
@@ -56,12 +56,12 @@ def test_the_search_is_described_if_there_was_one(folder: Path) -> None:
     assert searched.search is not None and "10" in searched.search
     assert evaluate(run_of(folder, "lstm"), few).search is None
     path = run_of(folder, "rnng").path
-    particle = evaluate(Run(path, device="cpu", search=Particle(particles=5)), few)
-    assert particle.search is not None and "article" in particle.search
+    sampled = evaluate(Run(path, device="cpu", search=Unbiased(action_beam=20)), few)
+    assert sampled.search is not None and "unbiased" in sampled.search
     plm = run_of(folder, "plm")
-    plm.search = Particle(particles=5)
+    plm.search = Unbiased(action_beam=20)
     both = evaluate([run_of(folder, "rnng"), plm], few)
-    assert both.search == f"{searched.search}; {particle.search}", "all searches are named"
+    assert both.search == f"{searched.search}; {sampled.search}", "all searches are named"
 
 
 def test_learning_curves_of_runs_that_have_them(folder: Path) -> None:

@@ -15,7 +15,7 @@ import yaml
 from safetensors.torch import load_file, save_file
 
 from gardenpath.errors import DamagedRunError
-from gardenpath.eval.search.search_settings import Limits, Particle, SearchSettings, WordSync
+from gardenpath.eval.search.search_settings import Limits, SearchSettings, Unbiased, WordSync
 from gardenpath.runs import run as run_module
 from gardenpath.runs.run import Run
 from tests import small_runs
@@ -36,10 +36,13 @@ OTHER: dict[str, Any] = {
     "stop": "beam_full",
     "bounded": False,
     "lazy_words": False,
-    "particles": 5,
+    "replicates": 5,
+    "tolerance": 0.2,
+    "max_replicates": 9,
+    "roulette": 0.3,
     "seed": 9,
 }
-SEARCHES: tuple[SearchSettings, ...] = (WordSync(), Particle())
+SEARCHES: tuple[SearchSettings, ...] = (WordSync(), Unbiased())
 CASES = [
     (search, field.name)
     for search in SEARCHES
@@ -190,7 +193,7 @@ def test_the_key_changes_with_settings_of_search_that_change_results(
 
 def test_the_key_changes_with_the_kind_of_search(folder: Path) -> None:
     path = run_of(folder, "rnng").path
-    assert _key(path, Particle()) != _key(path, WordSync()) == _key(path)
+    assert _key(path, Unbiased()) != _key(path, WordSync()) == _key(path)
 
 
 @pytest.mark.parametrize(("search", "name"), CASES)
@@ -216,8 +219,8 @@ def test_the_key_changes_with_the_version_of_the_search(
 @pytest.mark.parametrize("model", ["rnng", "plm"])
 @pytest.mark.parametrize(
     "usual",
-    [WordSync(action_beam=10, word_beam=3), Particle(particles=12)],
-    ids=["beam", "particle"],
+    [WordSync(action_beam=10, word_beam=3), Unbiased(action_beam=10, word_beam=3)],
+    ids=["beam", "unbiased"],
 )
 def test_settings_of_work_only_do_not_change_results(
     folder: Path, model: str, usual: SearchSettings

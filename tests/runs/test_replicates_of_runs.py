@@ -142,7 +142,7 @@ def test_entries_that_are_too_uncertain_are_computed_again(
     assert searches.asked == [(ONE, None), (OTHER, None)]
     assert [one.replicates for one in found.values()] == [16, 16]
     searches.asked.clear()
-    strict = replace(run.search, tolerance=1e-6)  # type: ignore[call-arg]
+    strict = replace(run.search, tolerance=1e-6)  # type: ignore[arg-type]
     run.search = strict
     assert run.scored([ONE, OTHER]) == found, "there are as many replicates as allowed"
     assert searches.asked == []

@@ -14,7 +14,7 @@ import torch
 import yaml
 
 from gardenpath.errors import RunError
-from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.runs.finding.loading import find, load
@@ -81,7 +81,7 @@ def test_syntactic_models_are_searched(folder: Path) -> None:
 
 def test_the_search_of_the_run_is_used_unless_another_is_given(folder: Path) -> None:
     path = run_of(folder, "rnng").path
-    chosen = Particle(particles=7)
+    chosen = Unbiased(action_beam=7)
     scorer = Run(path, device="cpu", search=chosen).scorer()
     assert isinstance(scorer, StructuredScorer) and scorer.settings == chosen
     other = WordSync(action_beam=5, word_beam=2)

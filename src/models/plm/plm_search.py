@@ -331,6 +331,7 @@ class PlmSearch:
         nodes = torch.cat([nodes.new_zeros((1, beam)), torch.where(is_alive, nodes, 0)])
         is_alive = torch.cat([is_alive.new_ones((1, beam)), is_alive])
         chain = self._chain(self._link(nodes), max(self._steps, 1))
+        first_alive = is_alive.int().argmax(1, keepdim=True)
         survivors = Survivors(
             source=arena["group"][
                 nodes.gather(1, is_alive.int().argmax(1, keepdim=True)).squeeze(1)

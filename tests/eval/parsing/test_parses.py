@@ -136,7 +136,7 @@ def test_partial_parses_have_the_shares_of_their_beam() -> None:
     assert [share for share, _ in two] == pytest.approx([0.6, 0.2])
 
 
-def test_equal_particles_are_one_parse() -> None:
+def test_equal_hypotheses_are_one_parse() -> None:
     result = make_result(
         [(0.4, 0, [3]), (0.3, 0, [3, 4]), (0.3, 0, [3, 4])],
         [(0.4, 0, []), (0.3, 2, [2]), (0.3, 1, [2])],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from gardenpath.eval.search.replicates import standard_error, t_quantile
 from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from tests.eval.search.toy_model import random_model, search
 
-LIMITS = {"max_open": 2, "max_consecutive": 2}
+LIMITS: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}
 EVERYTHING = WordSync(action_beam=400, word_beam=400, **LIMITS)
 NARROW = Unbiased(action_beam=4, word_beam=2, replicates=400, **LIMITS)
 JOB = [[1, 2, 0], [1, 2, 1], [0]]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.word_measures import FACTOR
 from tests.eval.search.naive_search import Hypothesis, NaiveSearch
 from tests.eval.search.toy_model import ToyModel, random_model, search
 
-LIMITS = {"max_open": 2, "max_consecutive": 2}
+LIMITS: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}
 EVERYTHING = WordSync(action_beam=400, word_beam=400, **LIMITS)
 NARROW = WordSync(action_beam=8, word_beam=4, **LIMITS)
 SENTENCE = [1, 2, 0]
@@ -69,7 +71,9 @@ def lexical_and_structural(model: ToyModel) -> tuple[list[float], list[float]]:
             share = math.exp(one.log_prob - total)
             # The node is the one at which the word was generated.
             given = (
-                float(model.word_log_prob(_nodes(one), _tokens(SENTENCE[place])))
+                float(
+                    model.word_log_prob(torch.tensor([one.node]), torch.tensor([SENTENCE[place]]))
+                )
                 if place < len(SENTENCE)
                 else 0.0
             )
@@ -80,18 +84,6 @@ def lexical_and_structural(model: ToyModel) -> tuple[list[float], list[float]]:
         structural.append(parts[1] / math.log(2))
         total_before = total
     return lexical, structural
-
-
-def _nodes(one: Hypothesis) -> object:
-    import torch
-
-    return torch.tensor([one.node])
-
-
-def _tokens(word: int) -> object:
-    import torch
-
-    return torch.tensor([word])
 
 
 def test_surprisal_is_structure_and_word() -> None:
