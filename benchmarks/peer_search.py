@@ -166,6 +166,7 @@ class PeerSearch:
         score = score.masked_fill(own < 0, -torch.inf)
         nothing = torch.full_like(done, -torch.inf)
         admitted = nothing.scatter_reduce(1, own.clamp(min=0), score, "amax")
+        assert self._settings.fast_track != "word_beam"
         count = min(self._settings.fast_track, done.shape[1])
         more = done.masked_fill(admitted > -torch.inf, -torch.inf).topk(count, dim=1)
         return admitted.scatter_reduce(1, more.indices, more.values, "amax")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from rich.table import Table
@@ -40,7 +41,7 @@ class ConvergenceRow:
     factor: int
     action_beam: int
     word_beam: int
-    fast_track: int
+    fast_track: int | Literal["word_beam"]
     events: int
     failed: int
     mean_surprisal_bits: float
@@ -65,7 +66,7 @@ class MassRow:
 
 
 def widened(settings: WordSync, factor: int) -> WordSync:
-    """Return the settings with both beam widths multiplied by ``factor``; fast-track is kept."""
+    """Return the settings with both beam widths multiplied by ``factor``."""
     return replace(
         settings,
         action_beam=settings.action_beam * factor,

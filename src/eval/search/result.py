@@ -107,7 +107,7 @@ class SentenceResult:
     @property
     def replicates(self) -> int:
         """Number of independent estimates."""
-        return self.replicate_log_probs.shape[1]
+        return int(self.replicate_log_probs.shape[1])
 
     @functools.cached_property
     def measures(self) -> TokenMeasures:

@@ -259,7 +259,7 @@ class SentenceSearch:
         children = []
         for number, (entry, next_) in enumerate(zip(table, tokens_next, strict=True)):
             log_prob, measures = entry[:, 0], entry[:, 1 : 1 + MEASURED]
-            too_many = entry[:, 1 + MEASURED : 3 + MEASURED].any(0)
+            too_many = entry[:, 1 + MEASURED : 3 + MEASURED].max(0) > 0
             ends = None if word_end is None else entry[:, -1]
             group = self._read(groups[next_.parent], next_, ends)
             if (log_prob == -np.inf).all():

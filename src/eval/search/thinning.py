@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gardenpath.data.arrays import Floats
+
 _MASK = (1 << 64) - 1
 # The constants of splitmix64.
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -28,7 +30,7 @@ def mixed(key: int, number: int) -> int:
     return value ^ (value >> 31)
 
 
-def uniforms(keys: Sequence[int], count: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def uniforms(keys: Sequence[int], count: int) -> Floats:
     """``(keys, count)`` random numbers in [0, 1); those of a key depend on nothing else."""
     place = np.arange(1, count + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):
@@ -36,7 +38,8 @@ def uniforms(keys: Sequence[int], count: int) -> np.ndarray[tuple[int, int], np.
         value = (value ^ (value >> np.uint64(30))) * np.uint64(_FIRST)
         value = (value ^ (value >> np.uint64(27))) * np.uint64(_SECOND)
         value = value ^ (value >> np.uint64(31))
-    return (value >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    result: Floats = (value >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return result
 
 
 def threshold(weight: Tensor, width: int) -> Tensor:

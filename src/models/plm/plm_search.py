@@ -333,9 +333,7 @@ class PlmSearch:
         chain = self._chain(self._link(nodes), max(self._steps, 1))
         first_alive = is_alive.int().argmax(1, keepdim=True)
         survivors = Survivors(
-            source=arena["group"][
-                nodes.gather(1, is_alive.int().argmax(1, keepdim=True)).squeeze(1)
-            ],
+            source=arena["group"][nodes.gather(1, first_alive).squeeze(1)],
             slot=arena["slot"][nodes],
             is_alive=is_alive,
             chain=chain.clamp(min=0),

@@ -22,6 +22,7 @@ from gardenpath.eval.parsing.diagnostics import (
 )
 from gardenpath.eval.search.result import SearchFailure, SentenceResult
 from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.word_measures import BEST, MEASURED
 
 SETTINGS = WordSync(action_beam=10, word_beam=3, fast_track=2, max_open=7, marginal="candidates")
 
@@ -102,7 +103,11 @@ def make_split(*sentences: list[bool]) -> EncodedSplit:
 
 
 def make_result(*shares: float, failure: SearchFailure | None = None) -> SentenceResult:
-    return SentenceResult(tuple(-1.0 for _ in shares), shares, failure=failure)
+    log_probs = np.full((len(shares), 1), -1.0)
+    measures = np.zeros((len(shares), 1, MEASURED))
+    # The log probability of the best analysis, and a total of one.
+    measures[:, 0, BEST] = np.log(shares)
+    return SentenceResult(log_probs, measures, failure=failure)
 
 
 def test_shares_are_those_after_the_last_piece() -> None:

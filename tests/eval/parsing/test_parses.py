@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenpath.data.arrays import Floats
 from gardenpath.data.trees.actions import FINISH, Action, Strategy
 from gardenpath.data.trees.brackets import format_tree, parse_tree
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.eval.parsing.parses import k_best, partial_parses
 from gardenpath.eval.search.result import SearchFailure, SentenceResult, Step
+from gardenpath.eval.search.word_measures import MEASURED
 from tests.data.strategies import bare_trees, deep_tree
 from tests.tree_samples import SHAPES, STRATEGIES, actions_of
 
@@ -39,7 +41,12 @@ def make_result(
         score[len(beam) :] = -np.inf
         origin = np.array([*(origin for _, origin, _ in beam), *[0] * empty])
         step = Step(score, origin, trail, step)
-    return SentenceResult((-1.0,) * len(beams), (1.0,) * len(beams), step, failure)
+    return SentenceResult(*numbers(len(beams)), step, failure)
+
+
+def numbers(prefixes: int) -> tuple[Floats, Floats]:
+    """What a search would have measured, of which parses know nothing."""
+    return np.full((prefixes, 1), -1.0), np.zeros((prefixes, 1, MEASURED))
 
 
 def columns_of(actions: Sequence[Action], labels: Sequence[str]) -> list[list[int]]:
@@ -231,12 +238,12 @@ def test_where_the_search_failed_there_is_nothing() -> None:
     assert k_best(lost, ["a", "b"], labels=LABELS, strategy="top_down", k=1) == []
     found = partial_parses(lost, ["a", "b"], labels=LABELS, strategy="top_down", k=1)
     assert found == [[(1.0, "(S a")], []]
-    at_once = SentenceResult((), (), None, SearchFailure(0, True, False))
+    at_once = SentenceResult(*numbers(0), None, SearchFailure(0, True, False))
     assert partial_parses(at_once, ["a"], labels=LABELS, strategy="top_down", k=1) == [[]]
 
 
 def test_a_search_without_history_has_no_parses() -> None:
-    result = SentenceResult((-1.0, -2.0), (1.0, 1.0))
+    result = SentenceResult(*numbers(2))
     with pytest.raises(ValueError, match="keeps_history"):
         k_best(result, ["a"], labels=LABELS, strategy="top_down", k=1)
 

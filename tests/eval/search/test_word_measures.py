@@ -70,13 +70,10 @@ def lexical_and_structural(model: ToyModel) -> tuple[list[float], list[float]]:
         for one in word.survivors:
             share = math.exp(one.log_prob - total)
             # The node is the one at which the word was generated.
-            given = (
-                float(
-                    model.word_log_prob(torch.tensor([one.node]), torch.tensor([SENTENCE[place]]))
-                )
-                if place < len(SENTENCE)
-                else 0.0
-            )
+            given = 0.0
+            if place < len(SENTENCE):
+                token = torch.tensor([SENTENCE[place]])
+                given = float(model.word_log_prob(torch.tensor([one.node]), token))
             prior = one.log_prob - given - total_before
             parts[0] -= share * given
             parts[1] += share * (math.log(share) - prior)
