@@ -11,8 +11,8 @@ import numpy as np
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.eval.parsing.parses import partial_parses
-from gardenpath.eval.search.replicates import standard_error
 from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.sampling.replicates import standard_error
 from gardenpath.eval.search.search_settings import SearchSettings
 from gardenpath.eval.search.structured_scorer import (
     StructuredScorer,

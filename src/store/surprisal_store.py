@@ -119,7 +119,7 @@ class Stored:
     parses with their shares, if requested. A search also gives ``columns``: further numbers of the
     words and the end, by name (``SEARCH_COLUMNS`` of :mod:`gardenpath.store.tables`). A search with
     replicates gives ``deviations``: for each word and the end, by how many bits the surprisal of
-    each replicate deviates from the reported one (:mod:`gardenpath.eval.search.replicates`).
+    each replicate deviates from the reported one (:mod:`replicates`).
     """
 
     log_probs: Sequence[float]

@@ -13,9 +13,9 @@ from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.sampling.unbiased import UnbiasedExpansion
 from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
-from gardenpath.eval.search.unbiased import UnbiasedExpansion
 from gardenpath.eval.search.work import Work
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.plm.plm_search import PlmSearch

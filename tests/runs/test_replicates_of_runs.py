@@ -14,8 +14,8 @@ import pytest
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.eval.perplexity.measure import Perplexity
-from gardenpath.eval.search.replicates import standard_error
 from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.sampling.replicates import standard_error
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.runs import scorers

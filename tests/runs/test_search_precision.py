@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.search.replicates import pooled, standard_error, t_quantile
+from gardenpath.eval.search.sampling.replicates import pooled, standard_error, t_quantile
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Prediction, Suite
 from gardenpath.eval.suites.library.collection import load_suites

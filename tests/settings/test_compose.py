@@ -12,7 +12,7 @@ import yaml
 
 from gardenpath.data.readers.combined import READERS
 from gardenpath.errors import ConfigError
-from gardenpath.eval.search.search_settings import SEARCHES
+from gardenpath.eval.search.search_settings import SEARCHES, WordSync
 from gardenpath.eval.studies.all_studies import study_spec
 from gardenpath.eval.suites.library.collection import suite_names
 from gardenpath.eval.suites.pairs.pair_sets import PAIR_SETS
@@ -164,7 +164,8 @@ def test_several_files_of_suites_have_a_folder_of_their_own() -> None:
 
 @pytest.mark.parametrize("search", _choices("search"))
 def test_every_search_is_built_with_its_defaults(search: str) -> None:
-    assert load_settings("evaluate", [f"search={search}"]).search == SEARCHES[search]()
+    expected = WordSync(fast_track=1) if search == "published" else SEARCHES[search]()
+    assert load_settings("evaluate", [f"search={search}"]).search == expected
 
 
 def test_defaults_are_those_of_the_documentation() -> None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.search.replicates import standard_error
+from gardenpath.eval.search.sampling.replicates import standard_error
 from gardenpath.units import NATS_PER_BIT
 
 

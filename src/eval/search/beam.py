@@ -15,7 +15,7 @@ NODE, DEPTH, OPENED, ORIGIN, ENTRY = range(5)
 INTEGERS = 5
 
 # The further numbers of a hypothesis.
-JOINT, LAST = range(2)
+_JOINT, _LAST = range(2)
 NUMBERS = 2
 
 
@@ -65,13 +65,13 @@ class Beam:
     @property
     def joint(self) -> Tensor:
         """Log joint probability of words and tree so far."""
-        return self.score if self.numbers is None else self.numbers[..., JOINT]
+        return self.score if self.numbers is None else self.numbers[..., _JOINT]
 
     @property
     def last(self) -> Tensor:
         """Log probability of the last word, given everything before it; zero at the end."""
         assert self.numbers is not None
-        return self.numbers[..., LAST]
+        return self.numbers[..., _LAST]
 
     def pick(self, places: Tensor, score: Tensor) -> Beam:
         """Return the hypotheses in the given ``(groups, width)`` slots, with new scores."""
@@ -150,12 +150,12 @@ def best(beam: Beam, width: int) -> Beam:
     """Return the ``width`` best hypotheses of each group, best first."""
     missing = width - beam.score.shape[1]
     if missing > 0:
-        beam = widened(beam, missing)
+        beam = _widened(beam, missing)
     score, places = beam.score.topk(width, dim=1)
     return beam.pick(places, score)
 
 
-def widened(beam: Beam, slots: int) -> Beam:
+def _widened(beam: Beam, slots: int) -> Beam:
     """Return the beam with more empty slots."""
     numbers = beam.numbers
     return Beam(

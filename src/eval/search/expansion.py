@@ -119,9 +119,10 @@ class BeamExpansion:
             action_beam=self._settings.action_beam, word_beam=self.width, length=length
         )
 
-    def ended(self, beam: Beam) -> Beam:
-        """Return the hypotheses that count if a word ends here."""
-        return beam.front(self.word_width)
+    @property
+    def ended_width(self) -> int:
+        """Number of slots that count if a word ends here."""
+        return self.word_width
 
     def begin_word(self, beam: Beam, targets: Targets) -> Beam:
         """Prune to the word beam where a word has ended, for models over pieces."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gardenpath.data.arrays import Floats, Ints
-from gardenpath.eval.search.replicates import pooled
+from gardenpath.eval.search.sampling.replicates import pooled
 from gardenpath.eval.search.stepping import NO_ACTION
 from gardenpath.eval.search.word_measures import TokenMeasures, token_measures
 
@@ -30,9 +30,10 @@ class Step:
 
     def shares(self) -> Floats:
         """Return the posterior probability of each survivor among all survivors."""
-        if not np.isfinite(self.score[0]):
+        largest = self.score.max()
+        if not np.isfinite(largest):
             return np.zeros(len(self.score))
-        weights = np.exp(self.score - self.score[0])
+        weights = np.exp(self.score - largest)
         result: Floats = weights / weights.sum()
         return result
 
@@ -148,7 +149,7 @@ class SentenceResult:
         return result
 
 
-def joined(results: Sequence[SentenceResult]) -> SentenceResult:
+def with_replicates(results: Sequence[SentenceResult]) -> SentenceResult:
     """Join results of different replicates of a sentence.
 
     A replicate without survivors contributes probabilities of zero. The parses of the first are

@@ -62,8 +62,9 @@ class Expansion(Protocol):
     def group_bytes(self, length: int) -> int:
         """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
 
-    def ended(self, beam: Beam) -> Beam:
-        """Return the hypotheses that count if a word ends here."""
+    @property
+    def ended_width(self) -> int:
+        """Number of slots that count if a word ends here."""
 
     def begin_word(self, beam: Beam, targets: Targets) -> Beam:
         """Prune to the word beam where a word has ended, for models over pieces."""
@@ -222,8 +223,8 @@ class SentenceSearch:
     def _narrowed(self, beam: Beam, tokens_next: list[Next]) -> Beam:
         """Drop slots that no group needs, because words have ended."""
         inside = any(n.continues for n in tokens_next)
-        if self.is_packed and not inside and self.expansion.replicates == 1:
-            return self.expansion.ended(beam)
+        if self.is_packed and not inside:
+            return beam.front(self.expansion.ended_width)
         return beam
 
     @property
@@ -248,7 +249,7 @@ class SentenceSearch:
         on_result: OnResult,
     ) -> list[tuple[int, Group]]:
         """Report sentences that end or fail here; return the other groups with their numbers."""
-        counted = self.expansion.ended(found.beam)
+        counted = found.beam.front(self.expansion.ended_width)
         flags = came_from_best[:, : counted.score.shape[1]]
         parts = [found.log_prob.unsqueeze(1), measured(counted, flags), found.too_many]
         if word_end is not None:
@@ -274,7 +275,7 @@ class SentenceSearch:
 
     def _end(self, group: Group, child: Group, on_result: OnResult) -> None:
         """Report the sentences that end here."""
-        last = None if child.step is None else child.step.front(self.expansion.word_width)
+        last = None if child.step is None else child.step.front(self.expansion.ended_width)
         result = self._result(child, last=last)
         for sentence in group.prefix.sentences:
             on_result(sentence, result)
@@ -297,7 +298,7 @@ class SentenceSearch:
         """Return a group as its next token has it."""
         if self._is_continuation is None:
             return group
-        return group.before(next_, self.expansion.word_width, word_end)
+        return group.before(next_, self.expansion.ended_width, word_end)
 
     def _fail(self, group: Group, next_: Next, too_many: Bools, on_result: OnResult) -> None:
         hit_open, hit_opened = map(bool, too_many)
@@ -344,7 +345,7 @@ class SentenceSearch:
 
         B = Σ p(d) (1 - p(SHIFT | d) p(continuation | d)) / Σ p(d) over the survivors d.
         """
-        beam = self.expansion.ended(beam)
+        beam = beam.front(self.expansion.ended_width)
         score = beam.score
         rows = self._live_rows(beam.is_alive & is_wanted.unsqueeze(1))
         counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)

@@ -15,12 +15,12 @@ from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.protocol import TransitionModel
-from gardenpath.eval.search.replicates import standard_error
 from gardenpath.eval.search.result import SearchFailure, SentenceResult
+from gardenpath.eval.search.sampling.replicates import standard_error
+from gardenpath.eval.search.sampling.tolerance import until_tolerance
+from gardenpath.eval.search.sampling.unbiased import UnbiasedExpansion
 from gardenpath.eval.search.search_settings import SearchSettings, Unbiased
 from gardenpath.eval.search.sentences import Expansion, SentenceSearch
-from gardenpath.eval.search.tolerance import until_tolerance
-from gardenpath.eval.search.unbiased import UnbiasedExpansion
 from gardenpath.eval.search.work import Work
 from gardenpath.eval.word_scorer import OnWords
 from gardenpath.units import bits

@@ -32,7 +32,7 @@ from gardenpath.units import bits
 FACTOR = 100.0
 
 # Columns of what is measured for each group, in order.
-_JOINT, _DEPTH, _LAST, BEST, _ANALYSES, _KEPT, _REANALYSIS, _TOTAL = range(8)
+_JOINT, _DEPTH, _LAST, BEST_JOINT, _ANALYSES, _KEPT, _REANALYSIS, _TOTAL = range(8)
 MEASURED = 8
 
 
@@ -105,14 +105,14 @@ def token_measures(found: Floats) -> TokenMeasures:
     weight = np.exp(log_probs - total[:, None])
     pooled = np.einsum("tr,trk->tk", weight, np.where(weight[..., None] > 0, found, 0.0))
     mean_log_prob = total - np.log(max(log_probs.shape[1], 1))
-    best = found[..., BEST].argmax(1)
+    best = found[..., BEST_JOINT].argmax(1)
     rows = np.arange(len(found))
     return TokenMeasures(
         entropy_bits=np.maximum(bits(pooled[:, _JOINT] - mean_log_prob), 0.0),
         open_constituents=pooled[:, _DEPTH],
         analyses=found[..., _ANALYSES].max(1),
         word_bits=bits(pooled[:, _LAST]),
-        best_share=np.exp(found[rows, best, BEST] - mean_log_prob),
+        best_share=np.exp(found[rows, best, BEST_JOINT] - mean_log_prob),
         best_kept_share=pooled[:, _KEPT],
         reanalysis=found[rows, best, _REANALYSIS],
     )

@@ -14,7 +14,8 @@ from torch.nn import functional
 from gardenpath.models.sequential.output import NextToken
 from gardenpath.models.states.piece_bias import BEGINS
 
-# Number of words that the bound sums over.
+# Number of words that the bound sums over: the first ones, because vocabularies are sorted by
+# frequency. The bound is the same whatever was scored before.
 _LIKELY = 512
 
 # Maximum number of logits computed at a time.
@@ -22,7 +23,7 @@ MOST_LOGITS = 1 << 22
 
 
 class LazyWords:
-    """The output layer over words; the likely words are learned from the first rows.
+    """The output layer over words.
 
     For models over pieces, ``pieces`` is the table of :func:`piece_bias`, and each row of states
     has its ``row`` in it.
@@ -33,7 +34,7 @@ class LazyWords:
         self._weight = output.linear.weight.detach()
         bias = output.linear.bias
         self._bias = output.excluded if bias is None else (bias + output.excluded).detach()
-        self._likely: Tensor | None = None
+        self._likely = slice(min(_LIKELY, len(self._weight)))
 
     def log_prob(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
         """``(rows,)`` log probabilities."""
@@ -60,18 +61,11 @@ class LazyWords:
         logits = functional.linear(states, self._weight, self._bias)
         if self._pieces is not None:
             logits = logits + self._pieces[row]
-        if self._likely is None and len(states):
-            count = min(_LIKELY, len(self._weight))
-            self._likely = logits.softmax(1).mean(0).topk(count).indices
-            self._likely_weight = self._weight[self._likely]
-            self._likely_bias = self._bias[self._likely]
         return -functional.cross_entropy(logits, words, reduction="none")
 
     def bound(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
         """``(rows,)`` upper bounds of the log probabilities."""
-        if self._likely is None:
-            return states.new_zeros(len(states))
-        logits = functional.linear(states, self._likely_weight, self._likely_bias)
+        logits = functional.linear(states, self._weight[self._likely], self._bias[self._likely])
         own = (states * self._weight[words]).sum(1) + self._bias[words]
         if self._pieces is None:
             return own - torch.maximum(logits.logsumexp(1), own)

@@ -22,7 +22,7 @@ from gardenpath.eval.parsing.diagnostics import (
 )
 from gardenpath.eval.search.result import SearchFailure, SentenceResult
 from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.search.word_measures import BEST, MEASURED
+from gardenpath.eval.search.word_measures import BEST_JOINT, MEASURED
 
 SETTINGS = WordSync(action_beam=10, word_beam=3, fast_track=2, max_open=7, marginal="candidates")
 
@@ -106,7 +106,7 @@ def make_result(*shares: float, failure: SearchFailure | None = None) -> Sentenc
     log_probs = np.full((len(shares), 1), -1.0)
     measures = np.zeros((len(shares), 1, MEASURED))
     # The log probability of the best analysis, and a total of one.
-    measures[:, 0, BEST] = np.log(shares)
+    measures[:, 0, BEST_JOINT] = np.log(shares)
     return SentenceResult(log_probs, measures, failure=failure)
 
 

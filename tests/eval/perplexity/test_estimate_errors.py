@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.perplexity.estimate_errors import estimate_errors
 from gardenpath.eval.perplexity.measure import Perplexity
-from gardenpath.eval.search.replicates import pooled, standard_error
+from gardenpath.eval.search.sampling.replicates import pooled, standard_error
 from gardenpath.text import Words
 from gardenpath.units import NATS_PER_BIT
 

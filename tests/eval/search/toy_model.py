@@ -12,9 +12,9 @@ from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.expansion import BeamExpansion
 from gardenpath.eval.search.protocol import ROOT_NODE
 from gardenpath.eval.search.result import SentenceResult
+from gardenpath.eval.search.sampling.unbiased import UnbiasedExpansion
 from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
-from gardenpath.eval.search.unbiased import UnbiasedExpansion
 from gardenpath.eval.search.work import Work
 
 

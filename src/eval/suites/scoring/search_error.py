@@ -1,8 +1,8 @@
 """The search error of sums and differences of surprisals.
 
-A search with replicates gives deviations of every surprisal
-(:mod:`gardenpath.eval.search.replicates`). Deviations of a sum are the sums of the deviations,
-replicate by replicate, so that prefixes that two sentences share cancel as they do in surprisals.
+A search with replicates gives deviations of every surprisal (:mod:`replicates`). Deviations of a
+sum are the sums of the deviations, replicate by replicate, so that prefixes that two sentences
+share cancel as they do in surprisals.
 Sentences with different numbers of replicates have independent errors: their variances are added.
 """
 
@@ -41,13 +41,13 @@ class Deviations:
 
         With several numbers of replicates, the smallest gives an interval that is not too narrow.
         """
-        from gardenpath.eval.search.replicates import t_quantile
+        from gardenpath.eval.search.sampling.replicates import t_quantile
 
         uncertain = [count for count, one in self._variances().items() if one > _ROUNDING**2]
         return t_quantile(min(uncertain)) * self.standard_error if uncertain else 0.0
 
     def _variances(self) -> dict[int, float]:
-        from gardenpath.eval.search.replicates import standard_error
+        from gardenpath.eval.search.sampling.replicates import standard_error
 
         return {
             count: float(standard_error(vector)) ** 2 for count, vector in self.by_count.items()
@@ -120,7 +120,7 @@ def region_deviations(
 
 def word_errors(deviations: Floats) -> list[float]:
     """Return the standard error of each word from ``(words, replicates)`` deviations."""
-    from gardenpath.eval.search.replicates import standard_error
+    from gardenpath.eval.search.sampling.replicates import standard_error
 
     return [float(one) for one in standard_error(deviations)]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.search.replicates import t_quantile
+from gardenpath.eval.search.sampling.replicates import t_quantile
 from gardenpath.eval.suites.design.formula import And, Claim, Comparison, Formula, Or, Term, Value
 from gardenpath.eval.suites.scoring.margins import margin, margin_error
 from gardenpath.eval.suites.scoring.outcome import Outcome, outcome

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.search.replicates import pooled, standard_error, t_quantile
+from gardenpath.eval.search.sampling.replicates import pooled, standard_error, t_quantile
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.design.suite import Item, Metric, Prediction, Suite, Variant
 from gardenpath.eval.suites.scoring.effects import formula_error, item_effects

@@ -24,15 +24,12 @@ from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.beam import Beam, beside, empty_like
 from gardenpath.eval.search.expansion import Found, Targets
 from gardenpath.eval.search.protocol import TransitionModel
+from gardenpath.eval.search.sampling.thinning import drawn, mixed, threshold, uniforms
 from gardenpath.eval.search.search_settings import Unbiased
 from gardenpath.eval.search.stepping import History, Stepper
-from gardenpath.eval.search.thinning import drawn, mixed, threshold, uniforms
 from gardenpath.eval.search.work import Work
 
 _STEPS_BETWEEN_LOOKS = 6
-
-# By how much each place comes after the one before it, if their scores are equal.
-_LESS = 1e-12
 
 # Random numbers of a step: for words, for the action beam, and for what was completed.
 _WORDS, _OPEN, _COMPLETED = range(3)
@@ -85,9 +82,10 @@ class UnbiasedExpansion:
         )
         return one * self.replicates
 
-    def ended(self, beam: Beam) -> Beam:
-        """Return the hypotheses that count if a word ends here: all, by their weights."""
-        return beam
+    @property
+    def ended_width(self) -> int:
+        """Number of slots that count if a word ends here: all, by their weights."""
+        return self.width
 
     def begin_word(self, beam: Beam, targets: Targets) -> Beam:
         """Thin to the word beam where a word has ended, for models over pieces."""
@@ -191,10 +189,7 @@ class _Step:
         is_end = self._targets.is_end.unsqueeze(1)
         bound = successors[..., Column.WORD].masked_fill(is_end, -torch.inf)
         words = self._targets.words.unsqueeze(1).expand_as(bound)
-        extra = torch.zeros_like(bound)
-        wanted = bound > -torch.inf
-        if self._is_packed:
-            wanted, extra = self._roulette(beam, bound, wanted, words, log_prob, uniform)
+        wanted, extra = self._roulette(beam, bound, words, log_prob, uniform)
         last = self._stepper.words(beam.node, bound, wanted, words)
         score = torch.where(is_end, successors[..., Column.END], bound + extra + last)
         last = last.masked_fill(is_end, 0.0)
@@ -204,12 +199,11 @@ class _Step:
         return Beam(score, beam.integers, numbers)
 
     def _roulette(
-        self, beam: Beam, bound: Tensor, wanted: Tensor, words: Tensor, log_prob: Tensor,
-        uniform: Tensor,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        self, beam: Beam, bound: Tensor, words: Tensor, log_prob: Tensor, uniform: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Choose the words to compute; return them, and by how much more they weigh (log)."""
         stepper = self._stepper
-        rows = stepper.rows(wanted)
+        rows = stepper.rows(bound > -torch.inf)
         cheap = self._model.word_bound(stepper.at(beam.node, rows), stepper.at(words, rows))
         cheap = bound + stepper.spread(cheap.unsqueeze(1), rows, bound.shape).squeeze(2)
         bar = (log_prob + self._log_roulette).unsqueeze(1)
@@ -225,7 +219,7 @@ class _Step:
         flat = actions.flatten(1)
         bar = (log_prob + self._log_roulette).unsqueeze(1)
         score = thinned_scores(flat, self._settings.action_beam, uniform, bar)
-        score, place = _largest(score, self._settings.action_beam)
+        score, place = _kept_first(score, self._settings.action_beam)
         if self._is_packed:
             width = int((score > -torch.inf).sum(1).max()) if score.numel() else 0
             score, place = score[:, :width], place[:, :width]
@@ -259,17 +253,18 @@ def thinned_scores(score: Tensor, width: int, uniform: Tensor, bar: Tensor | Non
 
 
 def thinned(beam: Beam, width: int, uniform: Tensor) -> Beam:
-    """Return at most ``width`` hypotheses of each group, largest weight first."""
+    """Return at most ``width`` hypotheses of each group, in the order of their slots."""
     score = thinned_scores(beam.score, width, uniform)
-    score, places = _largest(score, width)
+    score, places = _kept_first(score, width)
     return beam.pick(places, score)
 
 
-def _largest(score: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """Return the largest scores and their places; of equal ones, which are common, the first.
+def _kept_first(score: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Return the scores and places of those that are kept, in the order of their places.
 
-    Their order decides which random numbers they meet, so it must not depend on the batch.
+    The order decides which random numbers hypotheses meet, so it must not depend on rounding.
     """
-    order = score - _LESS * torch.arange(score.shape[1], device=score.device)
+    place = torch.arange(score.shape[1], 0, -1, device=score.device)
+    order = place.masked_fill(score == -torch.inf, 0)
     places = order.topk(min(width, score.shape[1]), dim=1).indices
     return score.gather(1, places), places

@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.search.replicates import standard_error
-from gardenpath.eval.search.result import SentenceResult, joined
+from gardenpath.eval.search.result import SentenceResult, with_replicates
+from gardenpath.eval.search.sampling.replicates import standard_error
 from gardenpath.eval.search.search_settings import Unbiased
 
 # Searches the sentences of these numbers in these replicates.
 Search = Callable[[Sequence[int], range], Mapping[int, SentenceResult]]
 # ``(words + 1, replicates)`` deviations of the words of a sentence.
-Deviations = Callable[[int, SentenceResult], Floats]
+DeviationsOf = Callable[[int, SentenceResult], Floats]
 
 
 def exceeds(deviations: Floats, positions: Collection[int] | None, tolerance: float) -> bool:
@@ -26,7 +26,7 @@ def exceeds(deviations: Floats, positions: Collection[int] | None, tolerance: fl
 
 def until_tolerance(
     search: Search,
-    deviations: Deviations,
+    deviations: DeviationsOf,
     numbers: Sequence[int],
     settings: Unbiased,
     matters: Sequence[Collection[int] | None],
@@ -52,7 +52,7 @@ def until_tolerance(
             break
         more = range(count, min(2 * count, settings.max_replicates))
         for number, result in search(left, more).items():
-            found[number] = joined([found[number], result])
+            found[number] = with_replicates([found[number], result])
         count = more.stop
     return found
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.search.replicates import standard_error
-from gardenpath.eval.search.result import SearchFailure, SentenceResult, joined
+from gardenpath.eval.search.result import SearchFailure, SentenceResult, with_replicates
+from gardenpath.eval.search.sampling.replicates import standard_error
+from gardenpath.eval.search.sampling.tolerance import not_converged, until_tolerance
 from gardenpath.eval.search.search_settings import Unbiased
-from gardenpath.eval.search.tolerance import not_converged, until_tolerance
 from gardenpath.eval.search.word_measures import MEASURED
 from tests.eval.search.test_structured_scorer import make_scorer
 
@@ -70,7 +70,7 @@ def test_joined_replicates_are_those_of_one_search() -> None:
 def test_a_lost_replicate_counts_as_zero() -> None:
     whole = fake([0.0, 0.0], range(4))
     lost = replace(fake([0.0], range(4)), failure=SearchFailure(1, False, False))
-    both = joined([whole, lost])
+    both = with_replicates([whole, lost])
     assert both.failure is None and both.replicates == 8
     assert np.isneginf(both.replicate_log_probs[1, 4:]).all()
-    assert joined([lost, lost]).failure == lost.failure
+    assert with_replicates([lost, lost]).failure == lost.failure

@@ -1,0 +1,1 @@
+"""Searches that leave something to chance: weights, replicates, and standard errors."""
