@@ -15,7 +15,7 @@ from tests.eval.search.naive_search import Hypothesis, NaiveSearch
 from tests.eval.search.toy_model import ToyModel, random_model, search
 
 LIMITS: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}
-EVERYTHING = WordSync(action_beam=400, word_beam=400, **LIMITS)
+EVERYTHING = WordSync(action_beam=1000, word_beam=1000, **LIMITS)
 NARROW = WordSync(action_beam=8, word_beam=4, **LIMITS)
 SENTENCE = [1, 2, 0]
 

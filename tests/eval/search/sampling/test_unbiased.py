@@ -14,7 +14,7 @@ from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from tests.eval.search.toy_model import random_model, search
 
 LIMITS: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}
-EVERYTHING = WordSync(action_beam=400, word_beam=400, **LIMITS)
+EVERYTHING = WordSync(action_beam=2000, word_beam=2000, **LIMITS)
 NARROW = Unbiased(action_beam=4, word_beam=2, replicates=400, **LIMITS)
 JOB = [[1, 2, 0], [1, 2, 1], [0]]
 
@@ -47,7 +47,7 @@ def test_estimates_have_the_exact_expectation(is_packed: bool, roulette: float) 
 
 def test_beams_that_hold_everything_leave_nothing_to_chance() -> None:
     model = random_model(2)
-    settings = Unbiased(action_beam=400, word_beam=400, roulette=1e-6, replicates=4, **LIMITS)
+    settings = Unbiased(action_beam=2000, word_beam=2000, roulette=1e-6, replicates=4, **LIMITS)
     exact = search(model, JOB, EVERYTHING)
     for one, other in zip(search(model, JOB, settings), exact, strict=True):
         np.testing.assert_allclose(one.prefix_log_probs, other.prefix_log_probs, rtol=0, atol=1e-4)
