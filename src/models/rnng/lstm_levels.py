@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gardenpath.data.batches.tree_batches import Sizes
 
@@ -100,58 +100,97 @@ def add_rows_(target: Tensor, rows: Tensor, values: Tensor) -> None:
     target.scatter_add_(0, rows.unsqueeze(1).expand_as(values), values)
 
 
+class StackLayer:
+    """One layer of the stack LSTM: buffers for the cells of all stack elements of a batch.
+
+    ``below`` is the row below each row, at an earlier level. Level 0 starts from a zero state.
+    """
+
+    def __init__(self, like: Tensor, below: Tensor, hidden: int) -> None:
+        self.hidden, self.below = hidden, below
+        self.gates = like.new_empty(len(below), 4 * hidden)
+        self.state = like.new_empty(len(below), 2 * hidden)
+        self.cell_tanh = like.new_empty(len(below), hidden)
+
+    def advance(self, begin: int, end: int, inputs: Tensor, transposed: Tensor) -> None:
+        """Compute the cells of a level from their input projections with bias."""
+        gates, state, cell_tanh = (
+            buffer[begin:end] for buffer in (self.gates, self.state, self.cell_tanh)
+        )
+        if begin == 0:
+            cell_(gates.copy_(inputs), None, state, cell_tanh)
+            return
+        before = self.state.index_select(0, self.below[begin:end])
+        torch.addmm(inputs, before[:, : self.hidden], transposed, out=gates)
+        cell_(gates, before[:, self.hidden :], state, cell_tanh)
+
+
+class StackLayerBackward:
+    """The backward pass of one layer; ``state`` collects the gradients of states."""
+
+    def __init__(self, layer: StackLayer, weight: Tensor, sizes: Sizes) -> None:
+        self._layer, self._weight, self._first = layer, weight, sizes[0]
+        self._before = layer.state.index_select(0, layer.below)
+        self._before[: self._first] = 0
+        self._derivatives = CellDerivatives(
+            layer.gates, layer.cell_tanh, self._before[:, layer.hidden :]
+        )
+        self.state = torch.zeros_like(layer.state)
+        self.gates = torch.empty_like(layer.gates)
+        self._passed_on = layer.state.new_empty(max(sizes), 2 * layer.hidden)
+
+    def advance(self, begin: int, end: int) -> Tensor:
+        """Propagate the gradients of a level to the states below and return those of its gates."""
+        level, passed = self.gates[begin:end], self._passed_on[: end - begin]
+        self._derivatives.backward_(begin, end, self.state[begin:end], level, passed)
+        if begin > 0:
+            torch.mm(level, self._weight, out=passed[:, : self._layer.hidden])
+            add_rows_(self.state, self._layer.below[begin:end], passed)
+        return level
+
+    @property
+    def weight_gradient(self) -> Tensor:
+        """``(4 · hidden, hidden)``, after all levels."""
+        first = self._first
+        return self.gates[first:].t() @ self._before[first:, : self._layer.hidden]
+
+
 class StackRecurrence(torch.autograd.Function):
     """Hidden states of all stack elements of a batch, for one layer.
 
-    ``inputs`` are the input projections with bias, ``(rows, 4 · hidden)``; ``below`` is the row
-    below each row, one level down. Level 0 starts from a zero state.
+    ``inputs`` are the input projections with bias, ``(rows, 4 · hidden)``.
     """
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, below: Tensor, sizes: Sizes) -> Tensor:
-        rows, hidden = inputs.shape[0], weight.shape[1]
-        gates = torch.empty_like(inputs)
-        state = inputs.new_empty(rows, 2 * hidden)
-        cell_tanh = inputs.new_empty(rows, hidden)
-        transposed = weight.t()
+        layer = StackLayer(inputs, below, weight.shape[1])
         for begin, end in bounds(sizes):
-            if begin == 0:
-                gates[:end].copy_(inputs[:end])
-                cell_(gates[:end], None, state[:end], cell_tanh[:end])
-                continue
-            before = state.index_select(0, below[begin:end])
-            level = gates[begin:end]
-            torch.addmm(inputs[begin:end], before[:, :hidden], transposed, out=level)
-            cell_(level, before[:, hidden:], state[begin:end], cell_tanh[begin:end])
-        ctx.save_for_backward(gates, state, cell_tanh, weight, below)
-        ctx.sizes = sizes
-        return state[:, :hidden].contiguous()
+            layer.advance(begin, end, inputs[begin:end], weight.t())
+        ctx.save_for_backward(weight)
+        ctx.layer, ctx.sizes = layer, sizes
+        return layer.state[:, : layer.hidden].contiguous()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        gates, state, cell_tanh, weight, below = ctx.saved_tensors
-        hidden = cell_tanh.shape[1]
-        first = ctx.sizes[0]
-        before = state.index_select(0, below)
-        before[:first] = 0
-        derivatives = CellDerivatives(gates, cell_tanh, before[:, hidden:])
-        state_gradient = torch.zeros_like(state)
-        state_gradient[:, :hidden] = gradients[0]
-        gate_gradient = torch.empty_like(gates)
-        passed_on = state.new_empty(max(ctx.sizes), 2 * hidden)
+        (weight,) = ctx.saved_tensors
+        layer = StackLayerBackward(ctx.layer, weight, ctx.sizes)
+        layer.state[:, : ctx.layer.hidden] = gradients[0]
         for begin, end in reversed(bounds(ctx.sizes)):
-            level, passed = gate_gradient[begin:end], passed_on[: end - begin]
-            derivatives.backward_(begin, end, state_gradient[begin:end], level, passed)
-            if begin > 0:
-                torch.mm(level, weight, out=passed[:, :hidden])
-                add_rows_(state_gradient, below[begin:end], passed)
-        weight_gradient = gate_gradient[first:].t() @ before[first:, :hidden]
-        return gate_gradient, weight_gradient, None, None
+            layer.advance(begin, end)
+        return layer.gates, layer.weight_gradient, None, None
 
 
 def stack_states(inputs: Tensor, weight: Tensor, below: Tensor, sizes: Sizes) -> Tensor:
     """``(rows, hidden)``: see :class:`StackRecurrence`."""
     return apply_in_full_precision(StackRecurrence, inputs, weight, below, sizes)
+
+
+def dropout_mask(dropout: nn.Dropout, like: Tensor, rows: int, columns: int) -> Tensor | None:
+    """Draw a mask beforehand, for a layer that is computed level by level."""
+    if not dropout.training or dropout.p == 0:
+        return None
+    mask: Tensor = dropout(like.new_ones(rows, columns))
+    return mask
 
 
 def apply_in_full_precision(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
