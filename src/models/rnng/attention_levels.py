@@ -30,6 +30,7 @@ from gardenpath.models.rnng.lstm_chains import (
 from gardenpath.models.rnng.lstm_levels import (
     StackLayer,
     StackLayerBackward,
+    add_rows_,
     apply_in_full_precision,
     bounds,
 )
@@ -55,11 +56,14 @@ class ReaderWeights(NamedTuple):
 
 
 class UpperLayer(NamedTuple):
-    """Weights of a layer of the stack that reads another, and the dropout mask of what it reads."""
+    """A layer of the stack that reads another.
 
-    inputs: Tensor
+    ``weight`` contains those for the input and, behind them, the recurrent ones; ``mask`` is the
+    dropout mask of the input.
+    """
+
+    weight: Tensor
     bias: Tensor
-    recurrent: Tensor
     mask: Tensor | None
 
 
@@ -146,7 +150,8 @@ class _Forward:
         )
         self.attention = AttentionCells(given.prepared, given.masks, batch.child_constituent)
         self.layers = [
-            StackLayer(known, batch.stack_below, hidden) for _ in range(1 + len(given.upper))
+            StackLayer(known, batch.stack_below, hidden, extra=extra)
+            for extra in (0, *[hidden] * len(given.upper))
         ]
 
     def advance(self, level: _Levels, given: Computation) -> None:
@@ -162,11 +167,11 @@ class _Forward:
         inputs = self.inputs.index_select(0, self.batch.stack_vector[begin:end])
         self.layers[0].advance(begin, end, inputs, given.stack.recurrent.t())
         for lower, layer, weights in zip(self.layers, self.layers[1:], given.upper, strict=False):
-            read = lower.state[begin:end, : lower.hidden]
+            read = layer.read[begin:end, : layer.extra]
+            read.copy_(lower.state[begin:end, : lower.hidden])
             if weights.mask is not None:
-                read = read * weights.mask[begin:end]
-            inputs = torch.addmm(weights.bias, read, weights.inputs.t())
-            layer.advance(begin, end, inputs, weights.recurrent.t())
+                read.mul_(weights.mask[begin:end])
+            layer.advance(begin, end, weights.bias, weights.weight.t())
 
     def _compose(self, level: Level, given: Computation) -> None:
         rows, children = level
@@ -205,10 +210,10 @@ class _Backward:
         self._forward_begins = BeginningCellsBackward(run.forward_begins, self.forward)
         self._backward_begins = BeginningCellsBackward(run.backward_begins, self.backward)
         self.attention = AttentionCellsBackward(run.attention, given.attention)
-        recurrent = [given.stack.recurrent, *(layer.recurrent for layer in given.upper)]
+        stack = [given.stack.recurrent, *(layer.weight for layer in given.upper)]
         self.layers = [
-            StackLayerBackward(layer, weight, run.batch.stack_sizes)
-            for layer, weight in zip(run.layers, recurrent, strict=True)
+            StackLayerBackward(layer, weight)
+            for layer, weight in zip(run.layers, stack, strict=True)
         ]
         self.layers[-1].state[:, : gradient.shape[1]] = gradient
 
@@ -225,13 +230,13 @@ class _Backward:
 
     def _stack(self, begin: int, end: int) -> None:
         for number in range(len(self.layers) - 1, 0, -1):
-            weights = self._given.upper[number - 1]
-            read = self.layers[number].advance(begin, end) @ weights.inputs
-            if weights.mask is not None:
-                read.mul_(weights.mask[begin:end])
+            read, mask = self.layers[number].advance(begin, end), self._given.upper[number - 1].mask
+            if mask is not None:
+                read.mul_(mask[begin:end])
             self.layers[number - 1].state[begin:end, : read.shape[1]] += read
-        gates = self.layers[0].advance(begin, end)
-        self.inputs.index_add_(0, self._run.batch.stack_vector[begin:end], gates)
+        self.layers[0].advance(begin, end)
+        gates, vectors = self.layers[0].gates[begin:end], self._run.batch.stack_vector[begin:end]
+        add_rows_(self.inputs, vectors, gates)
 
     def _compose(self, level: Level) -> None:
         rows, children = level
@@ -242,10 +247,10 @@ class _Backward:
         read, hidden = self.attention.advance(level, total)
         size = run.forward.size
         # Each child is read by one constituent, and each state closes at most one.
-        self.forward.state[:, :size].index_add_(0, batch.child_forward[children], read[:, :size])
-        self.backward.state[:, :size].index_add_(0, batch.child_backward[children], read[:, size:])
+        add_rows_(self.forward.state[:, :size], batch.child_forward[children], read[:, :size])
+        add_rows_(self.backward.state[:, :size], batch.child_backward[children], read[:, size:])
         top = self.layers[-1].state[:, : hidden.shape[1]]
-        top.index_add_(0, batch.constituent_top[rows], hidden)
+        add_rows_(top, batch.constituent_top[rows], hidden)
 
     def _constituents(self, inputs: Tensor, first: int) -> Tensor:
         return inputs[first : first + len(self._run.attention.vectors)]
@@ -265,7 +270,10 @@ class _Backward:
             stack=self._reader(self.inputs, run.first, self.layers[0].weight_gradient),
             forward=self._reader(self.forward.inputs, run.types, self.forward.weight_gradient),
             backward=self._reader(self.backward.inputs, run.types, self.backward.weight_gradient),
-            upper=tuple(self._upper(number) for number in range(len(self._given.upper))),
+            upper=tuple(
+                UpperLayer(weight=layer.weight_gradient, bias=layer.gates.sum(0), mask=None)
+                for layer in self.layers[1:]
+            ),
         ).tensors()
 
     def _reader(self, inputs: Tensor, first: int, recurrent: Tensor) -> ReaderWeights:
@@ -274,16 +282,6 @@ class _Backward:
             inputs=constituents.t() @ self._run.attention.vectors,
             bias=constituents.sum(0),
             recurrent=recurrent,
-        )
-
-    def _upper(self, number: int) -> UpperLayer:
-        lower, layer = self._run.layers[number], self.layers[number + 1]
-        read, mask = lower.state[:, : lower.hidden], self._given.upper[number].mask
-        return UpperLayer(
-            inputs=layer.gates.t() @ (read if mask is None else read * mask),
-            bias=layer.gates.sum(0),
-            recurrent=layer.weight_gradient,
-            mask=None,
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gardenpath.models.rnng.lstm_levels import CellDerivatives, add_rows_, cell_
+from gardenpath.models.rnng.lstm_levels import add_rows_, cell_, cell_backward_
 
 
 class Chain:
@@ -47,15 +47,11 @@ class Chain:
 
 
 class ChainBackward:
-    """The backward pass of one direction."""
+    """The backward pass of one direction; ``state`` collects the gradients of states."""
 
     def __init__(self, chain: Chain, weight: Tensor) -> None:
         self._chain = chain
         self._weight = weight
-        self.before = chain.state.index_select(0, chain.previous)
-        self._derivatives = CellDerivatives(
-            chain.gates, chain.cell_tanh, self.before[:, chain.size :]
-        )
         self.state = torch.zeros_like(chain.state)
         self.gates = torch.empty_like(chain.gates)
         self.inputs = torch.zeros_like(chain.inputs)
@@ -64,18 +60,28 @@ class ChainBackward:
         """Propagate the gradients of a level to inputs and previous cells."""
         if begin == end:
             return
-        chain = self._chain
-        level = self.gates[begin:end]
-        passed = level.new_empty(end - begin, 2 * chain.size)
-        state = self.state[chain.firsts + begin : chain.firsts + end]
-        self._derivatives.backward_(begin, end, state, level, passed)
-        torch.mm(level, self._weight, out=passed[:, : chain.size])
-        add_rows_(self.state, chain.previous[begin:end], passed)
-        add_rows_(self.inputs, chain.vector[begin:end], level)
+        chain, gates = self._chain, self.gates[begin:end]
+        previous = chain.previous[begin:end]
+        passed = gates.new_empty(end - begin, 2 * chain.size)
+        cell_backward_(
+            (
+                chain.gates[begin:end],
+                chain.cell_tanh[begin:end],
+                chain.state[:, chain.size :].index_select(0, previous),
+            ),
+            self.state[chain.firsts + begin : chain.firsts + end],
+            gates,
+            passed[:, chain.size :],
+        )
+        torch.mm(gates, self._weight, out=passed[:, : chain.size])
+        add_rows_(self.state, previous, passed)
+        add_rows_(self.inputs, chain.vector[begin:end], gates)
 
     @property
     def weight_gradient(self) -> Tensor:
-        return self.gates.t() @ self.before[:, : self._chain.size]
+        """``(4 · size, size)``, after all levels."""
+        chain = self._chain
+        return self.gates.t() @ chain.state[:, : chain.size].index_select(0, chain.previous)
 
 
 class BeginningCells:
@@ -100,14 +106,13 @@ class BeginningCellsBackward:
 
     def __init__(self, cells: BeginningCells, chain: ChainBackward) -> None:
         self._cells, self._chain = cells, chain
-        zero = cells.cell_tanh.new_zeros(1, 1).expand_as(cells.cell_tanh)
-        self._derivatives = CellDerivatives(cells.gates, cells.cell_tanh, zero)
 
     def advance(self, begin: int, end: int) -> None:
         """Propagate the gradients of a level to inputs."""
         if begin == end:
             return
-        state = self._chain.state[begin:end]
-        gates = state.new_empty(end - begin, self._cells.gates.shape[1])
-        self._derivatives.backward_(begin, end, state, gates, torch.empty_like(state))
-        add_rows_(self._chain.inputs, self._cells.vector[begin:end], gates)
+        cells = self._cells
+        gates = torch.empty_like(cells.gates[begin:end])
+        saved = (cells.gates[begin:end], cells.cell_tanh[begin:end], None)
+        cell_backward_(saved, self._chain.state[begin:end], gates, None)
+        add_rows_(self._chain.inputs, cells.vector[begin:end], gates)

@@ -79,11 +79,15 @@ class StackLstm(nn.Module):
 
     def readers(self, like: Tensor, rows: int) -> tuple[ReaderWeights, tuple[UpperLayer, ...]]:
         """Return the weights of the lowest layer and of those above, with dropout masks drawn."""
-        lowest, *others = zip(self.input, self.bias, self.recurrent, strict=True)
         hidden = int(self.recurrent[0].shape[1])
-        return ReaderWeights(*lowest), tuple(
-            UpperLayer(*weights, dropout_mask(self.dropout, like, rows, hidden))
-            for weights in others
+        lowest = ReaderWeights(self.input[0], self.bias[0], self.recurrent[0])
+        return lowest, tuple(
+            UpperLayer(
+                weight=torch.cat([self.input[layer], self.recurrent[layer]], dim=1),
+                bias=self.bias[layer],
+                mask=dropout_mask(self.dropout, like, rows, hidden),
+            )
+            for layer in range(1, len(self.input))
         )
 
     def top_hidden(self, states: Tensor) -> Tensor:
