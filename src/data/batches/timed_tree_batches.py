@@ -250,7 +250,8 @@ class _TimeAssembly(Assembly):
         """Return the stack row on top when each constituent is closed."""
         rows = self.elements.rows
         pushed = np.flatnonzero(self.plan.kind[rows] == CONSTITUENT)[::-1]
-        number = self.plan.item[rows[pushed]] + self.constituents.starts[self.elements.owner[pushed]]
+        owner = self.elements.owner[pushed]
+        number = self.plan.item[rows[pushed]] + self.constituents.starts[owner]
         closing = np.empty(len(self.size), dtype=np.int64)
         closing[number] = pushed  # in reverse order, the first of several pushes is kept
         return self.element_row[closing - 1]

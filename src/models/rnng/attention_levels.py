@@ -1,8 +1,8 @@
 """States of all stack elements of a batch whose constituents are composed by gated attention.
 
 Chains over children, attention and stack depend on each other and advance together, level by level
-(:mod:`timed_tree_batches`). Only what is recurrent is computed there: words and labels are projected
-beforehand, and weight gradients are formed once, for all levels.
+(:mod:`timed_tree_batches`). Only what is recurrent is computed there: words and labels are
+projected beforehand, and weight gradients are formed once, for all levels.
 """
 
 from __future__ import annotations
@@ -84,6 +84,23 @@ class Computation(NamedTuple):
         parts = (*self[:-1], *self.upper)
         return tuple(tensor for part in parts for tensor in part)
 
+    def by_column(self) -> Computation:
+        """Store weights by column: they are multiplied with few rows at a time, from the right."""
+
+        def changed(part: Any, *names: str) -> Any:
+            weights = {name: getattr(part, name).t().contiguous().t() for name in names}
+            return part._replace(**weights)
+
+        readers = {
+            name: changed(getattr(self, name), "inputs", "recurrent")
+            for name in ("stack", "forward", "backward")
+        }
+        return self._replace(
+            attention=changed(self.attention, "to_state", "gate", "output"),
+            upper=tuple(changed(layer, "weight") for layer in self.upper),
+            **readers,
+        )
+
     @classmethod
     def of(cls, tensors: tuple[Any, ...]) -> Computation:
         """Put tensors in a row in their places again."""
@@ -92,15 +109,22 @@ class Computation(NamedTuple):
         def take(kind: Any) -> Any:
             return kind(*(next(rest) for _ in kind._fields))
 
-        parts = [
-            take(kind)
-            for kind in (
-                Projected, Prepared, AttentionMasks, AttentionWeights, *[ReaderWeights] * 3,
-            )
-        ]  # fmt: skip
-        used = sum(len(part) for part in parts)
+        parts = {name: take(kind) for name, kind in _PARTS.items()}
+        used = sum(len(part) for part in parts.values())
         layers = (len(tensors) - used) // len(UpperLayer._fields)
-        return cls(*parts, tuple(take(UpperLayer) for _ in range(layers)))
+        return cls(**parts, upper=tuple(take(UpperLayer) for _ in range(layers)))
+
+
+_PARTS: dict[str, Any] = {
+    "projected": Projected,
+    "prepared": Prepared,
+    "masks": AttentionMasks,
+    "attention": AttentionWeights,
+    "stack": ReaderWeights,
+    "forward": ReaderWeights,
+    "backward": ReaderWeights,
+}
+"""The kinds of all parts of a computation but the upper layers, in their order."""
 
 
 def attention_states(computation: Computation, batch: TimedTreeBatch) -> Tensor:
@@ -290,7 +314,7 @@ class _AttentionLevels(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, batch: TimedTreeBatch, *tensors: Tensor | None) -> Tensor:
-        given = Computation.of(tensors)
+        given = Computation.of(tensors).by_column()
         run = _Forward(given, batch)
         for level in _levels(batch):
             run.advance(level, given)
