@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gardenpath.models.rnng.attention_cells import AttentionMasks, AttentionWeights, Prepared
-from gardenpath.models.rnng.attention_levels import ReaderWeights
+from gardenpath.models.rnng.attention_inputs import ReaderWeights
 from gardenpath.models.rnng.lstm_levels import dropout_mask
 
 

@@ -17,9 +17,13 @@ from gardenpath.models.rnng.attention_cells import (
     AttentionCells,
     AttentionCellsBackward,
     AttentionMasks,
-    AttentionWeights,
     Level,
-    Prepared,
+)
+from gardenpath.models.rnng.attention_inputs import (
+    Computation,
+    Projected,
+    ReaderWeights,
+    UpperLayer,
 )
 from gardenpath.models.rnng.lstm_chains import (
     BeginningCells,
@@ -34,97 +38,6 @@ from gardenpath.models.rnng.lstm_levels import (
     apply_in_full_precision,
     bounds,
 )
-
-
-class Projected(NamedTuple):
-    """Input projections with bias of what is known beforehand.
-
-    ``stack``: words, labels and the start; ``forward`` and ``backward``: words.
-    """
-
-    stack: Tensor
-    forward: Tensor
-    backward: Tensor
-
-
-class ReaderWeights(NamedTuple):
-    """Weights of an LSTM that reads vectors: the lowest layer of the stack, or a chain."""
-
-    inputs: Tensor
-    bias: Tensor
-    recurrent: Tensor
-
-
-class UpperLayer(NamedTuple):
-    """A layer of the stack that reads another.
-
-    ``weight`` contains those for the input and, behind them, the recurrent ones; ``mask`` is the
-    dropout mask of the input.
-    """
-
-    weight: Tensor
-    bias: Tensor
-    mask: Tensor | None
-
-
-class Computation(NamedTuple):
-    """All tensors that are needed to compute states."""
-
-    projected: Projected
-    prepared: Prepared
-    masks: AttentionMasks
-    attention: AttentionWeights
-    stack: ReaderWeights
-    forward: ReaderWeights
-    backward: ReaderWeights
-    upper: tuple[UpperLayer, ...]
-
-    def tensors(self) -> tuple[Tensor | None, ...]:
-        """Return all tensors in a row."""
-        parts = (*self[:-1], *self.upper)
-        return tuple(tensor for part in parts for tensor in part)
-
-    def by_column(self) -> Computation:
-        """Store weights by column: they are multiplied with few rows at a time, from the right."""
-
-        def changed(part: Any, *names: str) -> Any:
-            weights = {name: getattr(part, name).t().contiguous().t() for name in names}
-            return part._replace(**weights)
-
-        readers = {
-            name: changed(getattr(self, name), "inputs", "recurrent")
-            for name in ("stack", "forward", "backward")
-        }
-        return self._replace(
-            attention=changed(self.attention, "to_state", "gate", "output"),
-            upper=tuple(changed(layer, "weight") for layer in self.upper),
-            **readers,
-        )
-
-    @classmethod
-    def of(cls, tensors: tuple[Any, ...]) -> Computation:
-        """Put tensors in a row in their places again."""
-        rest = iter(tensors)
-
-        def take(kind: Any) -> Any:
-            return kind(*(next(rest) for _ in kind._fields))
-
-        parts = {name: take(kind) for name, kind in _PARTS.items()}
-        used = sum(len(part) for part in parts.values())
-        layers = (len(tensors) - used) // len(UpperLayer._fields)
-        return cls(**parts, upper=tuple(take(UpperLayer) for _ in range(layers)))
-
-
-_PARTS: dict[str, Any] = {
-    "projected": Projected,
-    "prepared": Prepared,
-    "masks": AttentionMasks,
-    "attention": AttentionWeights,
-    "stack": ReaderWeights,
-    "forward": ReaderWeights,
-    "backward": ReaderWeights,
-}
-"""The kinds of all parts of a computation but the upper layers, in their order."""
 
 
 def attention_states(computation: Computation, batch: TimedTreeBatch) -> Tensor:

@@ -26,13 +26,13 @@ from gardenpath.data.trees.actions import Kind, Strategy
 from gardenpath.data.trees.legality import BIT_SETS, KINDS, LEGAL_BIT
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.rnng.attention_composition import AttentionComposition
-from gardenpath.models.rnng.attention_levels import (
+from gardenpath.models.rnng.attention_inputs import (
     Computation,
     Projected,
     ReaderWeights,
     UpperLayer,
-    attention_states,
 )
+from gardenpath.models.rnng.attention_levels import attention_states
 from gardenpath.models.rnng.composition import LstmComposition
 from gardenpath.models.rnng.lstm_levels import dropout_mask, stack_states
 from gardenpath.models.rnng.rnng_family import RnngSettings

@@ -13,7 +13,8 @@ from torch.nn import functional
 from gardenpath.data.batches.timed_tree_batches import TimedTreeBatch, timed_tree_collate
 from gardenpath.data.trees.actions import Strategy
 from gardenpath.models.rnng import rnng
-from gardenpath.models.rnng.attention_levels import Computation, attention_states
+from gardenpath.models.rnng.attention_inputs import Computation
+from gardenpath.models.rnng.attention_levels import attention_states
 from tests.models.rnng.test_rnng import make_network
 from tests.models.stepwise_rnng import lstm_cell
 from tests.tree_samples import SHAPES, STRATEGIES, encode_letters, encode_trees
