@@ -179,7 +179,7 @@ class Assembly:
             "words": torch.tensor(int(split.starts_word[self.words.rows].sum())),
             "sentences": torch.tensor(len(sentences)),
         }
-        depth = plan.depth[self.elements.rows]
+        self.element_levels, depth = np.unique(plan.depth[self.elements.rows], return_inverse=True)
         self.element_order = np.argsort(depth, kind="stable")
         self.element_row = inverse(self.element_order)
         self.stack_sizes = level_sizes(depth)

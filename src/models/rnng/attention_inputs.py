@@ -32,14 +32,11 @@ class ReaderWeights(NamedTuple):
 
 
 class UpperLayer(NamedTuple):
-    """A layer of the stack that reads another.
+    """Weights of a layer of the stack that reads another, and the dropout mask of what it reads."""
 
-    ``weight`` contains those for the input and, behind them, the recurrent ones; ``mask`` is the
-    dropout mask of the input.
-    """
-
-    weight: Tensor
+    inputs: Tensor
     bias: Tensor
+    recurrent: Tensor
     mask: Tensor | None
 
 
@@ -73,7 +70,7 @@ class Computation(NamedTuple):
         }
         return self._replace(
             attention=changed(self.attention, "to_state", "gate", "output"),
-            upper=tuple(changed(layer, "weight") for layer in self.upper),
+            upper=tuple(changed(layer, "inputs", "recurrent") for layer in self.upper),
             **readers,
         )
 

@@ -1,8 +1,8 @@
 """States of all stack elements of a batch whose constituents are composed by gated attention.
 
-Chains over children, attention and stack depend on each other and advance together, level by level
-(:mod:`timed_tree_batches`). Only what is recurrent is computed there: words and labels are
-projected beforehand, and weight gradients are formed once, for all levels.
+Chains over children, attention and stack depend on each other and advance together, in rounds of
+several steps (:mod:`timed_tree_batches`). Only what is recurrent is computed there: words and labels are
+projected beforehand, and weight gradients are formed once, for all rounds.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from gardenpath.data.batches.timed_tree_batches import TimedTreeBatch
+from gardenpath.data.batches.tree_batches import Sizes
 from gardenpath.models.rnng.attention_cells import (
     AttentionCells,
     AttentionCellsBackward,
@@ -45,26 +46,38 @@ def attention_states(computation: Computation, batch: TimedTreeBatch) -> Tensor:
     return apply_in_full_precision(_AttentionLevels, batch, *computation.tensors())
 
 
-class _Levels(NamedTuple):
-    """The rows of one level."""
+Rows = tuple[int, int]
+
+
+class _Round(NamedTuple):
+    """The rows of one round; those of chains and stacks by step."""
 
     composed: Level
-    forward_begins: tuple[int, int]
-    backward_begins: tuple[int, int]
-    forward: tuple[int, int]
-    backward: tuple[int, int]
-    stack: tuple[int, int]
+    forward_begins: Rows
+    backward_begins: Rows
+    forward: list[Rows]
+    backward: list[Rows]
+    stack: list[Rows]
 
 
-def _levels(batch: TimedTreeBatch) -> list[_Levels]:
-    sizes = (
-        batch.constituent_sizes, batch.child_sizes, batch.forward_begin_sizes,
-        batch.backward_begin_sizes, batch.forward_sizes, batch.backward_sizes, batch.stack_sizes,
-    )  # fmt: skip
-    return [
-        _Levels((slice(*rows), slice(*children)), *rest)
-        for rows, children, *rest in zip(*map(bounds, sizes), strict=True)
-    ]
+def _rounds(batch: TimedTreeBatch) -> list[_Round]:
+    composed = zip(bounds(batch.constituent_sizes), bounds(batch.child_sizes), strict=True)
+    parts = zip(
+        composed,
+        bounds(batch.forward_begin_sizes),
+        bounds(batch.backward_begin_sizes),
+        _steps(batch.forward_sizes, batch.forward_steps),
+        _steps(batch.backward_sizes, batch.backward_steps),
+        _steps(batch.stack_sizes, batch.stack_steps),
+        strict=True,
+    )
+    return [_Round((slice(*rows), slice(*children)), *rest) for (rows, children), *rest in parts]
+
+
+def _steps(sizes: Sizes, steps: Sizes) -> list[list[Rows]]:
+    """Return the rows of each step of each round."""
+    rows = bounds(sizes)
+    return [rows[begin:end] for begin, end in bounds(steps)]
 
 
 class _Forward:
@@ -87,28 +100,38 @@ class _Forward:
         )
         self.attention = AttentionCells(given.prepared, given.masks, batch.child_constituent)
         self.layers = [
-            StackLayer(known, batch.stack_below, hidden, extra=extra)
-            for extra in (0, *[hidden] * len(given.upper))
+            StackLayer(known, batch.stack_below, hidden) for _ in range(1 + len(given.upper))
         ]
 
-    def advance(self, level: _Levels, given: Computation) -> None:
-        if level.composed[0].start < level.composed[0].stop:
-            self._compose(level.composed, given)
-        self.forward_begins.advance(*level.forward_begins)
-        self.backward_begins.advance(*level.backward_begins)
-        self.forward.advance(*level.forward, given.forward.recurrent.t())
-        self.backward.advance(*level.backward, given.backward.recurrent.t())
-        begin, end = level.stack
-        if begin == end:
-            return
-        inputs = self.inputs.index_select(0, self.batch.stack_vector[begin:end])
-        self.layers[0].advance(begin, end, inputs, given.stack.recurrent.t())
+    def advance(self, part: _Round, given: Computation) -> None:
+        if part.composed[0].start < part.composed[0].stop:
+            self._compose(part.composed, given)
+        self.forward_begins.advance(*part.forward_begins)
+        self.backward_begins.advance(*part.backward_begins)
+        for rows in part.forward:
+            self.forward.advance(*rows, given.forward.recurrent.t())
+        for rows in part.backward:
+            self.backward.advance(*rows, given.backward.recurrent.t())
+        if part.stack:
+            self._push(part.stack, given)
+
+    def _push(self, steps: list[Rows], given: Computation) -> None:
+        """Compute one layer after the other, each for all steps."""
+        all_rows = slice(steps[0][0], steps[-1][1])
+        inputs = self.inputs.index_select(0, self.batch.stack_vector[all_rows])
+        self._steps(self.layers[0], steps, inputs, given.stack.recurrent)
         for lower, layer, weights in zip(self.layers, self.layers[1:], given.upper, strict=False):
-            read = layer.read[begin:end, : layer.extra]
-            read.copy_(lower.state[begin:end, : lower.hidden])
+            read = lower.state[all_rows, : lower.hidden]
             if weights.mask is not None:
-                read.mul_(weights.mask[begin:end])
-            layer.advance(begin, end, weights.bias, weights.weight.t())
+                read = read * weights.mask[all_rows]
+            inputs = torch.addmm(weights.bias, read, weights.inputs.t())
+            self._steps(layer, steps, inputs, weights.recurrent)
+
+    @staticmethod
+    def _steps(layer: StackLayer, steps: list[Rows], inputs: Tensor, weight: Tensor) -> None:
+        first = steps[0][0]
+        for begin, end in steps:
+            layer.advance(begin, end, inputs[begin - first : end - first], weight.t())
 
     def _compose(self, level: Level, given: Computation) -> None:
         rows, children = level
@@ -147,33 +170,38 @@ class _Backward:
         self._forward_begins = BeginningCellsBackward(run.forward_begins, self.forward)
         self._backward_begins = BeginningCellsBackward(run.backward_begins, self.backward)
         self.attention = AttentionCellsBackward(run.attention, given.attention)
-        stack = [given.stack.recurrent, *(layer.weight for layer in given.upper)]
+        recurrent = [given.stack.recurrent, *(layer.recurrent for layer in given.upper)]
         self.layers = [
-            StackLayerBackward(layer, weight)
-            for layer, weight in zip(run.layers, stack, strict=True)
+            StackLayerBackward(layer, weight, run.batch.stack_sizes[0])
+            for layer, weight in zip(run.layers, recurrent, strict=True)
         ]
         self.layers[-1].state[:, : gradient.shape[1]] = gradient
 
-    def advance(self, level: _Levels) -> None:
-        begin, end = level.stack
-        if begin < end:
-            self._stack(begin, end)
-        self.backward.advance(*level.backward)
-        self.forward.advance(*level.forward)
-        self._backward_begins.advance(*level.backward_begins)
-        self._forward_begins.advance(*level.forward_begins)
-        if level.composed[0].start < level.composed[0].stop:
-            self._compose(level.composed)
+    def advance(self, part: _Round) -> None:
+        if part.stack:
+            self._push(part.stack)
+        for rows in reversed(part.backward):
+            self.backward.advance(*rows)
+        for rows in reversed(part.forward):
+            self.forward.advance(*rows)
+        self._backward_begins.advance(*part.backward_begins)
+        self._forward_begins.advance(*part.forward_begins)
+        if part.composed[0].start < part.composed[0].stop:
+            self._compose(part.composed)
 
-    def _stack(self, begin: int, end: int) -> None:
-        for number in range(len(self.layers) - 1, 0, -1):
-            read, mask = self.layers[number].advance(begin, end), self._given.upper[number - 1].mask
-            if mask is not None:
-                read.mul_(mask[begin:end])
-            self.layers[number - 1].state[begin:end, : read.shape[1]] += read
-        self.layers[0].advance(begin, end)
-        gates, vectors = self.layers[0].gates[begin:end], self._run.batch.stack_vector[begin:end]
-        add_rows_(self.inputs, vectors, gates)
+    def _push(self, steps: list[Rows]) -> None:
+        rows = slice(steps[0][0], steps[-1][1])
+        for number in range(len(self.layers) - 1, -1, -1):
+            layer = self.layers[number]
+            for begin, end in reversed(steps):
+                layer.advance(begin, end)
+            if number > 0:
+                weights = self._given.upper[number - 1]
+                read = layer.gates[rows] @ weights.inputs
+                if weights.mask is not None:
+                    read.mul_(weights.mask[rows])
+                self.layers[number - 1].state[rows, : read.shape[1]] += read
+        add_rows_(self.inputs, self._run.batch.stack_vector[rows], self.layers[0].gates[rows])
 
     def _compose(self, level: Level) -> None:
         rows, children = level
@@ -207,10 +235,7 @@ class _Backward:
             stack=self._reader(self.inputs, run.first, self.layers[0].weight_gradient),
             forward=self._reader(self.forward.inputs, run.types, self.forward.weight_gradient),
             backward=self._reader(self.backward.inputs, run.types, self.backward.weight_gradient),
-            upper=tuple(
-                UpperLayer(weight=layer.weight_gradient, bias=layer.gates.sum(0), mask=None)
-                for layer in self.layers[1:]
-            ),
+            upper=tuple(self._upper(number) for number in range(len(self._given.upper))),
         ).tensors()
 
     def _reader(self, inputs: Tensor, first: int, recurrent: Tensor) -> ReaderWeights:
@@ -221,6 +246,16 @@ class _Backward:
             recurrent=recurrent,
         )
 
+    def _upper(self, number: int) -> UpperLayer:
+        lower, layer = self._run.layers[number], self.layers[number + 1]
+        read, mask = lower.state[:, : lower.hidden], self._given.upper[number].mask
+        return UpperLayer(
+            inputs=layer.gates.t() @ (read if mask is None else read * mask),
+            bias=layer.gates.sum(0),
+            recurrent=layer.weight_gradient,
+            mask=None,
+        )
+
 
 class _AttentionLevels(torch.autograd.Function):
     """``(rows, hidden)`` states of the top layer."""
@@ -229,8 +264,8 @@ class _AttentionLevels(torch.autograd.Function):
     def forward(ctx: Any, batch: TimedTreeBatch, *tensors: Tensor | None) -> Tensor:
         given = Computation.of(tensors).by_column()
         run = _Forward(given, batch)
-        for level in _levels(batch):
-            run.advance(level, given)
+        for part in _rounds(batch):
+            run.advance(part, given)
         ctx.save_for_backward(*tensors)
         ctx.run = run
         top = run.layers[-1]
@@ -239,6 +274,6 @@ class _AttentionLevels(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         run = _Backward(ctx.run, Computation.of(ctx.saved_tensors), gradients[0])
-        for level in reversed(_levels(ctx.run.batch)):
-            run.advance(level)
+        for part in reversed(_rounds(ctx.run.batch)):
+            run.advance(part)
         return None, *run.gradients()

@@ -97,69 +97,56 @@ def add_rows_(target: Tensor, rows: Tensor, values: Tensor) -> None:
 class StackLayer:
     """One layer of the stack LSTM: buffers for the cells of all stack elements of a batch.
 
-    ``below`` is the row below each row, at an earlier level. Level 0 starts from a zero state. A
-    cell multiplies a row of ``read`` with its weights: the hidden state below and, in front of it,
-    ``extra`` columns of other input.
+    ``below`` is the row below each row, at an earlier level. Level 0 starts from a zero state.
     """
 
-    def __init__(self, like: Tensor, below: Tensor, hidden: int, *, extra: int = 0) -> None:
-        self.hidden, self.extra, self.below = hidden, extra, below
-        rows = len(below)
-        self.read = like.new_empty(rows, extra + hidden)
-        self.gates = like.new_empty(rows, 4 * hidden)
-        self.state = like.new_empty(rows, 2 * hidden)
-        self.cell_tanh = like.new_empty(rows, hidden)
+    def __init__(self, like: Tensor, below: Tensor, hidden: int) -> None:
+        self.hidden, self.below = hidden, below
+        self.gates = like.new_empty(len(below), 4 * hidden)
+        self.state = like.new_empty(len(below), 2 * hidden)
+        self.cell_tanh = like.new_empty(len(below), hidden)
 
     def advance(self, begin: int, end: int, inputs: Tensor, transposed: Tensor) -> None:
-        """Compute the cells of a level; ``inputs`` are added to the product, and contain the bias.
-
-        Extra columns of ``read`` must have been written.
-        """
-        gates, read = self.gates[begin:end], self.read[begin:end]
-        before = None
+        """Compute the cells of a level from their input projections with bias."""
+        gates, state, cell_tanh = (
+            buffer[begin:end] for buffer in (self.gates, self.state, self.cell_tanh)
+        )
         if begin == 0:
-            read[:, self.extra :] = 0
-        else:
-            state = self.state.index_select(0, self.below[begin:end])
-            read[:, self.extra :] = state[:, : self.hidden]
-            before = state[:, self.hidden :]
-        torch.addmm(inputs, read, transposed, out=gates)
-        cell_(gates, before, self.state[begin:end], self.cell_tanh[begin:end])
+            cell_(gates.copy_(inputs), None, state, cell_tanh)
+            return
+        before = self.state.index_select(0, self.below[begin:end])
+        torch.addmm(inputs, before[:, : self.hidden], transposed, out=gates)
+        cell_(gates, before[:, self.hidden :], state, cell_tanh)
 
 
 class StackLayerBackward:
     """The backward pass of one layer; ``state`` collects the gradients of states."""
 
-    def __init__(self, layer: StackLayer, weight: Tensor) -> None:
-        self._layer, self._weight = layer, weight
+    def __init__(self, layer: StackLayer, weight: Tensor, first: int) -> None:
+        self._layer, self._weight, self._first = layer, weight, first
         self.state = torch.zeros_like(layer.state)
         self.gates = torch.empty_like(layer.gates)
 
-    def advance(self, begin: int, end: int) -> Tensor:
-        """Propagate the gradients of a level to the states below.
-
-        Return the gradients of the extra columns.
-        """
-        layer, gates = self._layer, self.gates[begin:end]
-        hidden, rows = layer.hidden, layer.below[begin:end]
-        passed = gates.new_empty(end - begin, layer.extra + 2 * hidden)
-        before = None if begin == 0 else layer.state[:, hidden:].index_select(0, rows)
-        cell_backward_(
-            (layer.gates[begin:end], layer.cell_tanh[begin:end], before),
-            self.state[begin:end],
-            gates,
-            passed[:, layer.extra + hidden :],
-        )
-        if begin > 0 or layer.extra:
-            torch.mm(gates, self._weight, out=passed[:, : layer.extra + hidden])
-        if begin > 0:
-            add_rows_(self.state, rows, passed[:, layer.extra :])
-        return passed[:, : layer.extra]
+    def advance(self, begin: int, end: int) -> None:
+        """Propagate the gradients of a level to its gates and to the states below."""
+        layer, gates, hidden = self._layer, self.gates[begin:end], self._layer.hidden
+        saved = layer.gates[begin:end], layer.cell_tanh[begin:end]
+        if begin == 0:
+            cell_backward_((*saved, None), self.state[:end], gates, None)
+            return
+        rows = layer.below[begin:end]
+        before = layer.state.index_select(0, rows)[:, hidden:]
+        passed = gates.new_empty(end - begin, 2 * hidden)
+        cell_backward_((*saved, before), self.state[begin:end], gates, passed[:, hidden:])
+        torch.mm(gates, self._weight, out=passed[:, :hidden])
+        add_rows_(self.state, rows, passed)
 
     @property
     def weight_gradient(self) -> Tensor:
-        """``(4 · hidden, extra + hidden)``, after all levels."""
-        return self.gates.t() @ self._layer.read
+        """``(4 · hidden, hidden)``, after all levels."""
+        layer, first = self._layer, self._first
+        before = layer.state[:, : layer.hidden].index_select(0, layer.below[first:])
+        return self.gates[first:].t() @ before
 
 
 class StackRecurrence(torch.autograd.Function):
@@ -180,7 +167,7 @@ class StackRecurrence(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
         (weight,) = ctx.saved_tensors
-        layer = StackLayerBackward(ctx.layer, weight)
+        layer = StackLayerBackward(ctx.layer, weight, ctx.sizes[0])
         layer.state[:, : ctx.layer.hidden] = gradients[0]
         for begin, end in reversed(bounds(ctx.sizes)):
             layer.advance(begin, end)

@@ -83,8 +83,9 @@ class StackLstm(nn.Module):
         lowest = ReaderWeights(self.input[0], self.bias[0], self.recurrent[0])
         return lowest, tuple(
             UpperLayer(
-                weight=torch.cat([self.input[layer], self.recurrent[layer]], dim=1),
+                inputs=self.input[layer],
                 bias=self.bias[layer],
+                recurrent=self.recurrent[layer],
                 mask=dropout_mask(self.dropout, like, rows, hidden),
             )
             for layer in range(1, len(self.input))

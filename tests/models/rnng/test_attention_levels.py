@@ -47,8 +47,7 @@ class SlowStates:
             states = [lstm_cell(vector, lowest, weights.inputs, weights.recurrent, weights.bias)]
             for layer, below in zip(given.upper, upper, strict=True):
                 read = states[-1][0] if layer.mask is None else states[-1][0] * layer.mask[row]
-                inward, recurrent = layer.weight.split([len(read), len(below[0])], dim=1)
-                states.append(lstm_cell(read, below, inward, recurrent, layer.bias))
+                states.append(lstm_cell(read, below, layer.inputs, layer.recurrent, layer.bias))
             self._states[row] = states
         return self._states[row]
 
