@@ -1,8 +1,8 @@
-"""Gated attention over the children of all constituents of a batch, level by level.
+"""Gated attention over the children of all constituents of a batch, round by round.
 
 Forward and hand-written backward pass of the equations in :mod:`attention_composition`, without the
 LSTM over children. Everything that does not depend on the stack is given; weight gradients are
-formed once, for all levels.
+formed once, for all rounds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Prepared(NamedTuple):
 
 
 class AttentionWeights(NamedTuple):
-    """The weights that are applied level by level."""
+    """The weights that are applied round by round."""
 
     to_state: Tensor
     """U, ``(size, hidden)``; u = ReLU(U h + d)."""
@@ -46,15 +46,15 @@ class AttentionMasks(NamedTuple):
     mean: Tensor | None
 
 
-Level = tuple[slice, slice]
-"""The constituents of a level, and their children."""
+Group = tuple[slice, slice]
+"""The constituents of a round, and their children."""
 
 
 class AttentionCells:
     """Buffers for all constituents of a batch.
 
     Children are in the order of constituents; ``owner`` is the number of a child's constituent,
-    within its level.
+    within its round.
     """
 
     def __init__(self, prepared: Prepared, masks: AttentionMasks, owner: Tensor) -> None:
@@ -65,16 +65,16 @@ class AttentionCells:
         self.state = like.new_empty(count, width // 2)
         self.query, self.mean, self.gate, self.mixed = (torch.empty_like(like) for _ in range(4))
         self.vectors = like.new_empty(count, width // 2)
-        # Hidden states and, by level, the weights of all its children for all its constituents.
+        # Hidden states and, by round, the weights of all its children for all its constituents.
         self.hidden: list[Tensor] = []
         self.weight: list[Tensor] = []
 
-    def advance(self, level: Level, hidden: Tensor, weights: AttentionWeights) -> Tensor:
-        """``(constituents, size)`` vectors of a level; ``read`` must contain its children.
+    def advance(self, group: Group, hidden: Tensor, weights: AttentionWeights) -> Tensor:
+        """``(constituents, size)`` vectors of a round; ``read`` must contain its children.
 
         ``hidden`` are the states of the stack in which they are closed, which may be changed.
         """
-        rows, children = level
+        rows, children = group
         if self.masks.hidden is not None:
             hidden.mul_(self.masks.hidden[rows])
         self.hidden.append(hidden)
@@ -101,24 +101,24 @@ class AttentionCells:
 
 
 class AttentionCellsBackward:
-    """The backward pass; levels are passed through from the last to the first."""
+    """The backward pass; rounds are passed through from the last to the first."""
 
     def __init__(self, cells: AttentionCells, weights: AttentionWeights) -> None:
         self._cells, self._weights = cells, weights
-        self._levels = len(cells.weight)
+        self._rounds = len(cells.weight)
         self._mixed_to_gate = (cells.prepared.own - cells.mean) * cells.gate * (1 - cells.gate)
         self._query, self._gate, self._mixed = (torch.empty_like(cells.mean) for _ in range(3))
         self._state, self._vectors = (torch.empty_like(cells.vectors) for _ in range(2))
 
-    def advance(self, level: Level, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    def advance(self, group: Group, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients of the children that were read, and of the hidden states.
 
         ``gradient`` is that of the vectors.
         """
         cells, weights = self._cells, self._weights
-        rows, children = level
-        self._levels -= 1
-        weight, read = cells.weight[self._levels], cells.read[children]
+        rows, children = group
+        self._rounds -= 1
+        weight, read = cells.weight[self._rounds], cells.read[children]
         mean = self._to_mean(rows, gradient)
         by_weight = mean @ read.t()
         fit = weight * (by_weight - (by_weight * weight).sum(1, keepdim=True))
@@ -141,12 +141,12 @@ class AttentionCellsBackward:
 
     @property
     def prepared_gradient(self) -> Prepared:
-        """The gradient of what was given, after all levels."""
+        """The gradient of what was given, after all rounds."""
         return Prepared(query=self._query, own=self._mixed * self._cells.gate, gate=self._gate)
 
     @property
     def weight_gradient(self) -> AttentionWeights:
-        """The gradient of the weights, after all levels."""
+        """The gradient of the weights, after all rounds."""
         cells = self._cells
         return AttentionWeights(
             to_state=self._state.t() @ torch.cat(cells.hidden),

@@ -7,7 +7,7 @@ u in which the constituent is closed; a gate mixes their weighted mean with the 
     g = σ(G [t_label; m] + b)              vector = ReLU(W (g ⊙ t_label + (1 - g) ⊙ m) + c)
 
 The stack cannot be read before the constituents on it are composed, and these cannot be composed
-before the stack is read, so both are computed together (:mod:`attention_levels`).
+before the stack is read, so both are computed together (:mod:`attention_rounds`).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from gardenpath.models.rnng.attention_inputs import (
     ReaderWeights,
     UpperLayer,
 )
-from gardenpath.models.rnng.attention_levels import attention_states
+from gardenpath.models.rnng.attention_rounds import attention_states
 from gardenpath.models.rnng.composition import LstmComposition
 from gardenpath.models.rnng.lstm_levels import dropout_mask, stack_states
 from gardenpath.models.rnng.rnng_family import RnngSettings

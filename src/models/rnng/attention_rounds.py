@@ -1,8 +1,8 @@
 """States of all stack elements of a batch whose constituents are composed by gated attention.
 
 Chains over children, attention and stack depend on each other and advance together, in rounds of
-several steps (:mod:`timed_tree_batches`). Only what is recurrent is computed there: words and labels are
-projected beforehand, and weight gradients are formed once, for all rounds.
+several steps (:mod:`timed_tree_batches`). Only what is recurrent is computed there: words and
+labels are projected beforehand, and weight gradients are formed once, for all rounds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gardenpath.models.rnng.attention_cells import (
     AttentionCells,
     AttentionCellsBackward,
     AttentionMasks,
-    Level,
+    Group,
 )
 from gardenpath.models.rnng.attention_inputs import (
     Computation,
@@ -43,7 +43,7 @@ from gardenpath.models.rnng.lstm_levels import (
 
 def attention_states(computation: Computation, batch: TimedTreeBatch) -> Tensor:
     """``(rows, hidden)`` states of the top layer after each stack element of a batch."""
-    return apply_in_full_precision(_AttentionLevels, batch, *computation.tensors())
+    return apply_in_full_precision(_AttentionRounds, batch, *computation.tensors())
 
 
 Rows = tuple[int, int]
@@ -52,7 +52,7 @@ Rows = tuple[int, int]
 class _Round(NamedTuple):
     """The rows of one round; those of chains and stacks by step."""
 
-    composed: Level
+    composed: Group
     forward_begins: Rows
     backward_begins: Rows
     forward: list[Rows]
@@ -133,8 +133,8 @@ class _Forward:
         for begin, end in steps:
             layer.advance(begin, end, inputs[begin - first : end - first], weight.t())
 
-    def _compose(self, level: Level, given: Computation) -> None:
-        rows, children = level
+    def _compose(self, group: Group, given: Computation) -> None:
+        rows, children = group
         batch, size = self.batch, self.forward.size
         read, top = self.attention.read[children], self.layers[-1]
         read[:, :size] = self.forward.state.index_select(0, batch.child_forward[children])[:, :size]
@@ -142,7 +142,7 @@ class _Forward:
             :, :size
         ]
         hidden = top.state.index_select(0, batch.constituent_top[rows])[:, : top.hidden]
-        vectors = self.attention.advance(level, hidden, given.attention)
+        vectors = self.attention.advance(group, hidden, given.attention)
         for reader, inputs, first in (
             (given.stack, self.inputs, self.first),
             (given.forward, self.forward.inputs, self.types),
@@ -203,13 +203,13 @@ class _Backward:
                 self.layers[number - 1].state[rows, : read.shape[1]] += read
         add_rows_(self.inputs, self._run.batch.stack_vector[rows], self.layers[0].gates[rows])
 
-    def _compose(self, level: Level) -> None:
-        rows, children = level
+    def _compose(self, group: Group) -> None:
+        rows, children = group
         run, given, batch = self._run, self._given, self._run.batch
         total = self._constituents(self.inputs, run.first)[rows] @ given.stack.inputs
         for chain, weights in ((self.forward, given.forward), (self.backward, given.backward)):
             total.addmm_(self._constituents(chain.inputs, run.types)[rows], weights.inputs)
-        read, hidden = self.attention.advance(level, total)
+        read, hidden = self.attention.advance(group, total)
         size = run.forward.size
         # Each child is read by one constituent, and each state closes at most one.
         add_rows_(self.forward.state[:, :size], batch.child_forward[children], read[:, :size])
@@ -221,7 +221,7 @@ class _Backward:
         return inputs[first : first + len(self._run.attention.vectors)]
 
     def gradients(self) -> tuple[Tensor | None, ...]:
-        """Return the gradients of all tensors in a row, after all levels."""
+        """Return the gradients of all tensors in a row, after all rounds."""
         run = self._run
         return Computation(
             projected=Projected(
@@ -257,7 +257,7 @@ class _Backward:
         )
 
 
-class _AttentionLevels(torch.autograd.Function):
+class _AttentionRounds(torch.autograd.Function):
     """``(rows, hidden)`` states of the top layer."""
 
     @staticmethod

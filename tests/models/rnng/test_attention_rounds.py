@@ -1,4 +1,4 @@
-"""Gated attention by levels against one row after the other, with the same dropout masks."""
+"""Gated attention in rounds against one row after the other, with the same dropout masks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gardenpath.data.batches.timed_tree_batches import TimedTreeBatch, timed_tre
 from gardenpath.data.trees.actions import Strategy
 from gardenpath.models.rnng import rnng
 from gardenpath.models.rnng.attention_inputs import Computation
-from gardenpath.models.rnng.attention_levels import attention_states
+from gardenpath.models.rnng.attention_rounds import attention_states
 from tests.models.rnng.test_rnng import make_network
 from tests.models.stepwise_rnng import lstm_cell
 from tests.tree_samples import SHAPES, STRATEGIES, encode_letters, encode_trees
