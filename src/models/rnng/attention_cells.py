@@ -46,7 +46,7 @@ class AttentionMasks(NamedTuple):
     mean: Tensor | None
 
 
-Group = tuple[slice, slice]
+ComposedRows = tuple[slice, slice]
 """The constituents of a round, and their children."""
 
 
@@ -69,7 +69,7 @@ class AttentionCells:
         self.hidden: list[Tensor] = []
         self.weight: list[Tensor] = []
 
-    def advance(self, group: Group, hidden: Tensor, weights: AttentionWeights) -> Tensor:
+    def advance(self, group: ComposedRows, hidden: Tensor, weights: AttentionWeights) -> Tensor:
         """``(constituents, size)`` vectors of a round; ``read`` must contain its children.
 
         ``hidden`` are the states of the stack in which they are closed, which may be changed.
@@ -110,7 +110,7 @@ class AttentionCellsBackward:
         self._query, self._gate, self._mixed = (torch.empty_like(cells.mean) for _ in range(3))
         self._state, self._vectors = (torch.empty_like(cells.vectors) for _ in range(2))
 
-    def advance(self, group: Group, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    def advance(self, group: ComposedRows, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients of the children that were read, and of the hidden states.
 
         ``gradient`` is that of the vectors.

@@ -40,7 +40,7 @@ class UpperLayer(NamedTuple):
     mask: Tensor | None
 
 
-class Computation(NamedTuple):
+class AttentionInputs(NamedTuple):
     """All tensors that are needed to compute states."""
 
     projected: Projected
@@ -57,7 +57,7 @@ class Computation(NamedTuple):
         parts = (*self[:-1], *self.upper)
         return tuple(tensor for part in parts for tensor in part)
 
-    def by_column(self) -> Computation:
+    def by_column(self) -> AttentionInputs:
         """Store weights by column: they are multiplied with few rows at a time, from the right."""
 
         def changed(part: Any, *names: str) -> Any:
@@ -75,7 +75,7 @@ class Computation(NamedTuple):
         )
 
     @classmethod
-    def of(cls, tensors: tuple[Any, ...]) -> Computation:
+    def of(cls, tensors: tuple[Any, ...]) -> AttentionInputs:
         """Put tensors in a row in their places again."""
         rest = iter(tensors)
 

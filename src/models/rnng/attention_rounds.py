@@ -18,10 +18,10 @@ from gardenpath.models.rnng.attention_cells import (
     AttentionCells,
     AttentionCellsBackward,
     AttentionMasks,
-    Group,
+    ComposedRows,
 )
 from gardenpath.models.rnng.attention_inputs import (
-    Computation,
+    AttentionInputs,
     Projected,
     ReaderWeights,
     UpperLayer,
@@ -29,8 +29,8 @@ from gardenpath.models.rnng.attention_inputs import (
 from gardenpath.models.rnng.lstm_chains import (
     BeginningCells,
     BeginningCellsBackward,
-    Chain,
-    ChainBackward,
+    CellChain,
+    CellChainBackward,
 )
 from gardenpath.models.rnng.lstm_levels import (
     StackLayer,
@@ -41,9 +41,9 @@ from gardenpath.models.rnng.lstm_levels import (
 )
 
 
-def attention_states(computation: Computation, batch: TimedTreeBatch) -> Tensor:
+def attention_states(inputs: AttentionInputs, batch: TimedTreeBatch) -> Tensor:
     """``(rows, hidden)`` states of the top layer after each stack element of a batch."""
-    return apply_in_full_precision(_AttentionRounds, batch, *computation.tensors())
+    return apply_in_full_precision(_AttentionRounds, batch, *inputs.tensors())
 
 
 Rows = tuple[int, int]
@@ -52,7 +52,7 @@ Rows = tuple[int, int]
 class _Round(NamedTuple):
     """The rows of one round; those of chains and stacks by step."""
 
-    composed: Group
+    composed: ComposedRows
     forward_begins: Rows
     backward_begins: Rows
     forward: list[Rows]
@@ -83,7 +83,7 @@ def _steps(sizes: Sizes, steps: Sizes) -> list[list[Rows]]:
 class _Forward:
     """The forward pass, with all that the backward pass needs."""
 
-    def __init__(self, given: Computation, batch: TimedTreeBatch) -> None:
+    def __init__(self, given: AttentionInputs, batch: TimedTreeBatch) -> None:
         count = len(batch.constituent_label)
         known = given.projected.stack
         hidden = given.stack.recurrent.shape[1]
@@ -103,7 +103,7 @@ class _Forward:
             StackLayer(known, batch.stack_below, hidden) for _ in range(1 + len(given.upper))
         ]
 
-    def advance(self, part: _Round, given: Computation) -> None:
+    def advance(self, part: _Round, given: AttentionInputs) -> None:
         if part.composed[0].start < part.composed[0].stop:
             self._compose(part.composed, given)
         self.forward_begins.advance(*part.forward_begins)
@@ -115,7 +115,7 @@ class _Forward:
         if part.stack:
             self._push(part.stack, given)
 
-    def _push(self, steps: list[Rows], given: Computation) -> None:
+    def _push(self, steps: list[Rows], given: AttentionInputs) -> None:
         """Compute one layer after the other, each for all steps."""
         all_rows = slice(steps[0][0], steps[-1][1])
         inputs = self.inputs.index_select(0, self.batch.stack_vector[all_rows])
@@ -133,7 +133,7 @@ class _Forward:
         for begin, end in steps:
             layer.advance(begin, end, inputs[begin - first : end - first], weight.t())
 
-    def _compose(self, group: Group, given: Computation) -> None:
+    def _compose(self, group: ComposedRows, given: AttentionInputs) -> None:
         rows, children = group
         batch, size = self.batch, self.forward.size
         read, top = self.attention.read[children], self.layers[-1]
@@ -154,19 +154,19 @@ class _Forward:
 
 def _chain(
     words: Tensor, vector: Tensor, previous: Tensor, count: int
-) -> tuple[Chain, BeginningCells]:
-    chain = Chain(words, vector[count:], previous, firsts=count, extra=count)
+) -> tuple[CellChain, BeginningCells]:
+    chain = CellChain(words, vector[count:], previous, firsts=count, extra=count)
     return chain, BeginningCells(chain, vector[:count])
 
 
 class _Backward:
     """The backward pass."""
 
-    def __init__(self, run: _Forward, given: Computation, gradient: Tensor) -> None:
+    def __init__(self, run: _Forward, given: AttentionInputs, gradient: Tensor) -> None:
         self._run, self._given = run, given
         self.inputs = torch.zeros_like(run.inputs)
-        self.forward = ChainBackward(run.forward, given.forward.recurrent)
-        self.backward = ChainBackward(run.backward, given.backward.recurrent)
+        self.forward = CellChainBackward(run.forward, given.forward.recurrent)
+        self.backward = CellChainBackward(run.backward, given.backward.recurrent)
         self._forward_begins = BeginningCellsBackward(run.forward_begins, self.forward)
         self._backward_begins = BeginningCellsBackward(run.backward_begins, self.backward)
         self.attention = AttentionCellsBackward(run.attention, given.attention)
@@ -203,7 +203,7 @@ class _Backward:
                 self.layers[number - 1].state[rows, : read.shape[1]] += read
         add_rows_(self.inputs, self._run.batch.stack_vector[rows], self.layers[0].gates[rows])
 
-    def _compose(self, group: Group) -> None:
+    def _compose(self, group: ComposedRows) -> None:
         rows, children = group
         run, given, batch = self._run, self._given, self._run.batch
         total = self._constituents(self.inputs, run.first)[rows] @ given.stack.inputs
@@ -223,7 +223,7 @@ class _Backward:
     def gradients(self) -> tuple[Tensor | None, ...]:
         """Return the gradients of all tensors in a row, after all rounds."""
         run = self._run
-        return Computation(
+        return AttentionInputs(
             projected=Projected(
                 stack=torch.cat([self.inputs[: run.first], self.inputs[-1:]]),
                 forward=self.forward.inputs[: run.types],
@@ -262,7 +262,7 @@ class _AttentionRounds(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, batch: TimedTreeBatch, *tensors: Tensor | None) -> Tensor:
-        given = Computation.of(tensors).by_column()
+        given = AttentionInputs.of(tensors).by_column()
         run = _Forward(given, batch)
         for part in _rounds(batch):
             run.advance(part, given)
@@ -273,7 +273,7 @@ class _AttentionRounds(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        run = _Backward(ctx.run, Computation.of(ctx.saved_tensors), gradients[0])
+        run = _Backward(ctx.run, AttentionInputs.of(ctx.saved_tensors), gradients[0])
         for part in reversed(_rounds(ctx.run.batch)):
             run.advance(part)
         return None, *run.gradients()

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gardenpath.data.batches.tree_batches import TreeBatch
-from gardenpath.models.rnng.lstm_chains import Chain, ChainBackward
+from gardenpath.models.rnng.lstm_chains import CellChain, CellChainBackward
 from gardenpath.models.rnng.lstm_levels import apply_in_full_precision, bounds, dropout_mask
 
 
@@ -138,8 +138,8 @@ class _ComposeLevels(torch.autograd.Function):
         (forward_input, backward_input, forward_recurrent, backward_recurrent, output_weight, both,
          vectors) = ctx.saved_tensors  # fmt: skip
         batch, types, size = ctx.batch, ctx.types, vectors.shape[1]
-        ahead = ChainBackward(ctx.chains[0], forward_recurrent)
-        back = ChainBackward(ctx.chains[1], backward_recurrent)
+        ahead = CellChainBackward(ctx.chains[0], forward_recurrent)
+        back = CellChainBackward(ctx.chains[1], backward_recurrent)
         before_relu = torch.empty_like(vectors)
         for (fb, fe), (bb, be), (cb, ce) in reversed(_levels(batch)):
             if cb < ce:
@@ -176,9 +176,9 @@ class _ComposeLevels(torch.autograd.Function):
 
 def _labelled(
     word_inputs: Tensor, label_states: Tensor, vector: Tensor, previous: Tensor, extra: int
-) -> Chain:
+) -> CellChain:
     """Return a chain whose first states are those after reading a label."""
-    chain = Chain(word_inputs, vector, previous, firsts=len(label_states), extra=extra)
+    chain = CellChain(word_inputs, vector, previous, firsts=len(label_states), extra=extra)
     chain.state[: chain.firsts] = label_states
     return chain
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from gardenpath.models.rnng.lstm_levels import add_rows_, cell_, cell_backward_
 
 
-class Chain:
+class CellChain:
     """One direction of a composition LSTM: buffers for all of its cells.
 
     Cell k reads row ``vector[k]`` of the inputs after row ``previous[k]`` of the states, which are
@@ -46,10 +46,10 @@ class Chain:
         cell_(gates, before[:, self.size :], state, self.cell_tanh[begin:end])
 
 
-class ChainBackward:
+class CellChainBackward:
     """The backward pass of one direction; ``state`` collects the gradients of states."""
 
-    def __init__(self, chain: Chain, weight: Tensor) -> None:
+    def __init__(self, chain: CellChain, weight: Tensor) -> None:
         self._chain = chain
         self._weight = weight
         self.state = torch.zeros_like(chain.state)
@@ -87,7 +87,7 @@ class ChainBackward:
 class BeginningCells:
     """The cells that begin chains from a zero state: they compute the first states of a chain."""
 
-    def __init__(self, chain: Chain, vector: Tensor) -> None:
+    def __init__(self, chain: CellChain, vector: Tensor) -> None:
         self.chain, self.vector = chain, vector
         self.gates = chain.inputs.new_empty(len(vector), 4 * chain.size)
         self.cell_tanh = chain.inputs.new_empty(len(vector), chain.size)
@@ -104,7 +104,7 @@ class BeginningCells:
 class BeginningCellsBackward:
     """The backward pass of these cells, whose gradients go to the inputs alone."""
 
-    def __init__(self, cells: BeginningCells, chain: ChainBackward) -> None:
+    def __init__(self, cells: BeginningCells, chain: CellChainBackward) -> None:
         self._cells, self._chain = cells, chain
 
     def advance(self, begin: int, end: int) -> None:

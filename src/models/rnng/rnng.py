@@ -27,7 +27,7 @@ from gardenpath.data.trees.legality import BIT_SETS, KINDS, LEGAL_BIT
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.rnng.attention_composition import AttentionComposition
 from gardenpath.models.rnng.attention_inputs import (
-    Computation,
+    AttentionInputs,
     Projected,
     ReaderWeights,
     UpperLayer,
@@ -194,7 +194,7 @@ class RnngNetwork(nn.Module):
         forward, backward = part.readers()
         known = torch.cat([words, labels, self.start.unsqueeze(0)])
         prepared = part.prepared(batch.constituent_label)
-        computation = Computation(
+        inputs = AttentionInputs(
             projected=Projected(
                 stack=functional.linear(known, lowest.inputs, lowest.bias),
                 forward=functional.linear(words, forward.inputs, forward.bias),
@@ -208,7 +208,7 @@ class RnngNetwork(nn.Module):
             backward=backward,
             upper=upper,
         )
-        return attention_states(computation, batch)
+        return attention_states(inputs, batch)
 
     def action_log_prob(self, output: Tensor, batch: StackBatch) -> Tensor:
         """``(actions,)`` log probabilities."""

@@ -13,7 +13,7 @@ from torch.nn import functional
 from gardenpath.data.batches.timed_tree_batches import TimedTreeBatch, timed_tree_collate
 from gardenpath.data.trees.actions import Strategy
 from gardenpath.models.rnng import rnng
-from gardenpath.models.rnng.attention_inputs import Computation
+from gardenpath.models.rnng.attention_inputs import AttentionInputs
 from gardenpath.models.rnng.attention_rounds import attention_states
 from tests.models.rnng.test_rnng import make_network
 from tests.models.stepwise_rnng import lstm_cell
@@ -23,7 +23,7 @@ from tests.tree_samples import SHAPES, STRATEGIES, encode_letters, encode_trees
 class SlowStates:
     """Computes one stack row after the other from what the batch says that it depends on."""
 
-    def __init__(self, given: Computation, batch: TimedTreeBatch, vectors: Tensor) -> None:
+    def __init__(self, given: AttentionInputs, batch: TimedTreeBatch, vectors: Tensor) -> None:
         self._given, self._batch = given, batch
         self._types = len(given.projected.forward)
         self._first = len(given.projected.stack) - 1
@@ -125,7 +125,7 @@ def test_states_and_gradients_are_those_of_one_row_after_the_other(
     words = network.word_embedding(batch.word_types)
     labels = network.label_embedding.weight
 
-    def fast_and_slow(given: Computation, batch: TimedTreeBatch) -> Tensor:
+    def fast_and_slow(given: AttentionInputs, batch: TimedTreeBatch) -> Tensor:
         masks = [*given.masks, *(layer.mask for layer in given.upper)]
         assert all((mask is None) == (dropout == 0) for mask in masks)
         vectors = torch.cat([words, labels, network.start.unsqueeze(0)])
