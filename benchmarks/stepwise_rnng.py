@@ -16,10 +16,12 @@ from gardenpath.data.batches.stack_plan import StackPlan
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.data.trees.actions import Kind
 from gardenpath.data.words.vocabulary import PAD_ID
+from gardenpath.models.rnng.attention_composition import AttentionComposition
 from gardenpath.models.rnng.composition import LstmComposition
 from gardenpath.models.rnng.rnng import RnngNetwork, action_column
 
 _PADDING = -1
+_NO_LABEL = -1
 
 
 class StepwiseBatch:
@@ -49,20 +51,8 @@ class StepwiseRnng(nn.Module):
     def __init__(self, network: RnngNetwork) -> None:
         super().__init__()
         self.network = network
-        part = network.composition
-        assert isinstance(part, LstmComposition)
         # PyTorch's LSTM reads the children, as in other implementations.
-        self.lstm = nn.LSTM(part.size, part.size, bidirectional=True, batch_first=True)
-        with torch.no_grad():
-            for suffix, direction in (("", "forward"), ("_reverse", "backward")):
-                getattr(self.lstm, f"weight_ih_l0{suffix}").copy_(
-                    getattr(part, f"{direction}_input")
-                )
-                getattr(self.lstm, f"weight_hh_l0{suffix}").copy_(
-                    getattr(part, f"{direction}_recurrent")
-                )
-                getattr(self.lstm, f"bias_ih_l0{suffix}").copy_(getattr(part, f"{direction}_bias"))
-                getattr(self.lstm, f"bias_hh_l0{suffix}").zero_()
+        self.lstm = _child_lstm(network.composition)
 
     def log_prob(self, batch: StepwiseBatch) -> Tensor:
         """Return the joint log probability of the batch."""
@@ -70,7 +60,7 @@ class StepwiseRnng(nn.Module):
         rows = torch.arange(count)
         words = network.word_embedding(batch.words)
         stack = Stacks(network, count, batch.room)
-        stack.push(rows, network.start.expand(count, -1), torch.zeros(count, dtype=torch.bool))
+        stack.push(rows, network.start.expand(count, -1), torch.full((count,), _NO_LABEL))
         position = torch.zeros(count, dtype=torch.long)
         last = torch.full((count,), _PADDING)
         total: Tensor = words.new_zeros(())
@@ -107,32 +97,77 @@ class StepwiseRnng(nn.Module):
         shifts = (actions == Kind.SHIFT).nonzero().squeeze(1)
         opens = (actions >= Kind.OPEN).nonzero().squeeze(1)
         reduces = (actions == Kind.REDUCE).nonzero().squeeze(1)
-        vectors, rows, is_label = [], [], []
+        vectors, rows, labels = [], [], []
         if len(shifts):
             vectors.append(words[shifts, position[shifts]])
             position[shifts] += 1
         if len(opens):
             vectors.append(self.network.label_embedding(actions[opens] - Kind.OPEN))
         if len(reduces):
-            children, lengths, labels = stack.pop_constituents(reduces)
-            vectors.append(self._compose(children, lengths, labels))
-        for group, opening in ((shifts, False), (opens, True), (reduces, False)):
+            top = stack.top_hidden()[reduces]
+            vectors.append(self._compose(*stack.pop_constituents(reduces), top))
+        for group in (shifts, opens, reduces):
             if len(group):
                 rows.append(group)
-                is_label.append(torch.full((len(group),), opening))
-        stack.push(torch.cat(rows), torch.cat(vectors), torch.cat(is_label))
+                opened = group is opens
+                none = torch.full_like(group, _NO_LABEL)
+                labels.append(actions[group] - Kind.OPEN if opened else none)
+        stack.push(torch.cat(rows), torch.cat(vectors), torch.cat(labels))
 
-    def _compose(self, children: Tensor, lengths: Tensor, labels: Tensor) -> Tensor:
+    def _compose(
+        self, children: Tensor, lengths: Tensor, labels: Tensor, names: Tensor, top: Tensor
+    ) -> Tensor:
+        if isinstance(self.network.composition, AttentionComposition):
+            return self._attend(self.network.composition, children, lengths, names, top)
         rows = torch.arange(len(labels))
         padded = torch.cat(
             [labels.unsqueeze(1), children, torch.zeros_like(labels).unsqueeze(1)], 1
         )
         padded[rows, lengths + 1] = labels
-        packed = pack_padded_sequence(padded, lengths + 2, batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        states = self._read(padded, lengths + 2)
         size = labels.shape[1]
         ends = torch.cat([states[rows, lengths][:, :size], states[:, 1, size:]], dim=1)
         return functional.relu(self.network.composition.output(ends))
+
+    def _read(self, padded: Tensor, lengths: Tensor) -> Tensor:
+        packed = pack_padded_sequence(padded, lengths, batch_first=True, enforce_sorted=False)
+        states: Tensor = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0]
+        return states
+
+    def _attend(
+        self,
+        part: AttentionComposition,
+        children: Tensor,
+        lengths: Tensor,
+        names: Tensor,
+        top: Tensor,
+    ) -> Tensor:
+        read = self._read(children, lengths)
+        state = functional.relu(self.network.to_output(top))
+        query = torch.cat([part.label_query(names), state], dim=1)
+        fit = (part.match(read) * query.unsqueeze(1)).sum(2)
+        is_padding = torch.arange(read.shape[1]) >= lengths.unsqueeze(1)
+        weight = fit.masked_fill(is_padding, -torch.inf).softmax(1)
+        mean = (read * weight.unsqueeze(2)).sum(1)
+        own = part.label_vector(names)
+        gate = part.gate(torch.cat([own, mean], dim=1)).sigmoid()
+        return functional.relu(part.output(gate * own + (1 - gate) * mean))
+
+
+def _child_lstm(part: nn.Module) -> nn.LSTM:
+    """Return an LSTM over children with the weights of a composition function."""
+    if isinstance(part, AttentionComposition):
+        return part.lstm
+    assert isinstance(part, LstmComposition)
+    lstm = nn.LSTM(part.size, part.size, bidirectional=True, batch_first=True)
+    with torch.no_grad():
+        for suffix, direction in (("", "forward"), ("_reverse", "backward")):
+            getattr(lstm, f"weight_ih_l0{suffix}").copy_(getattr(part, f"{direction}_input"))
+            getattr(lstm, f"weight_hh_l0{suffix}").copy_(getattr(part, f"{direction}_recurrent"))
+            getattr(lstm, f"bias_ih_l0{suffix}").copy_(getattr(part, f"{direction}_bias"))
+            # PyTorch's LSTM has two biases per gate; only one of them should be updated.
+            getattr(lstm, f"bias_hh_l0{suffix}").zero_().requires_grad_(False)
+    return lstm
 
 
 class Stacks:
@@ -143,32 +178,32 @@ class Stacks:
         self._top_hidden = network.stack.top_hidden
         self._states = network.start.new_zeros(count, room, network.stack.state_size)
         self._vectors = network.start.new_zeros(count, room, len(network.start))
-        self._is_label = torch.zeros(count, room, dtype=torch.bool)
+        self._label = torch.full((count, room), _NO_LABEL)
         self._height = torch.zeros(count, dtype=torch.long)
 
     def top_hidden(self) -> Tensor:
         top = self._states[torch.arange(len(self._height)), self._height - 1]
         return self._top_hidden(top)
 
-    def push(self, rows: Tensor, vectors: Tensor, is_label: Tensor) -> None:
+    def push(self, rows: Tensor, vectors: Tensor, label: Tensor) -> None:
         height = self._height[rows]
         below = self._states[rows, (height - 1).clamp(min=0)]
         below = below * (height > 0).unsqueeze(1)
         new = self._step(vectors, below)
         self._states[rows, height] = new
         self._vectors[rows, height] = vectors
-        self._is_label[rows, height] = is_label
+        self._label[rows, height] = label
         self._height[rows] += 1
 
-    def pop_constituents(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Pop constituents: return their children (padded), numbers of children and labels."""
-        place = torch.arange(self._is_label.shape[1])
-        inside = place < self._height[rows].unsqueeze(1)
-        label = torch.where(self._is_label[rows] & inside, place, -1).max(1).values
+    def pop_constituents(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Pop constituents: return children (padded), their numbers, labels' vectors and labels."""
+        place = torch.arange(self._label.shape[1])
+        is_open = (self._label[rows] != _NO_LABEL) & (place < self._height[rows].unsqueeze(1))
+        label = torch.where(is_open, place, -1).max(1).values
         lengths = self._height[rows] - label - 1
         columns = label.unsqueeze(1) + 1 + torch.arange(int(lengths.max()))
         children = self._vectors[rows.unsqueeze(1), columns.clamp(max=len(place) - 1)]
-        labels = self._vectors[rows, label]
-        self._is_label[rows, label] = False
+        vectors, names = self._vectors[rows, label], self._label[rows, label]
+        self._label[rows, label] = _NO_LABEL
         self._height[rows] = label
-        return children, lengths, labels
+        return children, lengths, vectors, names

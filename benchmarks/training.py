@@ -1,6 +1,7 @@
 """Benchmark RNNG training by level against training action by action.
 
     python -m benchmarks.training [--batches 16 64 128] [--sentences-of toy|ptb_sample]
+    python -m benchmarks.training --composition attention
     python -m benchmarks.training --curve 100
 
 Both schedules use the same batches and the same weights and compute forward pass, backward pass and
@@ -32,6 +33,7 @@ from benchmarks.operators import Loss, flops, launches, matmul_rate, share_in_pr
 from benchmarks.stepwise_rnng import StepwiseBatch, StepwiseRnng
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.stack_plan import plan_stacks
+from gardenpath.data.batches.timed_tree_batches import timed_tree_collate
 from gardenpath.data.batches.tree_batches import tree_collate
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.encoding.encoded import EncodedSplit
@@ -42,6 +44,8 @@ from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.models.rnng.rnng import RnngNetwork
 from gardenpath.models.rnng.rnng_family import RnngSettings
 
+Composition = Literal["lstm", "attention"]
+COMPOSITIONS: tuple[Composition, Composition] = ("lstm", "attention")
 Schedule = Literal["by level", "action by action"]
 SCHEDULES: tuple[Schedule, Schedule] = ("by level", "action by action")
 
@@ -57,6 +61,7 @@ class Task:
     corpus: str
     batch: int
     steps: int
+    composition: Composition = "lstm"
     is_curve: bool = False
     is_double: bool = False
 
@@ -104,15 +109,17 @@ class Schedules:
     def __init__(self, task: Task) -> None:
         self.split, words, labels = load(task.corpus)
         torch.manual_seed(0)
-        self.network = RnngNetwork(
-            RnngSettings(dropout=0.0), vocabulary_size=words, label_count=labels
-        )
+        settings = RnngSettings(dropout=0.0, composition=task.composition)
+        self.network = RnngNetwork(settings, vocabulary_size=words, label_count=labels)
         self.stepwise = StepwiseRnng(self.network)
         generator = np.random.default_rng(task.batch)
         self.members = [
             generator.choice(len(self.split), task.batch, replace=False) for _ in range(task.steps)
         ]
-        self.collate = tree_collate(self.split, strategy="top_down", label_count=labels)
+        collate: Callable[..., Any] = (
+            tree_collate if task.composition == "lstm" else timed_tree_collate
+        )
+        self.collate = collate(self.split, strategy="top_down", label_count=labels)
 
     def losses(self, schedule: Schedule) -> list[Loss]:
         """Return the loss function of each batch."""
@@ -127,9 +134,6 @@ class Schedules:
     def optimiser(self, schedule: Schedule) -> torch.optim.Optimizer:
         """Return the optimiser of the weights that a schedule uses."""
         weights: torch.nn.Module = self.network if schedule == "by level" else self.stepwise
-        # PyTorch's LSTM has two biases per gate; only one of them should be updated.
-        for name, weight in self.stepwise.lstm.named_parameters():
-            weight.requires_grad_("bias_hh" not in name)
         return torch.optim.AdamW(weights.parameters())
 
 
@@ -195,11 +199,12 @@ def measured(task: Task) -> dict[str, Any]:
     return in_own_process("benchmarks.training", asdict(task))
 
 
-def report(corpus: str, batch_sizes: list[int], steps: int) -> None:
+def report(corpus: str, batch_sizes: list[int], steps: int, composition: Composition) -> None:
     """Measure and print one table."""
     rate = matmul_rate()
     table = Table(
-        title=f"RNNG training, {corpus}, 256/256, 2 layers; matmul {rate / 1e9:.0f} GFLOP/s"
+        title=f"RNNG training, {composition} composition, {corpus}, 256/256, 2 layers; "
+        f"matmul {rate / 1e9:.0f} GFLOP/s"
     )
     columns = (
         "batch", "schedule", "sentences/s", "actions/s", "launches", "of peak", "in products",
@@ -209,7 +214,9 @@ def report(corpus: str, batch_sizes: list[int], steps: int) -> None:
         table.add_column(column, justify="left" if column == "schedule" else "right")
     for size in batch_sizes:
         fast, slow = (
-            measured(Task(schedule=name, corpus=corpus, batch=size, steps=count))
+            measured(
+                Task(schedule=name, corpus=corpus, batch=size, steps=count, composition=composition)
+            )
             for name, count in zip(SCHEDULES, (steps, max(2, steps // 3)), strict=True)
         )
         assert abs(fast["loss"] / slow["loss"] - 1) < 1e-4, "the losses must agree"
@@ -232,13 +239,15 @@ def _cells(found: dict[str, float], rate: float) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def report_curves(corpus: str, batch: int, steps: int, *, is_double: bool) -> None:
+def report_curves(
+    corpus: str, batch: int, steps: int, composition: Composition, *, is_double: bool
+) -> None:
     """Train with both schedules and print the losses next to each other."""
     by_level, by_time = (
         measured(
             Task(
                 schedule=name, corpus=corpus, batch=batch, steps=steps, is_curve=True,
-                is_double=is_double,
+                is_double=is_double, composition=composition,
             )
         )["losses"]
         for name in SCHEDULES
@@ -260,6 +269,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--steps", type=int, default=6, help="number of batches measured per size")
     default = "ptb_sample" if "GARDENPATH_REFERENCE_DATA" in os.environ else "toy"
     parser.add_argument("--sentences-of", choices=["toy", "ptb_sample"], default=default)
+    parser.add_argument(
+        "--composition", choices=COMPOSITIONS, nargs="+", default=list(COMPOSITIONS)
+    )
     parser.add_argument("--curve", type=int, metavar="N", help="only compare losses over N steps")
     parser.add_argument("--curve-batch", type=int, default=64)
     parser.add_argument("--double", action="store_true", help="use double precision for the curve")
@@ -274,11 +286,13 @@ def main() -> None:
     if arguments.only:
         task = Task(**json.loads(arguments.only))
         print(json.dumps({"losses": curve(task)} if task.is_curve else measure(task)))
-    elif arguments.curve:
-        batch, steps = arguments.curve_batch, arguments.curve
-        report_curves(corpus, batch, steps, is_double=arguments.double)
-    else:
-        report(corpus, arguments.batches, arguments.steps)
+        return
+    for composition in arguments.composition:
+        if arguments.curve:
+            batch, steps = arguments.curve_batch, arguments.curve
+            report_curves(corpus, batch, steps, composition, is_double=arguments.double)
+        else:
+            report(corpus, arguments.batches, arguments.steps, composition)
 
 
 if __name__ == "__main__":

@@ -166,15 +166,17 @@ def test_tables_have_a_row_for_everything(name: str, monkeypatch: pytest.MonkeyP
         assert list(table.columns[-1].cells) == ["1.0", "15.0", "15.0"] * 2
 
 
-def test_both_schedules_train_alike() -> None:
+@pytest.mark.parametrize("composition", training.COMPOSITIONS)
+def test_both_schedules_train_alike(composition: training.Composition) -> None:
     curves = [
         training.curve(
             training.Task(
-                schedule=name, corpus="toy", batch=2, steps=3, is_curve=True, is_double=True
+                schedule=name, corpus="toy", batch=2, steps=3, is_curve=True, is_double=True,
+                composition=composition,
             )
         )
         for name in training.SCHEDULES
-    ]
+    ]  # fmt: skip
     np.testing.assert_allclose(curves[0], curves[1], rtol=0, atol=1e-9)
     assert curves[0][0] != curves[0][-1]
 

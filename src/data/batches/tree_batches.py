@@ -60,6 +60,7 @@ class StackBatch(TensorBatch):
 
 
 AnyStackBatch = TypeVar("AnyStackBatch", bound=StackBatch)
+MakePlan = Callable[[EncodedSplit, Strategy, Bools | None], StackPlan]
 BuildBatch = Callable[[EncodedSplit, StackPlan, Ints], AnyStackBatch]
 
 
@@ -98,11 +99,13 @@ class StackCollate(Generic[AnyStackBatch]):
         strategy: Strategy,
         build: BuildBatch[AnyStackBatch],
         is_continuation: Bools | None = None,
+        plan: MakePlan = plan_stacks,
     ) -> None:
         self._split = split
         self._strategy = strategy
         self._is_continuation = is_continuation
         self._build = build
+        self._plan = plan
 
     def __call__(self, sentences: Ints) -> AnyStackBatch:
         """Build one batch."""
@@ -111,7 +114,7 @@ class StackCollate(Generic[AnyStackBatch]):
     def window(self, batches: Sequence[Ints]) -> Iterator[AnyStackBatch]:
         """Build several batches, the same as one after the other."""
         taken = self._split.take(np.concatenate(batches))
-        plan = plan_stacks(taken, self._strategy, self._is_continuation)
+        plan = self._plan(taken, self._strategy, self._is_continuation)
         begin = 0
         for batch in batches:
             end = begin + len(batch)
@@ -176,14 +179,13 @@ class Assembly:
             "words": torch.tensor(int(split.starts_word[self.words.rows].sum())),
             "sentences": torch.tensor(len(sentences)),
         }
-        depth = plan.depth[self.elements.rows]
+        self.element_levels, depth = np.unique(plan.depth[self.elements.rows], return_inverse=True)
         self.element_order = np.argsort(depth, kind="stable")
         self.element_row = inverse(self.element_order)
         self.stack_sizes = level_sizes(depth)
         self.level = plan.level[self.constituents.rows]
         self.size = plan.size[self.constituents.rows]
-        # Within a level, large constituents come first, as packed sequences require.
-        self.constituent_order = np.lexsort((-self.size, self.level))
+        self.constituent_order = np.argsort(self.level, kind="stable")
         self.constituent_row = inverse(self.constituent_order)
 
     def common(self) -> dict[str, Any]:

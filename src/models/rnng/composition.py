@@ -14,13 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gardenpath.data.batches.tree_batches import TreeBatch
-from gardenpath.models.rnng.lstm_levels import (
-    CellDerivatives,
-    add_rows_,
-    apply_in_full_precision,
-    bounds,
-    cell_,
-)
+from gardenpath.models.rnng.lstm_chains import CellChain, CellChainBackward
+from gardenpath.models.rnng.lstm_levels import apply_in_full_precision, bounds, dropout_mask
 
 
 class LstmComposition(nn.Module):
@@ -58,9 +53,7 @@ class LstmComposition(nn.Module):
         ``words`` are the vectors of its word types, ``labels`` those of all labels.
         """
         forward_labels, backward_labels = self.label_states(labels)
-        mask = None
-        if self.training and self.dropout.p > 0:
-            mask = self.dropout(words.new_ones(len(batch.constituent_label), 2 * self.size))
+        mask = dropout_mask(self.dropout, words, len(batch.constituent_label), 2 * self.size)
         return apply_in_full_precision(
             _ComposeLevels,
             functional.linear(words, self.forward_input, self.forward_bias),
@@ -87,73 +80,6 @@ def _first_state(gates: Tensor) -> Tensor:
     return torch.cat([out.sigmoid() * cell.tanh(), cell], dim=1)
 
 
-class _Chain:
-    """One direction of the composition LSTM: buffers for all of its cells."""
-
-    def __init__(
-        self,
-        word_inputs: Tensor,
-        label_states: Tensor,
-        vector: Tensor,
-        previous: Tensor,
-        extra: int,
-    ) -> None:
-        self.labels = len(label_states)
-        self.size = label_states.shape[1] // 2
-        self.vector, self.previous = vector, previous
-        cells = len(vector)
-        # Input projections: of word types, then of constituents as they are completed.
-        self.inputs = word_inputs.new_empty(len(word_inputs) + extra, 4 * self.size)
-        self.inputs[: len(word_inputs)] = word_inputs
-        self.state = word_inputs.new_empty(self.labels + cells, 2 * self.size)
-        self.state[: self.labels] = label_states
-        self.gates = word_inputs.new_empty(cells, 4 * self.size)
-        self.cell_tanh = word_inputs.new_empty(cells, self.size)
-
-    def advance(self, begin: int, end: int, transposed: Tensor) -> None:
-        """Compute the cells of a level."""
-        if begin == end:
-            return
-        before = self.state.index_select(0, self.previous[begin:end])
-        inputs = self.inputs.index_select(0, self.vector[begin:end])
-        gates = self.gates[begin:end]
-        torch.addmm(inputs, before[:, : self.size], transposed, out=gates)
-        state = self.state[self.labels + begin : self.labels + end]
-        cell_(gates, before[:, self.size :], state, self.cell_tanh[begin:end])
-
-
-class _ChainBackward:
-    """The backward pass of one direction."""
-
-    def __init__(self, chain: _Chain, weight: Tensor) -> None:
-        self._chain = chain
-        self._weight = weight
-        self.before = chain.state.index_select(0, chain.previous)
-        self._derivatives = CellDerivatives(
-            chain.gates, chain.cell_tanh, self.before[:, chain.size :]
-        )
-        self.state = torch.zeros_like(chain.state)
-        self.gates = torch.empty_like(chain.gates)
-        self.inputs = torch.zeros_like(chain.inputs)
-
-    def advance(self, begin: int, end: int) -> None:
-        """Propagate the gradients of a level to inputs and previous cells."""
-        if begin == end:
-            return
-        chain = self._chain
-        level = self.gates[begin:end]
-        passed = level.new_empty(end - begin, 2 * chain.size)
-        state = self.state[chain.labels + begin : chain.labels + end]
-        self._derivatives.backward_(begin, end, state, level, passed)
-        torch.mm(level, self._weight, out=passed[:, : chain.size])
-        add_rows_(self.state, chain.previous[begin:end], passed)
-        add_rows_(self.inputs, chain.vector[begin:end], level)
-
-    @property
-    def weight_gradient(self) -> Tensor:
-        return self.gates.t() @ self.before[:, : self._chain.size]
-
-
 class _ComposeLevels(torch.autograd.Function):
     """Both chains and the output layer, level by level over the whole batch."""
 
@@ -176,10 +102,10 @@ class _ComposeLevels(torch.autograd.Function):
         batch: TreeBatch,
     ) -> Tensor:
         count, types = len(batch.constituent_label), len(forward_words)
-        ahead = _Chain(
+        ahead = _labelled(
             forward_words, forward_labels, batch.forward_vector, batch.forward_previous, count
         )
-        back = _Chain(
+        back = _labelled(
             backward_words, backward_labels, batch.backward_vector, batch.backward_previous, count
         )
         size = ahead.size
@@ -212,8 +138,8 @@ class _ComposeLevels(torch.autograd.Function):
         (forward_input, backward_input, forward_recurrent, backward_recurrent, output_weight, both,
          vectors) = ctx.saved_tensors  # fmt: skip
         batch, types, size = ctx.batch, ctx.types, vectors.shape[1]
-        ahead = _ChainBackward(ctx.chains[0], forward_recurrent)
-        back = _ChainBackward(ctx.chains[1], backward_recurrent)
+        ahead = CellChainBackward(ctx.chains[0], forward_recurrent)
+        back = CellChainBackward(ctx.chains[1], backward_recurrent)
         before_relu = torch.empty_like(vectors)
         for (fb, fe), (bb, be), (cb, ce) in reversed(_levels(batch)):
             if cb < ce:
@@ -229,7 +155,7 @@ class _ComposeLevels(torch.autograd.Function):
                 _add_hidden_(back.state, batch.last_backward[cb:ce], ends[:, size:])
             ahead.advance(fb, fe)
             back.advance(bb, be)
-        labels = ctx.chains[0].labels
+        labels = ctx.chains[0].firsts
         return (
             ahead.inputs[:types],
             back.inputs[:types],
@@ -246,6 +172,15 @@ class _ComposeLevels(torch.autograd.Function):
             None,
             None,
         )
+
+
+def _labelled(
+    word_inputs: Tensor, label_states: Tensor, vector: Tensor, previous: Tensor, extra: int
+) -> CellChain:
+    """Return a chain whose first states are those after reading a label."""
+    chain = CellChain(word_inputs, vector, previous, firsts=len(label_states), extra=extra)
+    chain.state[: chain.firsts] = label_states
+    return chain
 
 
 def _levels(

@@ -1,8 +1,8 @@
 """LSTM cells over many rows, level by level, with hand-written backward passes.
 
 Rows of one level depend only on rows of earlier levels, so each level is one matrix product.
-Everything that is not recurrent (input projections, weight gradients, derivatives of the gates) is
-computed for all levels at once. Gates are in the order of :class:`torch.nn.LSTM`: input, forget,
+Everything that is not recurrent (input projections, weight gradients) is computed for all levels at
+once. Gates are in the order of :class:`torch.nn.LSTM`: input, forget,
 cell, output. States are stored as one matrix ``[hidden, cell]``, so that gathering and scattering
 take one operation.
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gardenpath.data.batches.tree_batches import Sizes
 
@@ -54,45 +54,39 @@ def tanh_by_sigmoid(values: Tensor, *, out: Tensor) -> Tensor:
     return torch.mul(values, 2, out=out).sigmoid_().mul_(2).sub_(1)
 
 
-class CellDerivatives:
-    """Derivatives of LSTM cells for all rows at once.
+def cell_backward_(
+    saved: tuple[Tensor, Tensor, Tensor | None],
+    state_gradient: Tensor,
+    gates: Tensor,
+    cell_before: Tensor | None,
+) -> None:
+    """Write the gradients of ``gates`` before activation and of ``cell_before``, for one level.
 
-    With dh and dc the gradients of hidden state and cell, the full gradient of the cell is
-    ``d = dc + dh · hidden_to_cell``; the gradients before activation are ``d · cell_to_gates`` for
-    the first three gates and ``dh · hidden_to_out`` for the last; ``d · forget`` is passed on to
-    the previous cell.
+    ``saved`` are the activated gates, the tanh of the cell and the previous cell, which is missing
+    if it is zero. With dh and dc the gradients of hidden state and cell, the full gradient of the
+    cell is d = dc + dh · out · (1 - tanh²).
     """
-
-    def __init__(self, gates: Tensor, cell_tanh: Tensor, cell_before: Tensor) -> None:
-        into, forget, new, out = gates.chunk(4, dim=1)
-        self.forget = forget
-        self.hidden_to_cell = out * (1 - cell_tanh * cell_tanh)
-        self.hidden_to_out = cell_tanh * out * (1 - out)
-        self.cell_to_gates = torch.stack(
-            [
-                new * into * (1 - into),
-                cell_before * forget * (1 - forget),
-                into * (1 - new * new),
-            ],
-            dim=1,
-        )
-
-    def backward_(
-        self, begin: int, end: int, state_gradient: Tensor, gates: Tensor, passed_on: Tensor
-    ) -> None:
-        """Write the gradients of the gates and, after column ``hidden``, of the previous cell."""
-        hidden = self.forget.shape[1]
-        hidden_gradient = state_gradient[:, :hidden]
-        cell_gradient = torch.addcmul(
-            state_gradient[:, hidden:], hidden_gradient, self.hidden_to_cell[begin:end]
-        )
-        torch.mul(
-            cell_gradient.unsqueeze(1),
-            self.cell_to_gates[begin:end],
-            out=gates[:, : 3 * hidden].view(-1, 3, hidden),
-        )
-        torch.mul(hidden_gradient, self.hidden_to_out[begin:end], out=gates[:, 3 * hidden :])
-        torch.mul(cell_gradient, self.forget[begin:end], out=passed_on[:, hidden:])
+    activated, cell_tanh, before = saved
+    hidden = cell_tanh.shape[1]
+    into, forget, new, out = activated.chunk(4, dim=1)
+    hidden_gradient, cell_gradient = state_gradient[:, :hidden], state_gradient[:, hidden:]
+    to_into, to_forget, to_new, to_out = gates.chunk(4, dim=1)
+    by_out = hidden_gradient * out
+    full = torch.addcmul(cell_gradient, by_out, cell_tanh * cell_tanh, value=-1).add_(by_out)
+    torch.mul(full, new, out=to_into)
+    torch.mul(full, into, out=to_new)
+    to_new.addcmul_(to_new * new, new, value=-1)
+    torch.mul(hidden_gradient, cell_tanh, out=to_out)
+    if before is None:
+        to_forget.zero_()
+    else:
+        torch.mul(full, before, out=to_forget)
+    if cell_before is not None:
+        torch.mul(full, forget, out=cell_before)
+    # The derivative of the sigmoid is s · (1 - s).
+    slope = torch.addcmul(activated, activated, activated, value=-1)
+    gates[:, : 2 * hidden].mul_(slope[:, : 2 * hidden])
+    to_out.mul_(slope[:, 3 * hidden :])
 
 
 def add_rows_(target: Tensor, rows: Tensor, values: Tensor) -> None:
@@ -100,58 +94,98 @@ def add_rows_(target: Tensor, rows: Tensor, values: Tensor) -> None:
     target.scatter_add_(0, rows.unsqueeze(1).expand_as(values), values)
 
 
+class StackLayer:
+    """One layer of the stack LSTM: buffers for the cells of all stack elements of a batch.
+
+    ``below`` is the row below each row, at an earlier level. Level 0 starts from a zero state.
+    """
+
+    def __init__(self, like: Tensor, below: Tensor, hidden: int) -> None:
+        self.hidden, self.below = hidden, below
+        self.gates = like.new_empty(len(below), 4 * hidden)
+        self.state = like.new_empty(len(below), 2 * hidden)
+        self.cell_tanh = like.new_empty(len(below), hidden)
+
+    def advance(self, begin: int, end: int, inputs: Tensor, transposed: Tensor) -> None:
+        """Compute the cells of a level from their input projections with bias."""
+        gates, state, cell_tanh = (
+            buffer[begin:end] for buffer in (self.gates, self.state, self.cell_tanh)
+        )
+        if begin == 0:
+            cell_(gates.copy_(inputs), None, state, cell_tanh)
+            return
+        before = self.state.index_select(0, self.below[begin:end])
+        torch.addmm(inputs, before[:, : self.hidden], transposed, out=gates)
+        cell_(gates, before[:, self.hidden :], state, cell_tanh)
+
+
+class StackLayerBackward:
+    """The backward pass of one layer; ``state`` collects the gradients of states."""
+
+    def __init__(self, layer: StackLayer, weight: Tensor, first: int) -> None:
+        self._layer, self._weight, self._first = layer, weight, first
+        self.state = torch.zeros_like(layer.state)
+        self.gates = torch.empty_like(layer.gates)
+
+    def advance(self, begin: int, end: int) -> None:
+        """Propagate the gradients of a level to its gates and to the states below."""
+        layer, gates, hidden = self._layer, self.gates[begin:end], self._layer.hidden
+        saved = layer.gates[begin:end], layer.cell_tanh[begin:end]
+        if begin == 0:
+            cell_backward_((*saved, None), self.state[:end], gates, None)
+            return
+        rows = layer.below[begin:end]
+        before = layer.state.index_select(0, rows)[:, hidden:]
+        passed = gates.new_empty(end - begin, 2 * hidden)
+        cell_backward_((*saved, before), self.state[begin:end], gates, passed[:, hidden:])
+        torch.mm(gates, self._weight, out=passed[:, :hidden])
+        add_rows_(self.state, rows, passed)
+
+    @property
+    def weight_gradient(self) -> Tensor:
+        """``(4 · hidden, hidden)``, after all levels."""
+        layer, first = self._layer, self._first
+        before = layer.state[:, : layer.hidden].index_select(0, layer.below[first:])
+        return self.gates[first:].t() @ before
+
+
 class StackRecurrence(torch.autograd.Function):
     """Hidden states of all stack elements of a batch, for one layer.
 
-    ``inputs`` are the input projections with bias, ``(rows, 4 · hidden)``; ``below`` is the row
-    below each row, one level down. Level 0 starts from a zero state.
+    ``inputs`` are the input projections with bias, ``(rows, 4 · hidden)``.
     """
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, below: Tensor, sizes: Sizes) -> Tensor:
-        rows, hidden = inputs.shape[0], weight.shape[1]
-        gates = torch.empty_like(inputs)
-        state = inputs.new_empty(rows, 2 * hidden)
-        cell_tanh = inputs.new_empty(rows, hidden)
-        transposed = weight.t()
+        layer = StackLayer(inputs, below, weight.shape[1])
         for begin, end in bounds(sizes):
-            if begin == 0:
-                gates[:end].copy_(inputs[:end])
-                cell_(gates[:end], None, state[:end], cell_tanh[:end])
-                continue
-            before = state.index_select(0, below[begin:end])
-            level = gates[begin:end]
-            torch.addmm(inputs[begin:end], before[:, :hidden], transposed, out=level)
-            cell_(level, before[:, hidden:], state[begin:end], cell_tanh[begin:end])
-        ctx.save_for_backward(gates, state, cell_tanh, weight, below)
-        ctx.sizes = sizes
-        return state[:, :hidden].contiguous()
+            layer.advance(begin, end, inputs[begin:end], weight.t())
+        ctx.save_for_backward(weight)
+        ctx.layer, ctx.sizes = layer, sizes
+        return layer.state[:, : layer.hidden].contiguous()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        gates, state, cell_tanh, weight, below = ctx.saved_tensors
-        hidden = cell_tanh.shape[1]
-        first = ctx.sizes[0]
-        before = state.index_select(0, below)
-        before[:first] = 0
-        derivatives = CellDerivatives(gates, cell_tanh, before[:, hidden:])
-        state_gradient = torch.zeros_like(state)
-        state_gradient[:, :hidden] = gradients[0]
-        gate_gradient = torch.empty_like(gates)
-        passed_on = state.new_empty(max(ctx.sizes), 2 * hidden)
+        (weight,) = ctx.saved_tensors
+        layer = StackLayerBackward(ctx.layer, weight, ctx.sizes[0])
+        layer.state[:, : ctx.layer.hidden] = gradients[0]
         for begin, end in reversed(bounds(ctx.sizes)):
-            level, passed = gate_gradient[begin:end], passed_on[: end - begin]
-            derivatives.backward_(begin, end, state_gradient[begin:end], level, passed)
-            if begin > 0:
-                torch.mm(level, weight, out=passed[:, :hidden])
-                add_rows_(state_gradient, below[begin:end], passed)
-        weight_gradient = gate_gradient[first:].t() @ before[first:, :hidden]
-        return gate_gradient, weight_gradient, None, None
+            layer.advance(begin, end)
+        return layer.gates, layer.weight_gradient, None, None
 
 
 def stack_states(inputs: Tensor, weight: Tensor, below: Tensor, sizes: Sizes) -> Tensor:
     """``(rows, hidden)``: see :class:`StackRecurrence`."""
     return apply_in_full_precision(StackRecurrence, inputs, weight, below, sizes)
+
+
+def dropout_mask(dropout: nn.Dropout, like: Tensor, rows: int, columns: int) -> Tensor | None:
+    """Draw a mask beforehand, for a layer that is computed level by level."""
+    if not dropout.training or dropout.p == 0:
+        return None
+    kept = 1 - dropout.p
+    # Several times faster than dropout of a matrix of ones.
+    return like.new_empty(rows, columns).uniform_().lt_(kept).div_(kept)
 
 
 def apply_in_full_precision(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:

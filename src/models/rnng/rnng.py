@@ -26,9 +26,16 @@ from gardenpath.data.trees.actions import Kind, Strategy
 from gardenpath.data.trees.legality import BIT_SETS, KINDS, LEGAL_BIT
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.models.factored.factored_output import make_output
-from gardenpath.models.rnng.attention_composition import AttentionComposition, timed_states
+from gardenpath.models.rnng.attention_composition import AttentionComposition
+from gardenpath.models.rnng.attention_inputs import (
+    AttentionInputs,
+    Projected,
+    ReaderWeights,
+    UpperLayer,
+)
+from gardenpath.models.rnng.attention_rounds import attention_states
 from gardenpath.models.rnng.composition import LstmComposition
-from gardenpath.models.rnng.lstm_levels import stack_states
+from gardenpath.models.rnng.lstm_levels import dropout_mask, stack_states
 from gardenpath.models.rnng.rnng_family import RnngSettings
 from gardenpath.models.scores import BatchScores
 from gardenpath.models.states.piece_bias import piece_bias, piece_row
@@ -69,6 +76,20 @@ class StackLstm(nn.Module):
             states += [hidden, cell]
             inputs = self.dropout(hidden)
         return torch.cat(states, dim=1)
+
+    def readers(self, like: Tensor, rows: int) -> tuple[ReaderWeights, tuple[UpperLayer, ...]]:
+        """Return the weights of the lowest layer and of those above, with dropout masks drawn."""
+        hidden = int(self.recurrent[0].shape[1])
+        lowest = ReaderWeights(self.input[0], self.bias[0], self.recurrent[0])
+        return lowest, tuple(
+            UpperLayer(
+                inputs=self.input[layer],
+                bias=self.bias[layer],
+                recurrent=self.recurrent[layer],
+                mask=dropout_mask(self.dropout, like, rows, hidden),
+            )
+            for layer in range(1, len(self.input))
+        )
 
     def top_hidden(self, states: Tensor) -> Tensor:
         """Return the hidden state of the top layer."""
@@ -155,7 +176,7 @@ class RnngNetwork(nn.Module):
         words = self.dropout(self.word_embedding(batch.word_types))
         labels = self.dropout(self.label_embedding.weight)
         if isinstance(batch, TimedTreeBatch):
-            hidden = self._hidden_by_time(words, labels, batch)
+            hidden = self._hidden_with_attention(words, labels, batch)
         else:
             constituents = self.composition(words, labels, batch)
             hidden = self.stack(self._vectors(words, labels, constituents), batch)
@@ -168,18 +189,30 @@ class RnngNetwork(nn.Module):
     def _output(self, hidden: Tensor) -> Tensor:
         return functional.relu(self.to_output(self.dropout(hidden)))
 
-    def _hidden_by_time(self, words: Tensor, labels: Tensor, batch: TimedTreeBatch) -> Tensor:
-        empty = words.new_zeros(len(batch.constituent_label), words.shape[1])
-        states = timed_states(
-            self._vectors(words, labels, empty),
-            batch,
-            first_constituent=len(words) + len(labels),
-            push=self.stack.step,
-            state_size=self.stack.state_size,
-            compose=self.composition,
-            output=lambda states: self._output(self.stack.top_hidden(states)),
+    def _hidden_with_attention(
+        self, words: Tensor, labels: Tensor, batch: TimedTreeBatch
+    ) -> Tensor:
+        part = self.composition
+        assert isinstance(part, AttentionComposition)
+        lowest, upper = self.stack.readers(words, len(batch.stack_vector))
+        forward, backward = part.readers()
+        known = torch.cat([words, labels, self.start.unsqueeze(0)])
+        prepared = part.prepared(batch.constituent_label)
+        inputs = AttentionInputs(
+            projected=Projected(
+                stack=functional.linear(known, lowest.inputs, lowest.bias),
+                forward=functional.linear(words, forward.inputs, forward.bias),
+                backward=functional.linear(words, backward.inputs, backward.bias),
+            ),
+            prepared=prepared,
+            masks=part.masks(prepared.own, self.to_output.in_features),
+            attention=part.weights(self.to_output),
+            stack=lowest,
+            forward=forward,
+            backward=backward,
+            upper=upper,
         )
-        return self.stack.top_hidden(states)
+        return attention_states(inputs, batch)
 
     def action_log_prob(self, output: Tensor, batch: StackBatch) -> Tensor:
         """``(actions,)`` log probabilities."""

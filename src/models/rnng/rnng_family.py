@@ -25,8 +25,9 @@ class RnngSettings(LstmSettings):
     strategy: Strategy = "top_down"
     """Order in which trees are generated: top_down or in_order."""
     composition: Literal["lstm", "attention"] = "lstm"
-    """Composition of constituents: a bidirectional LSTM over the children (computed level by
-    level, fast), or gated attention (Kuncoro et al. 2017; computed step by step)."""
+    """Composition of constituents: a bidirectional LSTM over the children (trained by levels of the
+    tree, fast), or gated attention (Kuncoro et al. 2017; reads the stack, so it is trained in as
+    many rounds as a tree has constituents)."""
     tied: bool = True
     """Whether the output layer over words uses the embedding matrix."""
     action_norm: Literal["legal", "full"] = "legal"

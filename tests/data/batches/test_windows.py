@@ -20,7 +20,7 @@ from gardenpath.data.batches.batch_loader import BatchLoader, plan_batches
 from gardenpath.data.batches.batch_settings import BatchSettings
 from gardenpath.data.batches.bracket_batches import bracket_collate
 from gardenpath.data.batches.stack_plan import plan_stacks
-from gardenpath.data.batches.timed_tree_batches import levels_by_time, timed_tree_collate
+from gardenpath.data.batches.timed_tree_batches import in_rounds, timed_tree_collate
 from gardenpath.data.batches.token_batches import token_batch
 from gardenpath.data.batches.tree_batches import tree_collate
 from gardenpath.data.encoding.encoded import EncodedSplit
@@ -52,7 +52,7 @@ def test_windows_give_the_batches_of_a_whole_plan(strategy: Strategy, is_timed: 
 
     def from_whole(sentences: Ints) -> Any:
         if is_timed:
-            plan = levels_by_time(whole)
+            plan = in_rounds(whole)
             return timed_tree_batches._TimeAssembly(split, plan, sentences, labels).batch()
         return tree_batches._LevelAssembly(split, whole, sentences, labels).batch()
 
