@@ -20,11 +20,11 @@ class Row:
     """Error and cost of one search.
 
     ``table`` and ``size``: what grows, such as ``length`` and the number of words per sentence; the
-    size is empty in the table of settings.
+    size is empty in the table of settings. ``series``: rows that a line of the figure joins.
     """
 
     table: str
-    tool: str
+    series: str
     setting: str
     size: str
     words: int
@@ -47,8 +47,8 @@ def make_row(
     sentences: Sequence[Words],
     *,
     table: str,
+    series: str,
     setting: str,
-    tool: str = "Gardenpath",
     size: str = "",
     with_ends: bool = True,
 ) -> Row:
@@ -56,7 +56,7 @@ def make_row(
     errors: Errors = errors_of(found.log_probs, reference, sentences, with_ends=with_ends)
     states = found.states_per_word
     return Row(
-        table, tool, setting, size, found.words, errors.mean, errors.largest, errors.at_marks,
+        table, series, setting, size, found.words, errors.mean, errors.largest, errors.at_marks,
         errors.undefined, math.nan if states is None else states, 1000 * found.cost,
     )  # fmt: skip
 

@@ -29,7 +29,7 @@ def of_length(corpus: Corpus, length: int, words: int) -> list[Words]:
 
 
 def variants(suite: str, count: int) -> list[Words]:
-    """Return the first sentences of a suite, item by item, with the variants of an item adjacent."""
+    """Return the first sentences of a suite; the variants of an item are adjacent."""
     found = [tuple(words) for each in load_suites(suite) for words in each.sentences]
     return found[:count]
 

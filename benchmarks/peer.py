@@ -25,9 +25,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.error_figure import write_figure
 from benchmarks.error_rows import Row, make_row, rows_table, write_rows
 from benchmarks.material import SUITES, add_corpus, independent, variants
-from benchmarks.measured_search import Found, in_short, parse_setting, searched, timed
+from benchmarks.measured_search import Found, in_short, parse_setting, searched, series_of, timed
 from benchmarks.peer_beams import Beams, Peer, parse_beams
 from benchmarks.published_plm import PublishedPlm
 from benchmarks.rnng_pytorch import RnngPytorch
@@ -141,7 +142,7 @@ def ladder_rows(
             found = of_peer(peer, sentences, theirs[number])
             rows.append(
                 make_row(
-                    found, expected, sentences, table="peer", tool=peer.name,
+                    found, expected, sentences, table="peer", series=peer.name,
                     setting=str(theirs[number]), with_ends=False,
                 )
             )  # fmt: skip
@@ -149,24 +150,26 @@ def ladder_rows(
             found = searched(run, ours[number], sentences)
             rows.append(
                 make_row(
-                    found, expected, sentences, table="peer", setting=in_short(ours[number]),
-                    with_ends=False,
+                    found, expected, sentences, table="peer", series=series_of(ours[number]),
+                    setting=in_short(ours[number]), with_ends=False,
                 )
             )  # fmt: skip
-    return sorted(rows, key=lambda row: (row.tool == "Gardenpath", row.cpu_ms_per_word))
+    return sorted(rows, key=lambda row: row.cpu_ms_per_word)
 
 
-def equal_error(rows: Sequence[Row]) -> Table:
+def equal_error(theirs: Sequence[Row], ours: Sequence[Row]) -> Table:
     """Compare speeds at the error of each setting of the published implementation."""
-    ours = [row.point for row in rows if row.tool == "Gardenpath"]
+    points = [row.point for row in ours]
     table = Table(title="Words per second at equal error")
-    for number, head in enumerate(("setting of the other", "error", "its words/s", "ours", "ratio")):
+    for number, head in enumerate(
+        ("setting of the other", "error", "its words/s", "ours", "ratio")
+    ):
         table.add_column(head, justify="right" if number else "left")
-    for row in rows:
-        if row.tool == "Gardenpath":
-            continue
-        cost = cost_at_error(ours, row.mean_error_bits)
-        numbers = ("–", "–") if cost is None else (f"{1 / cost:.1f}", f"{row.point.cost / cost:.1f}")
+    for row in theirs:
+        cost = cost_at_error(points, row.mean_error_bits)
+        numbers = (
+            ("–", "–") if cost is None else (f"{1 / cost:.1f}", f"{row.point.cost / cost:.1f}")
+        )
         table.add_row(
             row.setting, f"{row.mean_error_bits:.4f}", f"{1 / row.point.cost:.2f}", *numbers
         )
@@ -204,11 +207,16 @@ def report(arguments: argparse.Namespace) -> None:
             + [parse_setting(one) for one in arguments.settings],
             parse_setting(arguments.reference),
         )  # fmt: skip
-        for tool in dict.fromkeys(row.tool for row in rows):
-            console.print(rows_table(tool, [row for row in rows if row.tool == tool]))
-        console.print(equal_error(rows))
+        name = peers.aligned.name
+        theirs = [row for row in rows if row.series == name]
+        ours = [row for row in rows if row.series != name]
+        for title, part in ((name, theirs), ("Gardenpath", ours)):
+            console.print(rows_table(f"{title}: error and cost", part))
+        console.print(equal_error(theirs, ours))
         if arguments.csv:
             write_rows(rows, Path(arguments.csv))
+        if arguments.figure:
+            write_figure(rows, Path(arguments.figure))
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -229,6 +237,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--settings", nargs="*", default=[], help="more of ours: kind:key=value,…")
     parser.add_argument("--reference", default=REFERENCE, help="the search that errors refer to")
     parser.add_argument("--csv", help="file for the rows of error and cost")
+    parser.add_argument("--figure", help="SVG file for error against cost")
     return parser
 
 

@@ -39,7 +39,7 @@ class PublishedPlm:
     """The search of a checkout."""
 
     name = NAME
-    batches = (1,)
+    batches: tuple[int, ...] = (1,)
     same_beams = Beams()
     # Its limit on open constituents, and none on those between two words.
     same_search = WordSync(stop="beam_full", max_open=51, max_consecutive=51)
@@ -70,9 +70,11 @@ class PublishedPlm:
         assert batch == 1
         found = []
         # It prints all hypotheses.
-        with torch.no_grad(), open(os.devnull, "w", encoding="utf-8") as nowhere:
+        with torch.no_grad(), Path(os.devnull).open("w", encoding="utf-8") as nowhere:
             for words in sentences:
-                units = [self._vocabulary.tokens[number] for number in self._vocabulary.encode(words)]
+                units = [
+                    self._vocabulary.tokens[number] for number in self._vocabulary.encode(words)
+                ]
                 with contextlib.redirect_stderr(nowhere):
                     _, surprisals = self._plm.get_surprisals_with_beam_search(
                         " ".join(units), False, beam_size=beams.action_beam,

@@ -44,7 +44,7 @@ class RnngPytorch:
     """
 
     name = NAME
-    batches = (1, 4, 10)
+    batches: tuple[int, ...] = (1, 4, 10)
     # With fast track, it admits the best word only if no word is in the action beam; we always do.
     same_beams = Beams(fast_track=0)
     same_search = WordSync(fast_track=0, stop="beam_full")

@@ -102,4 +102,4 @@ def cost_at_error(points: Sequence[Point], error: float) -> float | None:
     if better.error <= 0:
         return better.cost
     share = math.log(worse.error / error) / math.log(worse.error / better.error)
-    return worse.cost * (better.cost / worse.cost) ** share
+    return math.exp(math.log(worse.cost) + share * math.log(better.cost / worse.cost))
