@@ -45,6 +45,10 @@ class Peer(Protocol):
     same_beams: Beams
     same_search: WordSync
 
+    @property
+    def states(self) -> int | None:
+        """Number of hypotheses scored since the beginning; None if they are not counted."""
+
     def log_probs(
         self, sentences: Sequence[Words], beams: Beams, *, batch: int = 1
     ) -> list[list[float]]:

@@ -63,6 +63,11 @@ class PublishedPlm:
         self._plm = plm
         self._vocabulary = vocabulary
 
+    @property
+    def states(self) -> int | None:
+        """See :class:`benchmarks.peer_beams.Peer`."""
+        return int(self._plm.model.states)
+
     def log_probs(
         self, sentences: Sequence[Words], beams: Beams, *, batch: int = 1
     ) -> list[list[float]]:
@@ -128,9 +133,11 @@ class HuggingFacePlm(nn.Module):
         self.gpt2.load_state_dict(gpt2_weights(network))
         self._closing = network.vocabulary_size
         self._is_legal_only = network.action_norm == "legal"
+        self.states = 0
 
     def forward(self, symbols: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor]:
         """``(sequences, length, symbols)`` logits; padding comes last, so no mask is needed."""
+        self.states += len(symbols)
         logits: Tensor = self.gpt2(symbols)[0]
         if self._is_legal_only:
             after_opening = symbols > self._closing

@@ -76,6 +76,11 @@ class RnngPytorch:
         self._vocabulary = vocabulary
         self._stack_bound = stack_bound
 
+    @property
+    def states(self) -> int | None:
+        """See :class:`benchmarks.peer_beams.Peer`; counted if aligned."""
+        return getattr(self._model, "states", None)
+
     def log_probs(
         self, sentences: Sequence[Words], beams: Beams, *, batch: int = 1
     ) -> list[list[float]]:
@@ -179,6 +184,8 @@ def aligned(base: Any, action_norm: str) -> Any:
     """Return a subclass of ``FixedStackRNNG`` whose probabilities are normalised like ours."""
 
     class Aligned(base):  # type: ignore[misc]
+        states = 0
+
         def invalid_action_mask(self, beam: Any, *others: Any) -> Any:
             self.never = never_next(
                 beam.nopen_parens, beam.prev_actions(), self.num_actions, action_norm
@@ -186,6 +193,7 @@ def aligned(base: Any, action_norm: str) -> Any:
             return super().invalid_action_mask(beam, *others)
 
         def action_log_probs(self, stack: Any, invalid: Tensor, next_x: Any = None) -> Tensor:
+            self.states += int((~invalid).any(-1).sum())
             log_probs: Tensor = super().action_log_probs(stack, self.never, next_x)
             return log_probs.masked_fill(invalid, -torch.inf)
 
