@@ -94,11 +94,12 @@ class PlainRnng(nn.Module):
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_actions = actions.count
-        self.emb: Any = nn.Sequential(nn.Embedding(vocab, w_dim, padding_idx=padding_idx))
+        words = nn.Embedding(vocab, w_dim, padding_idx=padding_idx)
+        self.emb: Any = nn.Sequential(words)
         self.rnng = _Cell(actions, w_dim, h_dim, num_layers)
         self.vocab_mlp = nn.Linear(w_dim, vocab)
         self.action_mlp = nn.Linear(w_dim, actions.count)
-        self.vocab_mlp.weight = self.emb[0].weight
+        self.vocab_mlp.weight = words.weight
 
     def joint(self, actions: list[int], words: list[int], never: Any) -> Tensor:
         """Log probability of a derivation; ``never(depth, last)`` masks actions."""
