@@ -33,13 +33,12 @@ from benchmarks.peer_beams import Beams, Peer, parse_beams
 from benchmarks.published_plm import PublishedPlm
 from benchmarks.rnng_pytorch import RnngPytorch
 from benchmarks.surprisal_errors import cost_at_error, errors_of
-from gardenpath.eval.search.search_settings import SearchSettings, WordSync
+from gardenpath.eval.search.search_settings import SearchSettings
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.rnng.rnng import RnngNetwork
 from gardenpath.runs.run import Run
 from gardenpath.text import Words
 
-LADDER = ("50/5/1", "100/10/1", "100/10/5", "200/20/5", "400/40/10")
 OUR_LADDER = (
     "10/2/1", "10/2/2", "25/3/3", "50/5/1", "50/5/5", "100/10/1", "100/10/10", "200/20/20",
     "400/40/40",
@@ -112,8 +111,8 @@ def equal_settings(
     All searches get the same ``few`` sentences. Ours also gets ``many``, because it shares work
     between sentences; the published code has no use for more.
     """
-    beams = Beams()
-    same = WordSync(stop="beam_full", bounded=False, lazy_words=False)
+    beams = peer.usual_beams
+    same = replace(beams.ours(), stop="beam_full")
     theirs = [f"{peer.name}, batch {batch}" for batch in peer.batches]
     searches: dict[str, Search] = {
         name: (lambda batch=batch: of_peer(peer, few, beams, batch))  # type: ignore[misc]
@@ -210,8 +209,9 @@ def report(arguments: argparse.Namespace) -> None:
             )
         )
     if "error" in arguments.tables:
+        ladder = arguments.ladder or peers.aligned.ladder
         rows = ladder_rows(
-            peers.aligned, run, sentences, [parse_beams(one) for one in arguments.ladder],
+            peers.aligned, run, sentences, [parse_beams(one) for one in ladder],
             [parse_beams(one).ours() for one in arguments.our_ladder]
             + [parse_setting(one) for one in arguments.settings],
             parse_setting(arguments.reference),
@@ -242,7 +242,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--variants", type=int, default=200, help="sentences of the suite")
     parser.add_argument("--peer-variants", type=int, default=12, help="those the other searches")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--ladder", nargs="+", default=list(LADDER), help="beams of the other")
+    parser.add_argument("--ladder", nargs="+", help="beams of the other")
     parser.add_argument("--our-ladder", nargs="+", default=list(OUR_LADDER), help="our beams")
     parser.add_argument("--settings", nargs="*", default=[], help="more of ours: kind:key=value,…")
     parser.add_argument("--reference", default=REFERENCE, help="the search that errors refer to")

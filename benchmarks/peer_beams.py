@@ -36,12 +36,16 @@ def parse_beams(text: str) -> Beams:
 class Peer(Protocol):
     """A published implementation, with the weights of a run.
 
-    ``batches``: numbers of sentences that it may search together. ``same_beams``, ``same_search``:
-    beams and our settings with which both search the same hypotheses, so that surprisals agree.
+    ``batches``: numbers of sentences that it may search together. ``usual_beams``: those of its
+    documentation. ``ladder``: beams for the table of error and cost. ``same_beams``,
+    ``same_search``: beams and our settings with which both search the same hypotheses, so that
+    surprisals agree.
     """
 
     name: str
     batches: tuple[int, ...]
+    usual_beams: Beams
+    ladder: tuple[str, ...]
     same_beams: Beams
     same_search: WordSync
 

@@ -40,9 +40,12 @@ class PublishedPlm:
 
     name = NAME
     batches: tuple[int, ...] = (1,)
-    same_beams = Beams()
+    # Before it stops, as many hypotheses as the action beam holds must have generated the word,
+    # within 51 open constituents. With a narrower fast track this can fail, and so does its code.
+    usual_beams = same_beams = Beams(fast_track=5)
+    ladder: tuple[str, ...] = ("50/5/5", "100/10/5", "100/10/10")
     # Its limit on open constituents, and none on those between two words.
-    same_search = WordSync(stop="beam_full", max_open=51, max_consecutive=51)
+    same_search = WordSync(fast_track=5, stop="beam_full", max_open=51, max_consecutive=51)
 
     def __init__(self, checkout: Path, network: PlmNetwork, vocabulary: Vocabulary) -> None:
         require_same_model(network)

@@ -45,6 +45,8 @@ class RnngPytorch:
 
     name = NAME
     batches: tuple[int, ...] = (1, 4, 10)
+    usual_beams = Beams()
+    ladder: tuple[str, ...] = ("50/5/1", "100/10/1", "100/10/5", "200/20/5", "400/40/10")
     # With fast track, it admits the best word only if no word is in the action beam; we always do.
     same_beams = Beams(fast_track=0)
     same_search = WordSync(fast_track=0, stop="beam_full")
