@@ -53,6 +53,37 @@ class LegalActions:
         return depth == self._reduce_ends_at
 
 
+# What determines the legal actions of a state, as one number: STATES_PER_KIND times the last kind of
+# action, plus the number of open constituents. The latter is counted up to MOST_OPEN; one more, after
+# a constituent was opened, means the same.
+STATES_PER_KIND = MOST_OPEN + 2
+
+# The state before any action.
+START_STATE = STATES_PER_KIND * len(Kind)
+
+
+def legal_state(last: Kind) -> int:
+    """Return the state after an action if no constituent is open; add the number of open ones."""
+    return STATES_PER_KIND * int(last)
+
+
+def _open_counts(device: torch.device) -> Tensor:
+    """``(STATES_PER_KIND,)`` numbers of open constituents."""
+    return torch.arange(STATES_PER_KIND, device=device).clamp(max=MOST_OPEN)
+
+
+def state_bits(strategy: Strategy, device: torch.device, *, has_pieces: bool) -> Tensor:
+    """``(states,)`` bits of the legal kinds of actions, by state."""
+    table = torch.from_numpy(legal_table(strategy, has_pieces=has_pieces)).to(device)
+    return table[:, _open_counts(device)].flatten()
+
+
+def ends_by_reduce(strategy: Strategy, device: torch.device) -> Tensor:
+    """``(states,)``: whether REDUCE ends the derivation, by state."""
+    opened = _open_counts(device).repeat(len(Kind) + 1)
+    return opened == (-1 if REDUCE_ENDS_AT[strategy] is None else REDUCE_ENDS_AT[strategy])
+
+
 def is_illegal(bits: Tensor, kind: Kind) -> Tensor:
     """Whether a kind of action is illegal according to the bits."""
     return (bits & LEGAL_BIT[kind]) == 0
