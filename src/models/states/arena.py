@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 _FIRST_CAPACITY = 1024
 
@@ -117,6 +118,15 @@ class Arena:
         self._floats[: self._size] = floats
         self._numbers[: self._size] = numbers
         self._count.fill_(self._size)
+
+    def widen(self, name: str, width: int) -> None:
+        """Append zeros to the last integer column, ``name``, so that it has the given width."""
+        begin = self._slices[name].start
+        assert self._slices[name].stop == self._numbers.shape[1]
+        added = begin + width - self._numbers.shape[1]
+        self._slices[name] = slice(begin, begin + width)
+        self._numbers = functional.pad(self._numbers, (0, added))
+        self._new_numbers = functional.pad(self._new_numbers, (0, added))
 
     def clear(self) -> None:
         """Drop all rows."""
