@@ -43,9 +43,7 @@ class NextSymbols:
         # The column of words is filled in later.
         brackets = torch.cat([torch.zeros_like(close), close, close, opens])
         self._brackets = brackets.t().contiguous()
-        bits = state_bits(
-            network.strategy, device, has_pieces=network.piece_bias is not None
-        )
+        bits = state_bits(network.strategy, device, has_pieces=network.piece_bias is not None)
         self.piece_rows = piece_row(bits)
         is_last = ends_by_reduce(network.strategy, device)
         possible = weight.new_zeros((len(bits), len(brackets)))
@@ -64,7 +62,7 @@ class NextSymbols:
         """Return what comes after ``(rows, hidden)`` states; ``legal``: their states' numbers."""
         words, begins = self._word_sums(states, legal)
         scores = self._bias.index_select(0, legal).addmm_(states, self._brackets)
-        scores[:, Column.WORD] += words
+        scores[:, Column.WORD].add_(words)
         log_probs = scores.log_softmax(1)
         word_end = None
         if begins is not None:

@@ -12,11 +12,8 @@ what there is room for; what must be known on the host is read by :meth:`PlmSear
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from gardenpath.data.trees.actions import Column, Kind
 from gardenpath.data.trees.legality import MOST_OPEN, OPENS_AT_END
@@ -24,21 +21,21 @@ from gardenpath.data.words.vocabulary import BEGIN_ID
 from gardenpath.errors import GardenpathError
 from gardenpath.models.plm.next_symbols import NextSymbols
 from gardenpath.models.plm.plm import PlmNetwork
+from gardenpath.models.plm.search_layer import SearchLayer
 from gardenpath.models.plm.shared_attention import (
     Grid,
     SharedAttention,
     even_grid,
+    may_see,
     packed_grid,
 )
 from gardenpath.models.plm.shared_blocks import (
     Survivors,
-    additive,
     compacted,
     empty_blocks,
     planned,
 )
 from gardenpath.models.plm.symbol_memory import NO_SYMBOL, SymbolMemory
-from gardenpath.models.sequential.transformer import Block
 from gardenpath.models.states.arena import Arena
 from gardenpath.models.states.piece_bias import continuations
 from gardenpath.models.states.transitions import (
@@ -72,7 +69,7 @@ class PlmSearch:
         self.is_continuation = continuations(network.piece_bias)
         self._next = NextSymbols(network)
         self._layers = [
-            _Layer(block, network.heads) for block in network.decoder.blocks.children()
+            SearchLayer(block, network.heads) for block in network.decoder.blocks.children()
         ]
         # By column: the symbol (a word has another); changes of survivor, position and depth, and
         # the state of legality without open constituents.
@@ -82,7 +79,7 @@ class PlmSearch:
         changes = [[0, 1, depth[kind], legal_state(kind)] for kind in kinds]
         self._symbols = torch.tensor(symbols, device=self.device)
         self._changes = torch.tensor(changes, device=self.device)
-        self._heads = torch.arange(network.heads, device=self.device).view(1, -1, 1)
+        self._zero = torch.zeros((1, 1), dtype=self.dtype, device=self.device)
         self._arena = Arena(
             floats=self._float_columns(), numbers=self._number_columns(), dtype=self.dtype,
             device=self.device, is_fixed=not is_packed,
@@ -225,11 +222,8 @@ class PlmSearch:
             states = layer.after(states, attention(number, query))
         states = decoder.final_norm(states)
         found = self._next(states, arena.column(numbers, "legal"))
-        arena.column(floats, "state").copy_(states)
-        arena.column(floats, "words").copy_(found.words.unsqueeze(1))
-        arena.column(floats, "log_probs").copy_(found.log_probs)
-        if found.word_end is not None:
-            arena.column(floats, "word_end").copy_(found.word_end.unsqueeze(1))
+        ends = [] if found.word_end is None else [found.word_end.unsqueeze(1)]
+        torch.cat([states, found.words.unsqueeze(1), found.log_probs, *ends], dim=1, out=floats)
         return arena.append(count)
 
     def _write_numbers(self, own: Tensor, changes: Tensor, rows: Tensor, new: Tensor) -> None:
@@ -275,22 +269,16 @@ class PlmSearch:
         """``(rows, heads or 1, places + steps)`` additive mask over the block and the chain."""
         survivor = self._arena.column(numbers, "survivor")
         far = self._blocks.hidden.index_select(0, survivor)
-        near = additive(chain != NO_SYMBOL, self.dtype)
+        near = self._zero.expand_as(chain).masked_fill(chain == NO_SYMBOL, -torch.inf)
         mask = torch.cat([far, near], dim=1).unsqueeze(1)
         if not self._remembered:
             return mask
         back = torch.arange(chain.shape[1], device=self.device)
         recent = self._arena.column(numbers, "position").unsqueeze(1) - back
         place = torch.cat([self._blocks.position[self._group(numbers)], recent], dim=1)
-        return mask.masked_fill(~self._may_see(place, self._open_at(numbers)), -torch.inf)
-
-    def _may_see(self, position: Tensor, open_at: Tensor) -> Tensor:
-        """``(rows, heads, places)``: the first head sees the symbols before the open constituent,
-        the second the rest, the others all; if no constituent is open, both see everything.
-        """
-        inside = (position >= open_at.unsqueeze(1)).unsqueeze(1)
-        nothing = (open_at == 0).view(-1, 1, 1)
-        return (inside == (self._heads == 1)) | (self._heads > 1) | nothing
+        return mask.masked_fill(
+            ~may_see(place, self._open_at(numbers), self._network.heads), -torch.inf
+        )
 
     def _open_at(self, numbers: Tensor) -> Tensor:
         """Return where the innermost open constituent began; zero if none is open."""
@@ -329,29 +317,3 @@ class PlmSearch:
         same = nodes[1:].unsqueeze(2) == nodes[1:].unsqueeze(1)
         first = same.to(torch.int8).argmax(2)
         return number.view(groups, beam)[:, :1] + first + 1
-
-
-class _Layer:
-    """A block of the decoder whose queries are scaled once, in the weights."""
-
-    def __init__(self, block: torch.nn.Module, heads: int) -> None:
-        assert isinstance(block, Block)
-        self._block = block
-        joint = block.attention.query_key_value
-        self._hidden = joint.in_features
-        scale = torch.ones_like(joint.bias).detach()
-        scale[: self._hidden] = 1 / math.sqrt(self._hidden // heads)
-        self._weight = joint.weight.detach() * scale.unsqueeze(1)
-        self._bias = joint.bias.detach() * scale
-
-    def query_and_memory(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """``(rows, hidden)`` queries; ``(rows, 2 · hidden)`` keys and values."""
-        joint = functional.linear(self._block.attention_norm(states), self._weight, self._bias)
-        return joint[:, : self._hidden], joint[:, self._hidden :]
-
-    def after(self, states: Tensor, mixed: Tensor) -> Tensor:
-        """Return the states after the block, given the output of the attention."""
-        block = self._block
-        states = states + block.attention.project(mixed)
-        inner = functional.gelu(block.expand(block.feed_forward_norm(states)), approximate="tanh")
-        return block.contract(inner).add_(states)

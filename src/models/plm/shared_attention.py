@@ -90,22 +90,23 @@ class SharedAttention:
         keys, values = blocks.keys[layer, first:], blocks.values[layer, first:]
 
         def grid(rows: Tensor) -> Tensor:
-            return rows.unflatten(0, (-1, width))
+            result: Tensor = rows.unflatten(0, (-1, width))
+            return result
 
         far = grid(query).transpose(1, 2) @ keys.transpose(2, 3)
         scores = torch.cat([far, grid(fit).permute(0, 3, 1, 2)], dim=3)
         weight = scores.add_(grid(self._mask).transpose(1, 2)).softmax(3)
         mixed = weight[..., : blocks.places] @ values
         own = weight[..., blocks.places :].permute(0, 2, 3, 1).unsqueeze(4)
-        return (grid(near) * own).sum(2).add_(mixed.transpose(1, 2))
+        result: Tensor = (grid(near) * own).sum(2).add_(mixed.transpose(1, 2))
+        return result
 
     def _in_rows(self, layer: int, query: Tensor, fit: Tensor, near: Tensor) -> Tensor:
         """Attend with any rows, which are moved to the grid and back."""
-        blocks, grid = self._blocks, self._grid
+        blocks = self._blocks
         far = self._to_rows(self._to_grid(query) @ blocks.keys[layer].transpose(2, 3))
         scores = torch.cat([far, fit.transpose(1, 2)], dim=2)
         weight = scores.add_(self._mask).softmax(2)
-        assert grid.cell is not None
         mixed = self._to_grid(weight[..., : blocks.places]) @ blocks.values[layer]
         own = weight[..., blocks.places :].transpose(1, 2).unsqueeze(3)
         return (near * own).sum(1).add_(self._to_rows(mixed))
@@ -114,8 +115,21 @@ class SharedAttention:
         """``(rows, heads, n)`` to ``(groups, heads, rows of a group, n)``."""
         assert self._grid.cell is not None
         cells = rows.index_select(0, self._grid.cell)
-        return cells.unflatten(0, (-1, self._grid.width)).transpose(1, 2)
+        result: Tensor = cells.unflatten(0, (-1, self._grid.width)).transpose(1, 2)
+        return result
 
     def _to_rows(self, grid: Tensor) -> Tensor:
         """Invert :meth:`_to_grid`."""
         return grid.transpose(1, 2)[self._grid.group, self._grid.rank]
+
+
+def may_see(position: Tensor, open_at: Tensor, heads: int) -> Tensor:
+    """``(rows, heads, places)``: what structured heads see of ``(rows, places)`` positions.
+
+    The first head sees the symbols before the open constituent, which began at ``open_at``, the
+    second the rest, the others all; if no constituent is open, both see everything.
+    """
+    head = torch.arange(heads, device=position.device).view(1, -1, 1)
+    inside = (position >= open_at.unsqueeze(1)).unsqueeze(1)
+    nothing = (open_at == 0).view(-1, 1, 1)
+    return (inside == (head == 1)) | (head > 1) | nothing

@@ -133,7 +133,7 @@ def compacted(
         keys=keys,
         values=values,
         is_read=is_read,
-        hidden=additive(is_read, keys.dtype).flatten(0, 1),
+        hidden=_additive(is_read, keys.dtype).flatten(0, 1),
         position=position,
     )
 
@@ -189,6 +189,6 @@ class _Move:
         return result.contiguous()
 
 
-def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     """Return zero where the mask is true and ``-inf`` elsewhere."""
     return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -torch.inf)

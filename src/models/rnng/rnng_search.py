@@ -26,18 +26,11 @@ from gardenpath.models.rnng.composed_contents import ComposedContents
 from gardenpath.models.rnng.rnng import RnngNetwork
 from gardenpath.models.rnng.search_actions import SearchActions
 from gardenpath.models.rnng.search_composition import Children, make_composer, walked
-from gardenpath.models.rnng.search_numbers import (
-    PushedNumbers,
-    number_columns,
-    with_child,
-    word_contents,
-)
-from gardenpath.models.rnng.search_stack import SearchStack
-from gardenpath.models.states.arena import Arena
+from gardenpath.models.rnng.search_numbers import word_contents
+from gardenpath.models.rnng.stack_nodes import StackNodes
 from gardenpath.models.states.lazy_words import LazyWords
 from gardenpath.models.states.piece_bias import continuations, piece_row
 from gardenpath.models.states.transitions import (
-    START_STATE,
     STEPS_PER_WORD,
     state_bits,
     structural_columns,
@@ -68,32 +61,21 @@ class RnngSearch:
         bits = state_bits(network.strategy, self.device, has_pieces=has_pieces)
         self._piece_rows = piece_row(bits) if has_pieces else None
         self._actions = SearchActions(network, has_pieces=has_pieces)
-        # With fixed shapes, the number of kernel launches dominates.
-        self._stack = SearchStack(network, by_sigmoid=is_packed)
         self._compose = make_composer(network)
         # A vector composed by attention depends on the stack below as well.
         self._reads_stack = isinstance(network.composition, AttentionComposition)
         self._is_shared = is_packed and shared_compositions and not self._reads_stack
+        self._nodes = StackNodes(
+            network, is_packed=is_packed, has_keys=self._is_shared, has_pieces=self._counts_pieces
+        )
         self._size = labels.shape[1]
         # By column: the vectors of labels; those of other columns are never used.
         self._label_vectors = torch.cat([labels.new_zeros(Column.FIRST_OPEN, self._size), labels])
-        inputs = self._stack.inputs(self._label_vectors)
+        inputs = self._nodes.inputs(self._label_vectors)
         self._contents = ComposedContents(
             torch.cat([self._label_vectors, inputs], dim=1), is_shared=self._is_shared
         )
         self._word_contents = word_contents(network.word_embedding.num_embeddings).to(self.device)
-        columns = number_columns(
-            has_keys=self._is_shared, has_contents=self._is_shared and self._is_in_order,
-            has_pieces=self._counts_pieces,
-        )  # fmt: skip
-        self._pushed = PushedNumbers(columns, len(labels), self.device)
-        self._arena = Arena(
-            floats={"state": self._stack.state_size, "output": self._size, "vector": self._size},
-            numbers=columns, dtype=self.dtype, device=self.device, is_fixed=not is_packed,
-        )  # fmt: skip
-        # Bounds of the heights of stacks, of the children of a constituent, and of the pieces of a
-        # word; with fixed shapes, the latter two determine the shapes.
-        self._height, self._most_children, self._most_pieces = 0, 1, 1
 
     @property
     def device(self) -> torch.device:
@@ -108,25 +90,12 @@ class RnngSearch:
     def group_bytes(self, *, action_beam: int, word_beam: int, length: int) -> int:
         """Estimate the memory of a group that reads a sentence of ``length`` tokens."""
         nodes = STEPS_PER_WORD * action_beam + word_beam * (length + 20)
-        return nodes * self._arena.row_bytes
+        return nodes * self._nodes.arena.row_bytes
 
     def begin(self) -> None:
         """Start with the empty stack."""
-        arena, stack = self._arena, self._stack
-        arena.clear()
+        self._nodes.begin()
         self._contents.forget()
-        self._height, self._most_children, self._most_pieces = 0, 1, 1
-        floats, numbers = arena.room(1)
-        start = self._network.start.detach().unsqueeze(0)
-        arena.column(floats, "vector").copy_(start)
-        state = arena.column(floats, "state")
-        stack.step(stack.inputs(start), start.new_zeros(1, stack.state_size), None, state)
-        stack.output(state, arena.column(floats, "output"))
-        numbers.zero_()
-        arena.column(numbers, "legal").fill_(START_STATE)
-        if self._counts_pieces:
-            arena.column(numbers, "pieces").fill_(1)
-        arena.append(1)
 
     def log_probs(self, nodes: Tensor) -> Tensor:
         """``(rows, columns)``: see :class:`TransitionModel`."""
@@ -151,10 +120,10 @@ class RnngSearch:
         )
 
     def _output(self, nodes: Tensor) -> Tensor:
-        return self._arena["output"].index_select(0, nodes)
+        return self._nodes.column("output", nodes)
 
     def _states(self, nodes: Tensor) -> Tensor:
-        return self._arena["legal"].index_select(0, nodes)
+        return self._nodes.column("legal", nodes)
 
     def _piece_row(self, nodes: Tensor) -> Tensor | None:
         rows = self._piece_rows
@@ -162,16 +131,16 @@ class RnngSearch:
 
     def shift(self, nodes: Tensor, words: Tensor) -> Tensor:
         """Push words."""
-        self._most_children += 1
-        self._most_pieces += 1
+        self._nodes.most_children += 1
+        self._nodes.most_pieces += 1
         vectors = self._network.word_embedding.weight.detach().index_select(0, words)
         content = self._word_contents.index_select(0, words) if self._is_shared else None
         pieces = None
         if self._counts_pieces and self.is_continuation is not None:
-            more = self._arena["pieces"].index_select(0, nodes) + 1
+            more = self._nodes.column("pieces", nodes) + 1
             pieces = torch.where(self.is_continuation.index_select(0, words), more, 1)
-        return self._push(
-            nodes, torch.full_like(nodes, Column.WORD), vectors, self._stack.inputs(vectors),
+        return self._nodes.push(
+            nodes, torch.full_like(nodes, Column.WORD), vectors, self._nodes.inputs(vectors),
             content=content, pieces=pieces,
         )  # fmt: skip
 
@@ -184,7 +153,7 @@ class RnngSearch:
         first_child = self._first_child(nodes) if self._is_in_order else []
         opened_on = nodes
         if first_child:
-            opened_on = self._arena["below"].index_select(0, first_child[0][1])
+            opened_on = self._nodes.column("below", first_child[0][1])
         push = self._packed_push if self._is_packed else self._fixed_push
         tops = push(nodes, columns, is_close, opened_on)
         for rows, elements in first_child:
@@ -199,14 +168,14 @@ class RnngSearch:
         closing = is_close.nonzero().squeeze(1)
         if not len(closing):
             rows = self._contents.rows(columns)
-            return self._push(opened_on, columns, *self._halves(rows))
+            return self._nodes.push(opened_on, columns, *self._halves(rows))
         own = nodes.index_select(0, closing)
-        numbers = self._arena.numbers.index_select(0, own)
-        below = opened_on.index_copy(0, closing, self._arena.column(numbers, "base"))
+        numbers = self._nodes.arena.numbers.index_select(0, own)
+        below = opened_on.index_copy(0, closing, self._nodes.arena.column(numbers, "base"))
         places = columns.index_copy(0, closing, self._composed(own, numbers))
-        key = self._arena.column(numbers, "key") if self._is_shared else None
+        key = self._nodes.arena.column(numbers, "key") if self._is_shared else None
         rows = self._contents.rows(places)
-        return self._push(below, columns, *self._halves(rows), content=key, child=closing)
+        return self._nodes.push(below, columns, *self._halves(rows), content=key, child=closing)
 
     def _halves(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Split rows of contents into vectors and input projections."""
@@ -214,8 +183,8 @@ class RnngSearch:
 
     def _composed(self, nodes: Tensor, numbers: Tensor) -> Tensor:
         """Return the places of constituents, given by their tops, among the contents."""
-        counts = self._arena.column(numbers, "children").tolist()
-        keys = self._arena.column(numbers, "key").tolist() if self._is_shared else ()
+        counts = self._nodes.arena.column(numbers, "children").tolist()
+        keys = self._nodes.arena.column(numbers, "key").tolist() if self._is_shared else ()
 
         def compose(chosen: list[int]) -> Tensor:
             rows = torch.tensor(chosen, device=self.device)
@@ -223,7 +192,7 @@ class RnngSearch:
             vectors = self._compose(
                 self._children(nodes.index_select(0, rows), some, [counts[row] for row in chosen])
             )
-            return torch.cat([vectors, self._stack.inputs(vectors)], dim=1)
+            return torch.cat([vectors, self._nodes.inputs(vectors)], dim=1)
 
         return self._contents.places(keys, counts, compose)
 
@@ -231,19 +200,19 @@ class RnngSearch:
         self, nodes: Tensor, columns: Tensor, is_close: Tensor, opened_on: Tensor
     ) -> Tensor:
         """Push labels and constituents; all rows are composed, and the result is used by some."""
-        numbers = self._arena.numbers.index_select(0, nodes)
-        below = torch.where(is_close, self._arena.column(numbers, "base"), opened_on)
+        numbers = self._nodes.arena.numbers.index_select(0, nodes)
+        below = torch.where(is_close, self._nodes.arena.column(numbers, "base"), opened_on)
         composed = self._compose(self._children(nodes, numbers))
         opened = self._label_vectors.index_select(0, columns)
         vectors = torch.where(is_close.unsqueeze(1), composed, opened)
-        return self._push(below, columns, vectors, self._stack.inputs(vectors))
+        return self._nodes.push(below, columns, vectors, self._nodes.inputs(vectors))
 
     def _children(
         self, nodes: Tensor, numbers: Tensor, counts: list[int] | None = None
     ) -> Children:
         """Return the elements above the open label, last child first."""
-        arena = self._arena
-        most = self._most_children if counts is None else counts[0]
+        arena = self._nodes.arena
+        most = self._nodes.most_children if counts is None else counts[0]
         return Children(
             vector=arena["vector"],
             place=walked(arena["below"], nodes, most),
@@ -261,9 +230,9 @@ class RnngSearch:
         """
         if not self._counts_pieces:
             return [(None, nodes)]
-        count = self._arena["pieces"].index_select(0, nodes)
-        most = int(count.max()) if self._is_packed else self._most_pieces
-        table = walked(self._arena["below"], nodes, most)
+        count = self._nodes.column("pieces", nodes)
+        most = int(count.max()) if self._is_packed else self._nodes.most_pieces
+        table = walked(self._nodes.arena["below"], nodes, most)
         found: list[tuple[Tensor | None, Tensor]] = []
         for number in range(most):
             place = (count - 1 - number).clamp(0, most - 1).unsqueeze(0)
@@ -282,96 +251,14 @@ class RnngSearch:
         return tops.index_copy(0, some, copies)
 
     def _push_copies(self, tops: Tensor, elements: Tensor) -> Tensor:
-        vectors = self._arena["vector"].index_select(0, elements)
-        content = self._arena["content"].index_select(0, elements) if self._is_shared else None
-        return self._push(
-            tops, torch.full_like(tops, self._pushed.again), vectors, self._stack.inputs(vectors),
+        vectors = self._nodes.column("vector", elements)
+        content = self._nodes.column("content", elements) if self._is_shared else None
+        return self._nodes.push(
+            tops, torch.full_like(tops, self._nodes.again), vectors, self._nodes.inputs(vectors),
             content=content,
         )  # fmt: skip
 
-    def _push(
-        self,
-        below: Tensor,
-        events: Tensor,
-        vectors: Tensor,
-        inputs: Tensor,
-        *,
-        content: Tensor | None = None,
-        child: Tensor | None = None,
-        pieces: Tensor | None = None,
-    ) -> Tensor:
-        """Push vectors, given with their input projections, onto nodes; return the new nodes.
-
-        ``content``: the keys of the elements, if they are shared; ``child``: the rows they are of,
-        if not all. ``inputs`` are overwritten.
-        """
-        arena, stack = self._arena, self._stack
-        count = len(below)
-        floats, numbers = arena.room(count)
-        arena.column(floats, "vector").copy_(vectors)
-        self._pushed.write(arena.numbers, below, events, numbers)
-        if content is not None:
-            self._write_keys(numbers, content, child)
-        if pieces is not None:
-            arena.column(numbers, "pieces").copy_(pieces)
-        state = arena.column(floats, "state")
-        bottom, again = self._distinct(below)
-        stack.step(inputs, arena["state"].index_select(0, bottom), again, state)
-        stack.output(state, arena.column(floats, "output"))
-        self._height += 1
-        return arena.append(count)
-
-    def _write_keys(self, numbers: Tensor, content: Tensor, rows: Tensor | None) -> None:
-        """Add new children to the keys of their constituents."""
-        names = ("key", "content") if self._is_in_order else ("key",)
-        for name in names:
-            column = self._arena.column(numbers, name)
-            before = column if rows is None else column.index_select(0, rows)
-            after = with_child(before, content) if name == "key" else content
-            if rows is None:
-                column.copy_(after)
-            else:
-                column.index_copy_(0, rows, after)
-
-    def _distinct(self, nodes: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return each node once, and the index of each given node among them."""
-        if not self._is_packed:
-            return nodes, None
-        unique, inverse = nodes.unique(return_inverse=True)
-        return unique, inverse
-
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
         """Keep only the stacks of these nodes."""
-        arena = self._arena
-        tops = torch.where(is_alive, nodes, 0)
-        is_needed = self._on_stacks(tops.flatten())
-        renumbered = is_needed.cumsum(0) - 1
-        arena.keep(is_needed.nonzero().squeeze(1))
-        pointers = arena.columns(arena.numbers[: len(arena)], "below", "base")
-        pointers.copy_(renumbered[pointers])
-        most = arena.numbers[: len(arena)].amax(0, keepdim=True)
-        names = ("height", "children", *(["pieces"] if self._counts_pieces else []))
-        self._height, children, *pieces = torch.cat(
-            [arena.column(most, name) for name in names]
-        ).tolist()
-        # Until the next word, a constituent gets at most one more child: what is opened on the way
-        # to it has no word yet and cannot be closed.
-        self._most_children = children + 1
-        self._most_pieces = max([1, *pieces])
         self._contents.forget()
-        return renumbered[tops]
-
-    def _on_stacks(self, tops: Tensor) -> Tensor:
-        """``(nodes,)``: whether a node is on the stack of one of the tops.
-
-        What is known to be on a stack is marked, then what is 1, 2, 4, … below it.
-        """
-        count = len(self._arena)
-        is_needed = torch.zeros(count, dtype=torch.bool, device=self.device)
-        is_needed.index_fill_(0, tops, True)
-        is_needed[0] = True
-        below = self._arena["below"][:count]
-        for _ in range(self._height.bit_length()):
-            is_needed.index_fill_(0, torch.where(is_needed, below, 0), True)
-            below = below.index_select(0, below)
-        return is_needed
+        return self._nodes.settle(nodes, is_alive)

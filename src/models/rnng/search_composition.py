@@ -116,10 +116,10 @@ def first_to_last(place: Tensor, last: Tensor) -> Tensor:
     return place.gather(0, (last - position).clamp_(min=0))
 
 
-def _lstm(inputs: Tensor, hidden: Tensor, cell: Tensor, weights: list[Tensor]) -> Tensor:
+def _lstm(inputs: Tensor, hidden: Tensor, cell: Tensor, weights: Sequence[Tensor]) -> Tensor:
     """``(steps, rows, size)`` hidden states."""
     result: Tensor = torch.lstm(
-        inputs, (hidden, cell), weights, True, 1, 0.0, False, False, False
+        inputs, (hidden, cell), list(weights), True, 1, 0.0, False, False, False
     )[0]
     return result
 

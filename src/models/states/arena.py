@@ -17,8 +17,8 @@ class Arena:
     ``floats`` and ``numbers`` give the width of each column. New rows are written into the place
     that :meth:`room` returns and become part of the arena by :meth:`append`. With ``is_fixed``,
     their numbers are counted on the device and neither shapes nor addresses change from one
-    :meth:`append` to the next, as long as the capacity suffices; :meth:`keep` reserves as much as
-    was ever appended between two calls of it.
+    :meth:`append` to the next, as long as the capacity suffices; :meth:`keep` then reserves as much
+    as was ever appended between two calls of it.
     """
 
     def __init__(
@@ -114,7 +114,8 @@ class Arena:
         floats, numbers = self._floats.index_select(0, rows), self._numbers.index_select(0, rows)
         # The memory is kept, because as much will be needed again.
         self._size = self._kept = len(rows)
-        self.reserve(self._size + self._most_new)
+        if self._is_fixed:
+            self.reserve(self._size + self._most_new)
         self._floats[: self._size] = floats
         self._numbers[: self._size] = numbers
         self._count.fill_(self._size)
