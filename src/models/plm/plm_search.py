@@ -23,7 +23,7 @@ from gardenpath.models.plm.next_symbols import NextSymbols
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.plm.search_layer import SearchLayer
 from gardenpath.models.plm.shared_attention import (
-    Grid,
+    RowGrid,
     SharedAttention,
     even_grid,
     may_see,
@@ -138,7 +138,7 @@ class PlmSearch:
         zero = torch.zeros(1, dtype=torch.long, device=self.device)
         own = zero.new_zeros((1, self._arena.numbers.shape[1]))
         changes = zero.new_tensor([[0, 0, 0, START_STATE]])
-        self._read(own, zero + BEGIN_ID, changes, Grid(width=1))
+        self._read(own, zero + BEGIN_ID, changes, RowGrid(width=1))
         self.settle(zero.new_zeros((0, 1)), zero.new_zeros((0, 1), dtype=torch.bool))
 
     def log_probs(self, nodes: Tensor) -> Tensor:
@@ -185,7 +185,7 @@ class PlmSearch:
         own = self._arena.numbers.index_select(0, nodes)
         return self._read(own, symbols, changes, self._grid(own, width))
 
-    def _grid(self, own: Tensor, width: int) -> Grid:
+    def _grid(self, own: Tensor, width: int) -> RowGrid:
         """Place rows side by side within their groups; rows are ordered by group.
 
         With fixed shapes, all rows of a group are present, dead or alive; groups may be missing
@@ -193,14 +193,14 @@ class PlmSearch:
         """
         groups = self._blocks.groups
         if not self._is_packed and len(own) == max(groups - 1, 1) * width:
-            return Grid(width=width)
+            return RowGrid(width=width)
         group = self._group(own)
         return packed_grid(group, groups) if self._is_packed else even_grid(group, groups, width)
 
     def _group(self, numbers: Tensor) -> Tensor:
         return self._arena.column(numbers, "survivor") // self._blocks.beam
 
-    def _read(self, own: Tensor, symbols: Tensor, changes: Tensor, grid: Grid) -> Tensor:
+    def _read(self, own: Tensor, symbols: Tensor, changes: Tensor, grid: RowGrid) -> Tensor:
         """Run the network over new symbols and append their nodes.
 
         ``own``: the numbers of the nodes they follow.

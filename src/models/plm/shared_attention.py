@@ -17,7 +17,7 @@ from gardenpath.models.plm.symbol_memory import SymbolMemory
 
 
 @dataclass(frozen=True)
-class Grid:
+class RowGrid:
     """Rows side by side within their groups.
 
     ``cell``: ``(groups · width,)`` row of each cell, arbitrary for empty cells; ``group`` and
@@ -31,7 +31,7 @@ class Grid:
     rank: Tensor | None = None
 
 
-def packed_grid(group: Tensor, groups: int) -> Grid:
+def packed_grid(group: Tensor, groups: int) -> RowGrid:
     """Place rows, which are ordered by group; their groups are read on the host."""
     of_row = group.cpu().numpy()
     first = np.searchsorted(of_row, np.arange(groups))
@@ -39,7 +39,7 @@ def packed_grid(group: Tensor, groups: int) -> Grid:
     width = int(rank.max()) + 1
     cell = np.zeros(groups * width, dtype=np.int64)
     cell[of_row * width + rank] = np.arange(len(of_row))
-    return Grid(
+    return RowGrid(
         width=width,
         cell=torch.from_numpy(cell).to(group.device),
         group=group,
@@ -47,13 +47,13 @@ def packed_grid(group: Tensor, groups: int) -> Grid:
     )
 
 
-def even_grid(group: Tensor, groups: int, width: int) -> Grid:
+def even_grid(group: Tensor, groups: int, width: int) -> RowGrid:
     """Place rows of some groups, each of which has ``width`` rows."""
     rows = torch.arange(len(group), device=group.device)
     rank = rows % width
     cell = torch.zeros(groups * width, dtype=torch.long, device=group.device)
     cell = cell.index_copy(0, group * width + rank, rows)
-    return Grid(width=width, cell=cell, group=group, rank=rank)
+    return RowGrid(width=width, cell=cell, group=group, rank=rank)
 
 
 class SharedAttention:
@@ -64,7 +64,7 @@ class SharedAttention:
     """
 
     def __init__(
-        self, blocks: Blocks, memory: SymbolMemory, grid: Grid, chain: Tensor, mask: Tensor
+        self, blocks: Blocks, memory: SymbolMemory, grid: RowGrid, chain: Tensor, mask: Tensor
     ) -> None:
         self._blocks = blocks
         self._memory = memory

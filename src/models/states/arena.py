@@ -114,8 +114,7 @@ class Arena:
         floats, numbers = self._floats.index_select(0, rows), self._numbers.index_select(0, rows)
         # The memory is kept, because as much will be needed again.
         self._size = self._kept = len(rows)
-        if self._is_fixed:
-            self.reserve(self._size + self._most_new)
+        self.reserve(self._size + (self._most_new if self._is_fixed else 0))
         self._floats[: self._size] = floats
         self._numbers[: self._size] = numbers
         self._count.fill_(self._size)

@@ -92,6 +92,8 @@ def test_rows_can_be_kept_twice_and_none_at_all() -> None:
     append(arena, [5, 6, 7])
     arena.keep(torch.tensor([2, 2, 0]))
     require_contents(arena, [7, 7, 5])
+    arena.keep(torch.zeros(3000, dtype=torch.long))
+    require_contents(arena, [7] * 3000)
     arena.keep(torch.tensor([], dtype=torch.long))
     require_contents(arena, [])
     append(arena, [3])
