@@ -29,7 +29,7 @@ MOST_LAUNCHES = {
     "rnng_in_order": (138, 99),
     "rnng_attention": (103, 79),
     "plm": (88, 78),
-    "plm_mask": (110, 100),
+    "plm_mask": (111, 101),
 }
 
 Search = RnngSearch | PlmSearch
@@ -171,3 +171,34 @@ def test_an_outer_constituent_may_have_more_children_than_the_inner_ones(name: s
                 found.append(model.log_probs(node))
     for packed, fixed in zip(found[:2], found[2:], strict=True):
         torch.testing.assert_close(packed, fixed, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FIXED)
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_hypotheses_that_are_equal_or_dead_change_nothing_for_the_others(
+    name: str, is_packed: bool
+) -> None:
+    """Also not if the first of a group is dead; equal nodes remain equal."""
+    model = as_searched(make_middling(name).double(), is_packed=is_packed)
+    found = []
+    for order in ([0, 1, 2, 3], [3, 1, 1, 2]):
+        with torch.inference_mode():
+            nodes = begun(model, name)
+            columns = Column.CLOSE + torch.arange(len(nodes)) % WIDTH
+            nodes = model.advance(nodes, columns).view(GROUPS, WIDTH)[:, order]
+            nodes = model.shift(nodes.flatten(), torch.full((GROUPS * WIDTH,), 9))
+            # Two rows that are the same hypothesis are one node.
+            nodes = nodes.view(GROUPS, WIDTH)
+            if order[1] == order[2]:
+                nodes[:, 2] = nodes[:, 1]
+            is_alive = torch.tensor(order) != 3
+            nodes = model.settle(nodes, is_alive.expand(GROUPS, -1))
+            if order[1] == order[2]:
+                assert torch.equal(nodes[:, 1], nodes[:, 2])
+            for _ in range(2):
+                columns = torch.full((GROUPS * WIDTH,), int(Column.FIRST_OPEN))
+                nodes = model.advance(nodes.flatten(), columns).view(GROUPS, WIDTH)
+            scores = model.log_probs(nodes.flatten()).view(GROUPS, WIDTH, -1)
+            found.append({number: scores[:, slot] for slot, number in enumerate(order)})
+    for number in (1, 2):
+        torch.testing.assert_close(found[0][number], found[1][number], rtol=0, atol=1e-10)
