@@ -16,9 +16,10 @@ from torch.nn import functional
 
 from benchmarks.peer_search import Begin
 from gardenpath.data.trees.actions import Column, Kind
+from gardenpath.data.trees.legality import MOST_OPEN
 from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.search_composition import Children, Composer, make_composer
-from gardenpath.models.states.transitions import LegalActions
+from gardenpath.models.rnng.search_composition import Children, Compose, make_composer
+from gardenpath.models.states.transitions import START_STATE, STATES_PER_KIND, state_bits
 
 _MOST_ROOM = 104
 
@@ -29,7 +30,7 @@ _TENSORS = ("_hidden_and_cell", "_vector", "_label", "_label_place", "_labels", 
 def copied_stacks(network: RnngNetwork) -> Begin:
     """Return the function that begins a search with a top-down RNNG."""
     assert network.strategy == "top_down" and network.action_norm == "legal"
-    composer = make_composer(network, is_packed=False, is_shared=False)
+    composer = make_composer(network)
 
     def begin(groups: int, words: int) -> CopiedStacks:
         room = min(_MOST_ROOM, -(-5 * words // 16) * 8)
@@ -45,10 +46,10 @@ class CopiedStacks:
     number, have a label and its position. The start of the stack is at position zero.
     """
 
-    def __init__(self, network: RnngNetwork, composer: Composer, rows: int, room: int) -> None:
+    def __init__(self, network: RnngNetwork, composer: Compose, rows: int, room: int) -> None:
         self._network = network
         self._composer = composer
-        self._legal_actions = LegalActions(network.strategy, network.start.device)
+        self._bits = state_bits(network.strategy, network.start.device, has_pieces=False)
         start = network.start
         self._hidden_and_cell = start.new_zeros(rows, room, network.stack.state_size)
         self._vector = start.new_zeros(rows, room, len(start))
@@ -116,8 +117,8 @@ class CopiedStacks:
         label = self._innermost(torch.arange(len(self._top)))
         # A constituent counts like a word.
         last = torch.where(label == self._top, int(Kind.OPEN), int(Kind.SHIFT))
-        bits = self._legal_actions.after_each(last, self._labels)
-        return torch.where(self._labels == 0, self._legal_actions.at_start(bits), bits)
+        state = STATES_PER_KIND * last + self._labels.clamp(max=MOST_OPEN)
+        return self._bits[torch.where(self._labels == 0, START_STATE, state)]
 
     def _innermost(self, rows: Tensor) -> Tensor:
         """Return the position of the innermost open label."""
@@ -159,11 +160,10 @@ class CopiedStacks:
         count = top - label
         back = torch.arange(int(count.max()))
         places = rows.unsqueeze(1) * room + (top.unsqueeze(1) - back).clamp(min=0)
-        vectors, _ = self._composer(
+        vectors = self._composer(
             Children(
                 vector=self._vector.flatten(0, 1),
-                content=torch.zeros(1, dtype=torch.long).expand(len(self._top) * room),
-                place=places,
+                place=places.t(),
                 count=count,
                 label=self._label[rows, self._labels[rows] - 1],
                 output=self._output(rows),

@@ -14,10 +14,11 @@ from torch import Tensor
 from benchmarks import pretrained, processes, scale, training, vocabulary
 from benchmarks import search as search_benchmark
 from benchmarks.copying_rnng import copied_stacks
+from benchmarks.launches import PER_STEP, PER_TOKEN, watched_search
 from benchmarks.memory import in_own_process, peak_gb
 from benchmarks.peer_search import PeerSearch
 from benchmarks.recomputing_plm import recomputed_prefixes
-from benchmarks.search_variant import Variant, measure, operations_per_word, spread, texts
+from benchmarks.search_variant import Model, Variant, measure, operations_per_word, spread, texts
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.pretrained.causal_scorer import CausalScorer
@@ -27,7 +28,7 @@ from tests.integration.searching import log_probs, make_network, search, tiny_vo
 from tests.no_skips import NEEDS_PROC
 
 SENTENCES = ("abc", "cabba", "a", "bb", "abcabcabcabc")
-TINY = {"action_beam": 10, "word_beam": 3}
+TINY: dict[str, Any] = {"action_beam": 10, "word_beam": 3}
 
 
 def usual_search(network: RnngNetwork | PlmNetwork, settings: WordSync) -> PeerSearch:
@@ -255,3 +256,17 @@ def test_the_loop_adds_the_same_tokens_as_the_scorer() -> None:
     for batch in (1, 2):
         found = pretrained.loop(model, tokeniser, sentences, batch)
         np.testing.assert_allclose([float(one.sum()) for one in found], expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["rnng", "plm"])
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_launches_are_counted_by_part(name: str, is_packed: bool) -> None:
+    vocabulary = tiny_vocabulary()
+    model = Model(make_network(name, vocabulary), vocabulary, None)
+    watched, total, _ = watched_search(
+        model, [["a", "b"], ["c"]], WordSync(**TINY), is_packed=is_packed, counts=True
+    )
+    parts = {each: watched.launches[each] for each in (*PER_STEP, *PER_TOKEN)}
+    assert all(parts[each] > 0 for each in parts if is_packed or each != "word_bound")
+    assert sum(parts.values()) < total
+    assert watched.calls["settle"] == 3

@@ -113,13 +113,16 @@ class FactoredToken(NextToken):
         super()._load_from_state_dict(*arguments, **named)
         self.set_classes(self.word_class.cpu().numpy().copy())
 
-    def branch_logits(self, states: Tensor) -> Tensor:
-        """``(…, classes + singles)`` logits; ``-inf`` for classes without words."""
+    def branches(self) -> tuple[Tensor, Tensor]:
+        """Return weights and biases of classes and singles; ``-inf`` for classes without words."""
         is_empty = functional.pad(
             ~self.is_member.any(1), (0, len(self.class_linear.bias) - self.word_branches)
         )
-        bias = self.class_linear.bias.masked_fill(is_empty, -torch.inf)
-        return functional.linear(states, self.class_linear.weight, bias)
+        return self.class_linear.weight, self.class_linear.bias.masked_fill(is_empty, -torch.inf)
+
+    def branch_logits(self, states: Tensor) -> Tensor:
+        """``(…, classes + singles)`` logits; ``-inf`` for classes without words."""
+        return functional.linear(states, *self.branches())
 
     def branch_of(self, tokens: Tensor) -> Tensor:
         """Return the classes of words, and the numbers of single symbols after them."""

@@ -1,186 +1,135 @@
 """Attention to a history shared between hypotheses.
 
-The symbols that the survivors of the last word had read are stored in one block of keys and values
-per group, each symbol once, with a mask that says which survivor has read which symbol. The symbols
-read since then form a chain of nodes in an arena. A new symbol attends to the block through the
-mask of the survivor it descends from, to its chain, and to itself.
+A new symbol attends to the block of its group (:mod:`shared_blocks`), through the mask of the
+survivor that it descends from, and to the symbols read since then, of which it is the last.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from gardenpath.models.states.arena import Arena
+from gardenpath.models.plm.shared_blocks import Blocks
+from gardenpath.models.plm.symbol_memory import SymbolMemory
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """The symbols read up to the last word, by group.
+class RowGrid:
+    """Rows side by side within their groups.
 
-    ``keys`` and ``values``: ``(layers, groups, heads, places, width)``; ``is_read``:
-    ``(groups, beam, places)``; ``position`` of each place in its sentence: ``(groups, places)``.
+    ``cell``: ``(groups · width,)`` row of each cell, arbitrary for empty cells; ``group`` and
+    ``rank`` within it of each row. If all are None, the rows are those of all groups but the
+    first, in order, or those of the only group.
     """
 
-    keys: Tensor
-    values: Tensor
-    is_read: Tensor
-    position: Tensor
-
-    @property
-    def groups(self) -> int:
-        """Number of groups."""
-        return len(self.position)
-
-    @property
-    def places(self) -> int:
-        """Number of symbols of the largest group."""
-        return self.position.shape[1]
-
-
-def empty_blocks(
-    *, layers: int, heads: int, width: int, device: torch.device, dtype: torch.dtype
-) -> Blocks:
-    """Return one group that has read nothing."""
-    keys = torch.zeros((layers, 1, heads, 0, width), dtype=dtype, device=device)
-    return Blocks(
-        keys=keys,
-        values=keys,
-        is_read=torch.zeros((1, 1, 0), dtype=torch.bool, device=device),
-        position=torch.zeros((1, 0), dtype=torch.long, device=device),
-    )
-
-
-@dataclass(frozen=True)
-class Survivors:
-    """``(groups, beam)`` hypotheses whose history is kept.
-
-    ``source``: ``(groups,)`` their previous block; ``slot``: their mask in it; ``chain``:
-    ``(groups, beam, steps)`` nodes read since then; ``is_link``: whether each of them exists.
-    """
-
-    source: Tensor
-    slot: Tensor
-    is_alive: Tensor
-    chain: Tensor
-    is_link: Tensor
-
-
-def compacted(old: Blocks, survivors: Survivors, arena: Arena) -> Blocks:
-    """Build new blocks from the places of the old ones that are still needed and the chains."""
-    groups, beam, steps = survivors.chain.shape
-    read = old.is_read[survivors.source.unsqueeze(1), survivors.slot]
-    read = read & survivors.is_alive.unsqueeze(2)
-    is_needed = torch.cat([read.any(1), survivors.is_link.flatten(1)], dim=1)
-    places = int(is_needed.sum(1).max())
-    # The needed places move to the front, in order.
-    order = (~is_needed).to(torch.int8).argsort(dim=1, stable=True)[:, :places]
-    is_mine = torch.eye(beam, dtype=torch.bool, device=read.device).view(1, beam, beam, 1)
-    own = survivors.is_link.unsqueeze(1) & is_mine
-    seen = torch.cat([read, own.view(groups, beam, beam * steps)], dim=2)
-    nodes = survivors.chain.flatten(1).gather(1, (order - old.places).clamp(min=0))
-    move = _Move(survivors.source, order, order < old.places, nodes)
-    return Blocks(
-        keys=move.vectors(old.keys, arena["keys"]),
-        values=move.vectors(old.values, arena["values"]),
-        is_read=seen.gather(2, order.unsqueeze(1).expand(-1, beam, -1)),
-        position=move.numbers(old.position, arena["position"]),
-    )
-
-
-@dataclass(frozen=True)
-class _Move:
-    """The origin of each place of the new blocks: a place of an old block, or a node."""
-
-    source: Tensor
-    place: Tensor
-    is_old: Tensor
-    node: Tensor
-
-    def numbers(self, old: Tensor, new: Tensor) -> Tensor:
-        """``(groups, places)``."""
-        if not old.shape[1]:
-            return new[self.node]
-        kept = old[self.source].gather(1, self.place.clamp(max=old.shape[1] - 1))
-        return torch.where(self.is_old, kept, new[self.node])
-
-    def vectors(self, old: Tensor, new: Tensor) -> Tensor:
-        """``(layers, groups, heads, places, width)``."""
-        layers, _, heads, places, width = old.shape
-        added = new[self.node].unflatten(3, (heads, width)).permute(2, 0, 3, 1, 4)
-        if not places:
-            first: Tensor = added.contiguous()
-            return first
-        groups = len(self.source)
-        index = self.place.clamp(max=places - 1).view(1, groups, 1, -1, 1)
-        kept = old[:, self.source].gather(3, index.expand(layers, -1, heads, -1, width))
-        result: Tensor = torch.where(self.is_old.view(1, groups, 1, -1, 1), kept, added)
-        return result
-
-
-@dataclass(frozen=True)
-class QueryRows:
-    """New symbols, one per row.
-
-    ``grid``: the position of each row in a ``(groups, width)`` grid; ``chain``: ``(rows, steps)``
-    nodes read since the last word. ``far`` and ``near`` are additive masks, ``(rows, heads or 1,
-    places)`` over the block and ``(rows, heads or 1, steps + 1)`` over the chain and the symbol.
-    """
-
-    grid: Tensor
     width: int
-    chain: Tensor
-    far: Tensor
-    near: Tensor
+    cell: Tensor | None = None
+    group: Tensor | None = None
+    rank: Tensor | None = None
+
+
+def packed_grid(group: Tensor, groups: int) -> RowGrid:
+    """Place rows, which are ordered by group; their groups are read on the host."""
+    of_row = group.cpu().numpy()
+    first = np.searchsorted(of_row, np.arange(groups))
+    rank = np.arange(len(of_row)) - first[of_row]
+    width = int(rank.max()) + 1
+    cell = np.zeros(groups * width, dtype=np.int64)
+    cell[of_row * width + rank] = np.arange(len(of_row))
+    return RowGrid(
+        width=width,
+        cell=torch.from_numpy(cell).to(group.device),
+        group=group,
+        rank=torch.from_numpy(rank).to(group.device),
+    )
+
+
+def even_grid(group: Tensor, groups: int, width: int) -> RowGrid:
+    """Place rows of some groups, each of which has ``width`` rows."""
+    rows = torch.arange(len(group), device=group.device)
+    rank = rows % width
+    cell = torch.zeros(groups * width, dtype=torch.long, device=group.device)
+    cell = cell.index_copy(0, group * width + rank, rows)
+    return RowGrid(width=width, cell=cell, group=group, rank=rank)
 
 
 class SharedAttention:
-    """Attention of new symbols, layer by layer."""
+    """Attention of new symbols, layer by layer.
 
-    def __init__(self, blocks: Blocks, arena: Arena, rows: QueryRows) -> None:
+    ``chain``: ``(rows, steps)`` rows of the memory, the symbol itself first. ``mask``: additive,
+    ``(rows, heads or 1, places + steps)``.
+    """
+
+    def __init__(
+        self, blocks: Blocks, memory: SymbolMemory, grid: RowGrid, chain: Tensor, mask: Tensor
+    ) -> None:
         self._blocks = blocks
-        self._arena = arena
-        self._rows = rows
+        self._memory = memory
+        self._grid = grid
+        self._chain = chain
+        self._mask = mask
 
-    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Return ``(rows, hidden)`` outputs for ``(rows, hidden)`` queries, keys and values."""
-        blocks, rows = self._blocks, self._rows
-        heads, width = blocks.keys.shape[2], blocks.keys.shape[4]
-        query = query.unflatten(1, (heads, width)) / math.sqrt(width)
-        near_keys = self._near("keys", layer, key, heads)
-        near_values = self._near("values", layer, value, heads)
-        near = (near_keys @ query.unsqueeze(3)).squeeze(3) + rows.near
-        far = self._to_rows(self._to_grid(query) @ blocks.keys[layer].transpose(2, 3)) + rows.far
-        weight = torch.cat([far, near], dim=2).softmax(2)
-        far, near = weight.split([blocks.places, near.shape[2]], dim=2)
-        mixed = self._to_rows(self._to_grid(far) @ blocks.values[layer])
-        mixed = mixed + (near.unsqueeze(2) @ near_values).squeeze(2)
-        result: Tensor = mixed.flatten(1)
+    def __call__(self, layer: int, query: Tensor) -> Tensor:
+        """Return ``(rows, hidden)`` outputs for ``(rows, hidden)`` queries, already scaled."""
+        heads = self._blocks.keys.shape[2]
+        # (rows, steps, 2, heads, width)
+        near = self._memory.at(layer, self._chain).unflatten(2, (2, heads, -1))
+        query = query.unflatten(1, (heads, -1))
+        fit = (near[:, :, 0] * query.unsqueeze(1)).sum(3)
+        attend = self._in_grid if self._grid.cell is None else self._in_rows
+        result: Tensor = attend(layer, query, fit, near[:, :, 1]).flatten(-2)
+        return result.view(len(query), -1)
+
+    def _in_grid(self, layer: int, query: Tensor, fit: Tensor, near: Tensor) -> Tensor:
+        """Attend with rows that fill the grid, so that a view is enough."""
+        blocks, width = self._blocks, self._grid.width
+        first = int(blocks.groups > 1)
+        keys, values = blocks.keys[layer, first:], blocks.values[layer, first:]
+
+        def grid(rows: Tensor) -> Tensor:
+            result: Tensor = rows.unflatten(0, (-1, width))
+            return result
+
+        far = grid(query).transpose(1, 2) @ keys.transpose(2, 3)
+        scores = torch.cat([far, grid(fit).permute(0, 3, 1, 2)], dim=3)
+        weight = scores.add_(grid(self._mask).transpose(1, 2)).softmax(3)
+        mixed = weight[..., : blocks.places] @ values
+        own = weight[..., blocks.places :].permute(0, 2, 3, 1).unsqueeze(4)
+        result: Tensor = (grid(near) * own).sum(2).add_(mixed.transpose(1, 2))
         return result
 
-    def _near(self, column: str, layer: int, own: Tensor, heads: int) -> Tensor:
-        """``(rows, heads, steps + 1, width)`` keys or values of the chain and of the symbol."""
-        past = self._arena[column][:, layer][self._rows.chain]
-        both = torch.cat([past, own.unsqueeze(1)], dim=1)
-        result: Tensor = both.unflatten(2, (heads, -1)).transpose(1, 2)
-        return result
+    def _in_rows(self, layer: int, query: Tensor, fit: Tensor, near: Tensor) -> Tensor:
+        """Attend with any rows, which are moved to the grid and back."""
+        blocks = self._blocks
+        far = self._to_rows(self._to_grid(query) @ blocks.keys[layer].transpose(2, 3))
+        scores = torch.cat([far, fit.transpose(1, 2)], dim=2)
+        weight = scores.add_(self._mask).softmax(2)
+        mixed = self._to_grid(weight[..., : blocks.places]) @ blocks.values[layer]
+        own = weight[..., blocks.places :].transpose(1, 2).unsqueeze(3)
+        return (near * own).sum(1).add_(self._to_rows(mixed))
 
-    def _to_grid(self, values: Tensor) -> Tensor:
+    def _to_grid(self, rows: Tensor) -> Tensor:
         """``(rows, heads, n)`` to ``(groups, heads, rows of a group, n)``."""
-        rows, groups = self._rows, self._blocks.groups
-        grid = values.new_zeros((groups * rows.width, *values.shape[1:]))
-        grid = grid.index_copy(0, rows.grid, values)
-        result: Tensor = grid.unflatten(0, (groups, rows.width)).transpose(1, 2)
+        assert self._grid.cell is not None
+        cells = rows.index_select(0, self._grid.cell)
+        result: Tensor = cells.unflatten(0, (-1, self._grid.width)).transpose(1, 2)
         return result
 
     def _to_rows(self, grid: Tensor) -> Tensor:
         """Invert :meth:`_to_grid`."""
-        return grid.transpose(1, 2).flatten(0, 1).index_select(0, self._rows.grid)
+        return grid.transpose(1, 2)[self._grid.group, self._grid.rank]
 
 
-def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return zero where the mask is true and ``-inf`` elsewhere."""
-    return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -torch.inf)
+def may_see(position: Tensor, open_at: Tensor, heads: int) -> Tensor:
+    """``(rows, heads, places)``: what structured heads see of ``(rows, places)`` positions.
+
+    The first head sees the symbols before the open constituent, which began at ``open_at``, the
+    second the rest, the others all; if no constituent is open, both see everything.
+    """
+    head = torch.arange(heads, device=position.device).view(1, -1, 1)
+    inside = (position >= open_at.unsqueeze(1)).unsqueeze(1)
+    nothing = (open_at == 0).view(-1, 1, 1)
+    return (inside == (head == 1)) | (head > 1) | nothing

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from gardenpath.models.rnng.attention_composition import AttentionComposition
 from gardenpath.models.rnng.composition import LstmComposition
-from gardenpath.models.rnng.lstm_levels import cell_, tanh_by_sigmoid
 from gardenpath.models.rnng.rnng import RnngNetwork
 
 
@@ -19,187 +19,138 @@ from gardenpath.models.rnng.rnng import RnngNetwork
 class Children:
     """Constituents to be composed.
 
-    ``vector`` and ``content`` of all nodes; ``place``: ``(rows, most)`` nodes of the children, last
-    child first; for each row, ``count`` of its children, ``label`` and ``output`` (u).
+    ``vector`` of all nodes; ``place``: ``(most, rows)`` nodes of the children, last child first;
+    for each row, ``count`` of its children, ``label`` and, if the composition reads it, ``output``
+    (u). ``counts`` are the same
+    counts on the host, if they are known there; rows are then ordered by them, largest first.
     """
 
     vector: Tensor
-    content: Tensor
     place: Tensor
     count: Tensor
     label: Tensor
-    output: Tensor
-
-    def rows(self, rows: Tensor) -> Children:
-        """Select some of the constituents."""
-        return replace(
-            self,
-            place=self.place[rows],
-            count=self.count[rows],
-            label=self.label[rows],
-            output=self.output[rows],
-        )
-
-    @property
-    def in_order(self) -> Tensor:
-        """``(rows, most)`` nodes, first child first; arbitrary after the last."""
-        position = torch.arange(self.place.shape[1], device=self.place.device)
-        back = (self.count.unsqueeze(1) - 1 - position).clamp(min=0)
-        return self.place.gather(1, back)
-
-    @property
-    def is_child(self) -> Tensor:
-        """``(rows, most)``: whether a place contains a child."""
-        position = torch.arange(self.place.shape[1], device=self.place.device)
-        return position < self.count.unsqueeze(1)
+    output: Tensor | None = None
+    counts: Sequence[int] | None = None
 
 
-class Composer:
-    """Composes constituents; if compositions are shared, each distinct content once."""
-
-    def __init__(self, compose: Callable[[Children], Tensor], *, is_shared: bool) -> None:
-        self._compose = compose
-        self._is_shared = is_shared
-        self._known: Tensor | None = None
-        self._vectors: Tensor | None = None
-
-    def __call__(self, children: Children) -> tuple[Tensor, Tensor]:
-        """``(rows, size)`` vectors, and the key of each content (zero if not shared)."""
-        if not self._is_shared:
-            return self._compose(children), torch.zeros_like(children.label)
-        key = content_key(children)
-        unique, inverse = key.unique(return_inverse=True)
-        example = torch.empty_like(unique).scatter_(
-            0, inverse, torch.arange(len(key), device=key.device)
-        )
-        if self._known is None or self._vectors is None:
-            self._known, self._vectors = unique, self._compose(children.rows(example))
-            return self._vectors[inverse], key
-        place = torch.searchsorted(self._known, unique).clamp(max=len(self._known) - 1)
-        new = (self._known[place] != unique).nonzero().squeeze(1)
-        if len(new):
-            vectors = self._compose(children.rows(example[new]))
-            known, order = torch.cat([self._known, unique[new]]).sort()
-            self._known, self._vectors = known, torch.cat([self._vectors, vectors])[order]
-        place = torch.searchsorted(self._known, unique)
-        return self._vectors[place][inverse], key
-
-    def forget(self) -> None:
-        """Clear the known contents, none of which can recur after the next word."""
-        self._known = self._vectors = None
+Compose = Callable[[Children], Tensor]
 
 
-# Odd multipliers with well-mixed bits.
-_MIX = (-7046029254386353131, -4658895280553007687, -7723592293110705685)
-
-
-def content_key(children: Children) -> Tensor:
-    """``(rows,)`` 64-bit keys that are equal if label and children are equal.
-
-    Two different contents collide with a probability of about 10⁻¹⁹.
-    """
-    content = children.content[children.place]
-    position = torch.arange(content.shape[1], device=content.device)
-    mixed = _mix(content * _MIX[0] + (position + 1) * _MIX[1])
-    total = mixed.masked_fill(~children.is_child, 0).sum(1)
-    return _mix(total + (children.label + 1) * _MIX[2] + children.count)
-
-
-def _mix(values: Tensor) -> Tensor:
-    """Mix the bits of each number (the finaliser of splitmix64)."""
-    values = (values ^ (values >> 30)) * _MIX[1]
-    values = (values ^ (values >> 27)) * _MIX[2]
-    return values ^ (values >> 31)
-
-
-def make_composer(network: RnngNetwork, *, is_packed: bool, is_shared: bool) -> Composer:
-    """Return the composition function of a network.
-
-    ``is_packed``: the numbers of children may be read on the host, so that padding is not computed.
-    """
+def make_composer(network: RnngNetwork) -> Compose:
+    """Return the composition function of a network, to ``(rows, size)`` vectors."""
     part = network.composition
     if isinstance(part, AttentionComposition):
-        # The composed vector depends on the stack below as well.
-        return Composer(lambda children: _attend(part, children), is_shared=False)
+        return _Attention(part)
     assert isinstance(part, LstmComposition)
-    ahead, back = part.label_states(network.label_embedding.weight)
-    forward = (part.forward_input, part.forward_recurrent, part.forward_bias)
-    backward = (part.backward_input, part.backward_recurrent, part.backward_bias)
-    last_state = _last_state_packed if is_packed else _last_state
+    return _LstmEnds(part, network.label_embedding.weight)
 
-    def read(children: Children) -> Tensor:
-        """Return both ends of a bidirectional LSTM over label, children, label."""
-        label = children.label
-        ends = [
-            last_state(children, children.in_order, ahead.detach()[label], forward),
-            last_state(children, children.place, back.detach()[label], backward),
+
+def walked(below: Tensor, nodes: Tensor, steps: int) -> Tensor:
+    """``(steps, rows)``: nodes, what is below them, what is below that, and so on."""
+    places = [nodes]
+    for _ in range(steps - 1):
+        places.append(below.index_select(0, places[-1]))
+    return torch.stack(places)
+
+
+class _LstmEnds:
+    """Both ends of a bidirectional LSTM over label, children, label."""
+
+    def __init__(self, part: LstmComposition, labels: Tensor) -> None:
+        ahead, back = (state.detach().chunk(2, dim=1) for state in part.label_states(labels))
+        # Hidden states of both directions after the label, then cells: (4, labels, size).
+        self._begin = torch.stack([ahead[0], back[0], ahead[1], back[1]])
+        none = torch.zeros_like(part.forward_bias)
+        self._forward = [part.forward_input, part.forward_recurrent, part.forward_bias, none]
+        self._backward = [part.backward_input, part.backward_recurrent, part.backward_bias, none]
+        self._output = part.output
+
+    def __call__(self, children: Children) -> Tensor:
+        begin = self._begin.index_select(1, children.label)
+        ends = (
+            self._ends(children, begin)
+            if children.counts is None
+            else self._packed_ends(children, children.counts, begin)
+        )
+        return functional.relu(self._output(ends))
+
+    def _ends(self, children: Children, begin: Tensor) -> Tensor:
+        """``(rows, 2 · size)``: every row is read as if it had the largest number of children."""
+        last = children.count - 1
+        order = torch.cat([first_to_last(children.place, last), children.place])
+        vectors = children.vector.index_select(0, order.flatten())
+        ahead, back = vectors.view(2, *children.place.shape, -1)
+        read = [
+            _lstm(ahead, begin[0:1], begin[2:3], self._forward),
+            _lstm(back, begin[1:2], begin[3:4], self._backward),
         ]
-        return functional.relu(part.output(torch.cat(ends, dim=1)))
+        index = last.view(1, -1, 1).expand(1, -1, begin.shape[2])
+        return torch.cat([states.gather(0, index) for states in read], dim=2).squeeze(0)
 
-    return Composer(read, is_shared=is_shared)
-
-
-LstmWeights = tuple[Tensor, Tensor, Tensor]
-
-
-def _last_state(children: Children, place: Tensor, state: Tensor, weights: LstmWeights) -> Tensor:
-    """``(rows, size)`` hidden states after the children at these places, from a given state."""
-    states = _lstm(children.vector[place], state, weights)
-    last = (children.count - 1).view(-1, 1, 1).expand(-1, 1, states.shape[2])
-    return states.gather(1, last).squeeze(1)
-
-
-def _last_state_packed(
-    children: Children, place: Tensor, state: Tensor, weights: LstmWeights
-) -> Tensor:
-    """Like :func:`_last_state`, but read each row only up to its last child."""
-    inward, recurrent, bias = weights
-    count, order = children.count.sort(descending=True)
-    place, state = place[order], state[order]
-    hidden, cell = state.chunk(2, dim=1)
-    position = torch.arange(place.shape[1], device=place.device)
-    # Rows are sorted by number of children, largest first, so the unfinished rows come first.
-    for step, rows in enumerate((count.unsqueeze(1) > position).sum(0).tolist()):
-        vectors = children.vector.index_select(0, place[:rows, step])
-        gates = functional.linear(vectors, inward, bias)
-        gates.addmm_(hidden[:rows], recurrent.t())
-        cell_(gates, cell[:rows].clone(), state[:rows], hidden[:rows], tanh=tanh_by_sigmoid)
-    return torch.empty_like(hidden).index_copy(0, order, hidden)
+    def _packed_ends(self, children: Children, counts: Sequence[int], begin: Tensor) -> Tensor:
+        """Like :meth:`_ends`, but read each row only up to its last child."""
+        count = np.array(counts)
+        rows = np.arange(len(count))
+        sizes = (count > np.arange(count[0])[:, None]).sum(1)
+        # The child of a row at each step, as a place in the flattened table.
+        steps = [
+            (count[:size] - 1 - step) * len(count) + rows[:size] for step, size in enumerate(sizes)
+        ]
+        order = torch.from_numpy(np.concatenate(steps)).to(begin.device)
+        nodes = children.place.flatten().index_select(0, order)
+        _, hidden, _ = torch.lstm(
+            children.vector.index_select(0, nodes), torch.from_numpy(sizes),
+            (begin[:2], begin[2:]), [*self._forward, *self._backward],
+            True, 1, 0.0, False, True,
+        )  # fmt: skip
+        result: Tensor = hidden.transpose(0, 1).flatten(1)
+        return result
 
 
-def _lstm(inputs: Tensor, state: Tensor, weights: LstmWeights) -> Tensor:
-    """``(rows, steps, size)`` hidden states from ``[hidden, cell]``."""
-    inward, recurrent, bias = weights
-    hidden, cell = (part.contiguous().unsqueeze(0) for part in state.chunk(2, dim=1))
+def first_to_last(place: Tensor, last: Tensor) -> Tensor:
+    """``(most, rows)`` nodes, first child first; arbitrary after the last.
+
+    ``last``: ``(rows,)`` position of the last child, counted from zero.
+    """
+    position = torch.arange(len(place), device=place.device).unsqueeze(1)
+    return place.gather(0, (last - position).clamp_(min=0))
+
+
+def _lstm(inputs: Tensor, hidden: Tensor, cell: Tensor, weights: Sequence[Tensor]) -> Tensor:
+    """``(steps, rows, size)`` hidden states."""
     result: Tensor = torch.lstm(
-        inputs.transpose(0, 1).contiguous(), (hidden, cell),
-        [inward, recurrent, bias, torch.zeros_like(bias)],
-        True, 1, 0.0, False, False, False,
-    )[0]  # fmt: skip
-    return result.transpose(0, 1)
+        inputs, (hidden, cell), list(weights), True, 1, 0.0, False, False, False
+    )[0]
+    return result
 
 
-def _attend(part: AttentionComposition, children: Children) -> Tensor:
+class _Attention:
     """Gated attention over children, as :class:`AttentionComposition` defines it."""
-    weights = dict(part.lstm.named_parameters())
 
-    def read(places: Tensor, suffix: str) -> Tensor:
-        vectors = children.vector[places]
-        zero = vectors.new_zeros(len(places), 2 * part.size)
-        bias = weights[f"bias_ih_l0{suffix}"] + weights[f"bias_hh_l0{suffix}"]
-        chosen = (weights[f"weight_ih_l0{suffix}"], weights[f"weight_hh_l0{suffix}"], bias)
-        return _lstm(vectors, zero, chosen)
+    def __init__(self, part: AttentionComposition) -> None:
+        self._part = part
+        names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+        weights = dict(part.lstm.named_parameters())
+        self._forward = [weights[name] for name in names]
+        self._backward = [weights[f"{name}_reverse"] for name in names]
 
-    forward = read(children.in_order, "")
-    backward = read(children.place, "_reverse")
-    position = torch.arange(children.place.shape[1], device=children.place.device)
-    turned = (children.count.unsqueeze(1) - 1 - position).clamp(min=0)
-    backward = backward.gather(1, turned.unsqueeze(2).expand_as(backward))
-    states = torch.cat([forward, backward], dim=2)
-    query = torch.cat([part.label_query(children.label), children.output], dim=1)
-    fit = (part.match(states) * query.unsqueeze(1)).sum(2)
-    weight = fit.masked_fill(~children.is_child, -torch.inf).softmax(1)
-    mean = (states * weight.unsqueeze(2)).sum(1)
-    own = part.label_vector(children.label)
-    gate = part.gate(torch.cat([own, mean], dim=1)).sigmoid()
-    return functional.relu(part.output(gate * own + (1 - gate) * mean))
+    def __call__(self, children: Children) -> Tensor:
+        part, place, last = self._part, children.place, children.count - 1
+        position = torch.arange(len(place), device=place.device).unsqueeze(1)
+        turned = last - position
+        back = turned.clamp(min=0)
+        order = torch.cat([place.gather(0, back), place]).flatten()
+        ahead, reverse = children.vector.index_select(0, order).view(2, *place.shape, -1)
+        zero = ahead.new_zeros(1, len(last), part.size)
+        forward = _lstm(ahead, zero, zero, self._forward)
+        backward = _lstm(reverse, zero, zero, self._backward)
+        backward = backward.gather(0, back.unsqueeze(2).expand_as(backward))
+        states = torch.cat([forward, backward], dim=2)
+        assert children.output is not None
+        query = torch.cat([part.label_query(children.label), children.output], dim=1)
+        fit = (part.match(states) * query).sum(2)
+        weight = fit.masked_fill(turned < 0, -torch.inf).softmax(0)
+        mean = (states * weight.unsqueeze(2)).sum(0)
+        own = part.label_vector(children.label)
+        gate = part.gate(torch.cat([own, mean], dim=1)).sigmoid()
+        return functional.relu(part.output(mean.lerp(own, gate)))

@@ -88,6 +88,11 @@ class NextToken(nn.Module):
         """``(…, branches)`` logits of the branches, ``-inf`` for those that cannot come next."""
         return self.logits(states)
 
+    def branches(self) -> tuple[Tensor, Tensor]:
+        """Return weights and biases of the branches; a bias is ``-inf`` if none can come next."""
+        bias = self.linear.bias
+        return self.linear.weight, self.excluded if bias is None else bias + self.excluded
+
     def branch_of(self, tokens: Tensor) -> Tensor:
         """Return the branch of each token."""
         return tokens

@@ -1,4 +1,7 @@
-"""Columns and legal actions on the device, for the searches of RNNG and PLM."""
+"""Columns and legal actions on the device, for the searches of RNNG and PLM.
+
+Tables are looked up by state; lookups never synchronise with the host.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from gardenpath.data.trees.actions import Column, Kind, Strategy
 from gardenpath.data.trees.legality import (
     LEGAL_BIT,
     MOST_OPEN,
-    NO_ACTION_YET,
     REDUCE_ENDS_AT,
     legal_table,
 )
@@ -18,39 +20,36 @@ from gardenpath.data.trees.legality import (
 STEPS_PER_WORD = 8
 
 
-class LegalActions:
-    """The table :data:`LEGAL` of a strategy as a tensor; lookups never synchronise with the host.
+# What determines the legal actions, as one number, the legal state: STATES_PER_KIND times the last
+# kind of action, plus the number of open constituents. The latter is counted up to MOST_OPEN; one
+# more, after a constituent was opened, means the same.
+STATES_PER_KIND = MOST_OPEN + 2
 
-    Results are bits (:data:`LEGAL_BIT`) of the kinds of actions that may come next; ``has_pieces``
-    says whether a word may consist of several pieces.
-    """
+# The state before any action.
+START_STATE = STATES_PER_KIND * len(Kind)
 
-    def __init__(
-        self, strategy: Strategy, device: torch.device, *, has_pieces: bool = False
-    ) -> None:
-        self._table = torch.from_numpy(legal_table(strategy, has_pieces=has_pieces)).to(device)
-        self._reduce_ends_at = REDUCE_ENDS_AT[strategy]
 
-    def at_start(self, like: Tensor) -> Tensor:
-        """``(rows,)`` bits before any action, with as many rows as ``like``."""
-        return self._table[NO_ACTION_YET, 0].expand_as(like)
+def legal_state(last: Kind) -> int:
+    """Return the state after an action if no constituent is open; add the number of open ones."""
+    return STATES_PER_KIND * int(last)
 
-    def after(self, last: Kind, depth: Tensor) -> Tensor:
-        """``(rows,)`` bits after actions of one kind that left ``depth`` constituents open.
 
-        The depth of a row without a hypothesis is arbitrary.
-        """
-        return self._table[last].index_select(0, depth.clamp(0, MOST_OPEN))
+def _open_counts(device: torch.device) -> Tensor:
+    """``(STATES_PER_KIND,)`` numbers of open constituents."""
+    return torch.arange(STATES_PER_KIND, device=device).clamp(max=MOST_OPEN)
 
-    def after_each(self, last: Tensor, depth: Tensor) -> Tensor:
-        """Like :meth:`after`, with a kind for each row."""
-        return self._table[last, depth.clamp(0, MOST_OPEN)]
 
-    def is_last_reduce(self, depth: Tensor) -> Tensor:
-        """``(rows,)``: whether REDUCE, with ``depth`` constituents open, ends the derivation."""
-        if self._reduce_ends_at is None:
-            return torch.zeros_like(depth, dtype=torch.bool)
-        return depth == self._reduce_ends_at
+def state_bits(strategy: Strategy, device: torch.device, *, has_pieces: bool) -> Tensor:
+    """``(states,)`` bits of the legal kinds of actions, by state."""
+    table = torch.from_numpy(legal_table(strategy, has_pieces=has_pieces)).to(device)
+    return table[:, _open_counts(device)].flatten()
+
+
+def ends_by_reduce(strategy: Strategy, device: torch.device) -> Tensor:
+    """``(states,)``: whether REDUCE ends the derivation, by state."""
+    opened = _open_counts(device).repeat(len(Kind) + 1)
+    last = REDUCE_ENDS_AT[strategy]
+    return torch.zeros_like(opened, dtype=torch.bool) if last is None else opened.eq(last)
 
 
 def is_illegal(bits: Tensor, kind: Kind) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from gardenpath.models.rnng.attention_composition import AttentionComposition
 from gardenpath.models.rnng.composition import LstmComposition
 from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.search_composition import Children, Composer, content_key, make_composer
+from gardenpath.models.rnng.search_composition import Children, first_to_last, make_composer, walked
 from tests.models.rnng.test_rnng import Composition, make_network
 from tests.models.stepwise_rnng import attend, read_children
 from tests.tree_samples import SHAPES, encode_trees
@@ -24,21 +24,28 @@ def make_small(composition: Composition = "lstm") -> RnngNetwork:
 
 
 def make_children(network: RnngNetwork, rows: int = 9) -> Children:
-    """Constituents of one to four children; the last is the first again."""
+    """Constituents of one to four children."""
     size = network.word_embedding.embedding_dim
     random = torch.Generator().manual_seed(0)
     count = torch.arange(rows) % MOST + 1
-    place = torch.randint(0, NODES, (rows, MOST), generator=random)
-    label = torch.arange(rows) % 2
-    # The same but for what lies behind its only child, which is not part of it.
-    count[-1], label[-1], place[-1, 0] = count[0], label[0], place[0, 0]
+    place = torch.randint(0, NODES, (MOST, rows), generator=random)
     return Children(
         vector=torch.randn(NODES, size, dtype=torch.float64, generator=random),
-        content=torch.arange(1, NODES + 1) * 1000003,
         place=place,
         count=count,
-        label=label,
+        label=torch.arange(rows) % 2,
         output=torch.randn(rows, size, dtype=torch.float64, generator=random),
+    )
+
+
+def some_rows(children: Children, rows: list[int]) -> Children:
+    assert children.output is not None
+    return replace(
+        children,
+        place=children.place[:, rows],
+        count=children.count[rows],
+        label=children.label[rows],
+        output=children.output[rows],
     )
 
 
@@ -46,9 +53,10 @@ def one_by_one(network: RnngNetwork, children: Children) -> Tensor:
     part = network.composition
     found = []
     for row, count in enumerate(children.count.tolist()):
-        vectors = [children.vector[place] for place in children.place[row, :count].flip(0)]
+        vectors = [children.vector[place] for place in children.place[:count, row].flip(0)]
         label = int(children.label[row])
         if isinstance(part, AttentionComposition):
+            assert children.output is not None
             found.append(attend(part, label, vectors, children.output[row]))
         else:
             assert isinstance(part, LstmComposition)
@@ -58,81 +66,27 @@ def one_by_one(network: RnngNetwork, children: Children) -> Tensor:
 
 @pytest.mark.parametrize("composition", ["lstm", "attention"])
 @pytest.mark.parametrize("is_packed", [True, False])
-@pytest.mark.parametrize("is_shared", [True, False])
-def test_all_at_once_is_one_by_one(
-    composition: Composition, is_packed: bool, is_shared: bool
-) -> None:
+def test_all_at_once_is_one_by_one(composition: Composition, is_packed: bool) -> None:
     network = make_small(composition)
     children = make_children(network)
     with torch.inference_mode():
-        composer = make_composer(network, is_packed=is_packed, is_shared=is_shared)
-        for rows in (torch.arange(4), torch.arange(9), torch.tensor([8, 3, 3, 0])):
-            some = children.rows(rows)
-            vectors, _ = composer(some)
+        compose = make_composer(network)
+        for rows in ([0, 1, 2, 3], list(range(9)), [8, 3, 3, 0]):
+            if is_packed:
+                rows = sorted(rows, key=lambda row: -int(children.count[row]))
+            some = some_rows(children, rows)
+            counts = some.count.tolist() if is_packed else None
+            vectors = compose(replace(some, counts=counts))
             torch.testing.assert_close(vectors, one_by_one(network, some), rtol=0, atol=1e-12)
 
 
 def test_children_in_order() -> None:
-    network = make_small()
-    children = make_children(network)
-    for row, count in enumerate(children.count.tolist()):
-        first_to_last = children.place[row, :count].flip(0).tolist()
-        assert children.in_order[row, :count].tolist() == first_to_last
-        assert children.is_child[row].tolist() == [True] * count + [False] * (MOST - count)
-
-
-def test_each_content_is_composed_once() -> None:
     children = make_children(make_small())
-    composed: list[int] = []
-
-    def compose(some: Children) -> Tensor:
-        composed.append(len(some.count))
-        return some.label.double().unsqueeze(1) + some.count.unsqueeze(1)
-
-    composer = Composer(compose, is_shared=True)
-    _, key = composer(children)
-    assert composed == [8]
-    assert key[0] == key[8]
-    again, _ = composer(children.rows(torch.tensor([5, 0, 8])))
-    assert composed == [8]
-    expected = children.label.double() + children.count
-    assert again.squeeze(1).tolist() == expected[[5, 0, 8]].tolist()
-    # A new one among known ones.
-    new = replace(children, label=children.label.clone())
-    new.label[3] = 7
-    vectors, _ = composer(new)
-    assert composed == [8, 1]
-    assert vectors.squeeze(1).tolist() == (new.label.double() + new.count).tolist()
-    composer.forget()
-    composer(children)
-    assert composed == [8, 1, 8]
+    in_order = first_to_last(children.place, children.count - 1)
+    for row, count in enumerate(children.count.tolist()):
+        assert in_order[:count, row].tolist() == children.place[:count, row].flip(0).tolist()
 
 
-def test_contents_differ_where_anything_differs() -> None:
-    """Labels, children, their order and their number."""
-    content = torch.arange(1, 40)
-    keys = set[int]()
-    made = 0
-    for label in range(3):
-        for children in ([3], [4], [3, 4], [4, 3], [3, 3], [3, 3, 3], [3, 4, 5], [5, 4, 3], [38]):
-            place = torch.tensor([children])
-            one = Children(
-                vector=torch.zeros(39, 1), content=content, place=place,
-                count=torch.tensor([len(children)]), label=torch.tensor([label]),
-                output=torch.zeros(1, 1),
-            )  # fmt: skip
-            keys.add(int(content_key(one)))
-            made += 1
-    assert len(keys) == made
-
-
-def test_many_random_contents_have_different_keys() -> None:
-    rows = 200_000
-    random = torch.Generator().manual_seed(0)
-    place = torch.randint(0, 5000, (rows, 3), generator=random)
-    children = Children(
-        vector=torch.zeros(5000, 1), content=torch.arange(1, 5001), place=place,
-        count=torch.full((rows,), 3), label=torch.zeros(rows, dtype=torch.long),
-        output=torch.zeros(rows, 1),
-    )  # fmt: skip
-    assert len(content_key(children).unique()) == len(place.unique(dim=0))
+def test_what_is_below() -> None:
+    below = torch.tensor([0, 0, 1, 2, 1])
+    assert walked(below, torch.tensor([3, 4]), 3).tolist() == [[3, 4], [2, 1], [1, 0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,32 +10,34 @@ from torch import Tensor
 
 from gardenpath.models.states.arena import Arena
 
-COLUMNS: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
-    "vector": ((3,), torch.float64),
-    "matrix": ((2, 2), torch.float32),
-    "number": ((), torch.long),
-}
+FLOATS = {"vector": 3, "single": 1}
+NUMBERS = {"number": 1, "pair": 2}
 
 
-def make_arena() -> Arena:
-    return Arena(COLUMNS, torch.device("cpu"))
+def make_arena(*, is_fixed: bool = False) -> Arena:
+    return Arena(
+        floats=FLOATS, numbers=NUMBERS, dtype=torch.float64, device=torch.device("cpu"),
+        is_fixed=is_fixed,
+    )  # fmt: skip
 
 
-def rows(numbers: list[int]) -> dict[str, Tensor]:
+def contents(numbers: list[int]) -> tuple[Tensor, Tensor]:
     """Rows whose contents tell them apart."""
-    number = torch.tensor(numbers, dtype=torch.long)
-    return {
-        "vector": number.double().unsqueeze(1).expand(-1, 3) / 7,
-        "matrix": number.float().view(-1, 1, 1).expand(-1, 2, 2) * 3,
-        "number": number,
-    }
+    number = torch.tensor(numbers, dtype=torch.long).unsqueeze(1)
+    return number.double().expand(-1, 4) / 7, number * torch.tensor([1, 2, 3])
+
+
+def append(arena: Arena, numbers: list[int]) -> list[int]:
+    for place, values in zip(arena.room(len(numbers)), contents(numbers), strict=True):
+        place.copy_(values)
+    return arena.append(len(numbers)).tolist()
 
 
 def require_contents(arena: Arena, numbers: list[int]) -> None:
     assert len(arena) == len(numbers)
-    for name, expected in rows(numbers).items():
-        assert arena[name].dtype == COLUMNS[name][1]
-        assert torch.equal(arena[name], expected)
+    floats, integers = contents(numbers)
+    assert torch.equal(arena.floats[: len(arena)], floats)
+    assert torch.equal(arena.numbers[: len(arena)], integers)
 
 
 @given(
@@ -44,17 +47,17 @@ def require_contents(arena: Arena, numbers: list[int]) -> None:
             st.integers(1, 4).map(lambda step: ("keep", step)),
         ),
         max_size=12,
-    )
+    ),
+    st.booleans(),
 )
 def test_rows_stay_as_they_were_however_it_grows_and_shrinks(
-    changes: list[tuple[str, int]],
+    changes: list[tuple[str, int]], is_fixed: bool
 ) -> None:
-    arena, expected, made = make_arena(), list[int](), 0
+    arena, expected, made = make_arena(is_fixed=is_fixed), list[int](), 0
     for kind, number in changes:
         if kind == "append":
             added = list(range(made, made + number))
-            places = arena.append(**rows(added))
-            assert places.tolist() == list(range(len(expected), len(expected) + number))
+            assert append(arena, added) == list(range(len(expected), len(expected) + number))
             expected += added
             made += number
         else:
@@ -64,40 +67,76 @@ def test_rows_stay_as_they_were_however_it_grows_and_shrinks(
         require_contents(arena, expected)
 
 
-def test_it_grows_far_beyond_its_first_size() -> None:
-    arena = make_arena()
-    arena.append(**rows(list(range(10))))
-    arena.append(**rows(list(range(10, 5000))))
+@pytest.mark.parametrize("is_fixed", [False, True])
+def test_it_grows_far_beyond_its_first_size(is_fixed: bool) -> None:
+    arena = make_arena(is_fixed=is_fixed)
+    append(arena, list(range(10)))
+    append(arena, list(range(10, 5000)))
     require_contents(arena, list(range(5000)))
+
+
+def test_columns_are_views_side_by_side() -> None:
+    arena = make_arena()
+    append(arena, [1, 2])
+    assert arena["vector"].shape == (2, 3) and arena["single"].shape == (2, 1)
+    assert arena["number"].tolist() == [1, 2]
+    assert arena["pair"].tolist() == [[2, 3], [4, 6]]
+    assert arena.columns(arena.numbers, "number", "pair").shape == (2, 3)
+    arena["number"][1:] = 9
+    append(arena, [4])
+    assert arena["number"].tolist() == [1, 9, 4]
 
 
 def test_rows_can_be_kept_twice_and_none_at_all() -> None:
     arena = make_arena()
-    arena.append(**rows([5, 6, 7]))
+    append(arena, [5, 6, 7])
     arena.keep(torch.tensor([2, 2, 0]))
     require_contents(arena, [7, 7, 5])
+    arena.keep(torch.zeros(3000, dtype=torch.long))
+    require_contents(arena, [7] * 3000)
     arena.keep(torch.tensor([], dtype=torch.long))
+    require_contents(arena, [])
+    append(arena, [3])
+    arena.clear()
     require_contents(arena, [])
 
 
 def test_memory_is_used_again() -> None:
     arena = make_arena()
-    arena.append(**rows(list(range(3000))))
+    append(arena, list(range(3000)))
     address = arena["vector"].data_ptr()
     for _ in range(5):
         arena.keep(torch.arange(10))
-        arena.append(**rows(list(range(10, 3000))))
+        append(arena, list(range(10, 3000)))
         assert arena["vector"].data_ptr() == address
     require_contents(arena, list(range(3000)))
 
 
-def test_a_column_can_be_changed_in_place() -> None:
-    arena = make_arena()
-    arena.append(**rows([1, 2, 3]))
-    arena["number"][1:] = 9
-    arena.append(**rows([4]))
-    assert arena["number"].tolist() == [1, 9, 9, 4]
+def test_as_much_is_reserved_as_was_ever_appended() -> None:
+    """What is kept may grow; then it is ``keep`` that makes room, not the next append."""
+    arena = make_arena(is_fixed=True)
+    for _ in range(3):
+        append(arena, list(range(300)))
+    for _ in range(3):
+        arena.keep(torch.arange(len(arena)))
+        addresses = arena.floats.data_ptr(), arena.numbers.data_ptr(), arena.floats.shape
+        for _ in range(3):
+            append(arena, list(range(300)))
+            now = arena.floats.data_ptr(), arena.numbers.data_ptr(), arena.floats.shape
+            assert now == addresses
+
+
+def test_the_last_column_can_be_widened() -> None:
+    arena = make_arena(is_fixed=True)
+    append(arena, [1, 2])
+    arena.widen("pair", 4)
+    assert arena["pair"][:2].tolist() == [[2, 3, 0, 0], [4, 6, 0, 0]]
+    _, numbers = arena.room(1)
+    numbers.copy_(torch.arange(5))
+    arena.append(1)
+    assert arena["pair"][2].tolist() == [1, 2, 3, 4]
+    assert arena["number"][:3].tolist() == [1, 2, 0]
 
 
 def test_the_memory_of_a_row() -> None:
-    assert make_arena().row_bytes == 3 * 8 + 4 * 4 + 8
+    assert make_arena().row_bytes == 4 * 8 + 3 * 8
