@@ -18,7 +18,7 @@ from benchmarks.peer_search import Begin
 from gardenpath.data.trees.actions import Column, Kind
 from gardenpath.data.trees.legality import MOST_OPEN
 from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.search_composition import Children, Compose, make_composer
+from gardenpath.models.rnng.search.search_composition import Children, Compose, make_composer
 from gardenpath.models.states.transitions import START_STATE, STATES_PER_KIND, state_bits
 
 _MOST_ROOM = 104

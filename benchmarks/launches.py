@@ -29,7 +29,7 @@ from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.models.plm.plm_search import PlmSearch
 from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.rnng_search import RnngSearch
+from gardenpath.models.rnng.search.rnng_search import RnngSearch
 
 PER_STEP = ("log_probs", "word_bound", "word_log_prob", "advance")
 PER_TOKEN = ("shift", "settle")

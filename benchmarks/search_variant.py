@@ -37,7 +37,7 @@ from gardenpath.models.plm.plm_family import PlmSettings
 from gardenpath.models.plm.plm_search import PlmSearch
 from gardenpath.models.rnng.rnng import RnngNetwork
 from gardenpath.models.rnng.rnng_family import RnngSettings
-from gardenpath.models.rnng.rnng_search import RnngSearch
+from gardenpath.models.rnng.search.rnng_search import RnngSearch
 from gardenpath.units import bits
 
 Corpus = Literal["toy", "ptb_sample"]

@@ -20,7 +20,7 @@ from gardenpath.eval.search.work import Work
 from gardenpath.models.plm.plm import PlmNetwork
 from gardenpath.models.plm.plm_search import PlmSearch
 from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.rnng_search import RnngSearch
+from gardenpath.models.rnng.search.rnng_search import RnngSearch
 from tests.eval.search.exhaustive import prefix_log_probs
 from tests.models.plm.test_plm import make_network as make_plm
 from tests.models.rnng.test_rnng import make_network as make_rnng

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gardenpath.data.batches.batch_loader import Collate
     from gardenpath.data.encoding.encoded import EncodedSplit
     from gardenpath.data.words.vocabulary import Vocabulary
-    from gardenpath.models.rnng.rnng_search import RnngSearch
+    from gardenpath.models.rnng.search.rnng_search import RnngSearch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class RnngFamily(SyntacticFamily):
 
     def as_searched(self, network: nn.Module, search: Any, *, is_packed: bool) -> RnngSearch:
         from gardenpath.models.rnng.rnng import RnngNetwork
-        from gardenpath.models.rnng.rnng_search import RnngSearch
+        from gardenpath.models.rnng.search.rnng_search import RnngSearch
 
         assert isinstance(network, RnngNetwork)
         return RnngSearch(

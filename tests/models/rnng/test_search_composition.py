@@ -11,7 +11,12 @@ from torch import Tensor
 from gardenpath.models.rnng.attention_composition import AttentionComposition
 from gardenpath.models.rnng.composition import LstmComposition
 from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.search_composition import Children, first_to_last, make_composer, walked
+from gardenpath.models.rnng.search.search_composition import (
+    Children,
+    first_to_last,
+    make_composer,
+    walked,
+)
 from tests.models.rnng.test_rnng import Composition, make_network
 from tests.models.stepwise_rnng import attend, read_children
 from tests.tree_samples import SHAPES, encode_trees

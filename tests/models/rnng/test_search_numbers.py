@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gardenpath.data.trees.actions import Column, Kind
-from gardenpath.models.rnng.search_numbers import (
+from gardenpath.models.rnng.search.search_numbers import (
     PushedNumbers,
     label_keys,
     number_columns,

@@ -22,12 +22,12 @@ from torch import Tensor
 from gardenpath.data.trees.actions import Column
 from gardenpath.data.trees.legality import OPENS_AT_END
 from gardenpath.models.rnng.attention_composition import AttentionComposition
-from gardenpath.models.rnng.composed_contents import ComposedContents
 from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.search_actions import SearchActions
-from gardenpath.models.rnng.search_composition import Children, make_composer, walked
-from gardenpath.models.rnng.search_numbers import word_contents
-from gardenpath.models.rnng.stack_nodes import StackNodes
+from gardenpath.models.rnng.search.composed_contents import ComposedContents
+from gardenpath.models.rnng.search.search_actions import SearchActions
+from gardenpath.models.rnng.search.search_composition import Children, make_composer, walked
+from gardenpath.models.rnng.search.search_numbers import word_contents
+from gardenpath.models.rnng.search.stack_nodes import StackNodes
 from gardenpath.models.states.factored_words import searched_words
 from gardenpath.models.states.piece_bias import continuations, piece_row
 from gardenpath.models.states.transitions import (

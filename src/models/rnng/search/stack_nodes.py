@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.search_numbers import PushedNumbers, number_columns, with_child
-from gardenpath.models.rnng.search_stack import SearchStack
+from gardenpath.models.rnng.search.search_numbers import PushedNumbers, number_columns, with_child
+from gardenpath.models.rnng.search.search_stack import SearchStack
 from gardenpath.models.states.arena import Arena
 from gardenpath.models.states.transitions import START_STATE
 

@@ -1,0 +1,1 @@
+"""States of an RNNG for the search over its derivations."""
