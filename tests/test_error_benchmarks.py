@@ -15,7 +15,7 @@ from benchmarks.measured_search import in_short, parse_setting, searched, series
 from benchmarks.surprisal_errors import Point, cost_at_error, errors_of, frontier, is_mark
 from benchmarks.wider_vocabulary import widened
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.search_settings import Particle, WordSync
+from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.models.rnng.rnng import RnngNetwork
 from tests.integration.searching import log_probs, make_network, search, tiny_vocabulary
 from tests.toy_runs import run_of
@@ -70,9 +70,9 @@ def test_settings_are_read_and_named() -> None:
     found = parse_setting("word_sync:action_beam=200,word_beam=20,stop=beam_full,bounded=false")
     assert found == WordSync(action_beam=200, word_beam=20, stop="beam_full", bounded=False)
     assert in_short(found) == "word_sync 200/20/1 stop=beam_full"
-    assert parse_setting("particle") == Particle()
-    assert in_short(Particle(particles=7)) == "particle particles=7"
-    assert series_of(Particle()) == "particle"
+    assert parse_setting("unbiased") == Unbiased()
+    assert in_short(Unbiased(replicates=8)) == "unbiased replicates=8"
+    assert series_of(Unbiased()) == "unbiased"
     assert series_of(WordSync()) == "word_sync, fast track 1"
     assert series_of(WordSync(fast_track=10)) == "word_sync, fast track = word beam"
 
@@ -129,7 +129,7 @@ def test_error_and_cost_are_printed_together(
     error_and_cost.main(
         [
             "--run", str(run_of(folder, model).path), "--corpus", "toy", "--sentences", "2",
-            "--settings", "particle:particles=4", "--reference",
+            "--settings", "unbiased:action_beam=10,word_beam=4", "--reference",
             "word_sync:action_beam=20,word_beam=4", "--beams", "5", "20", "--lengths", "3", "5",
             "--words", "6", "--factors", "1", "2", "--together", "1", "2", "50",
             "--csv", str(tmp_path / "rows.csv"), "--figure", str(tmp_path / "figure.svg"),

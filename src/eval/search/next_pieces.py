@@ -77,12 +77,12 @@ def next_pieces(
     device: torch.device,
 ) -> NextPieces:
     """Describe the next tokens; ``width`` hypotheses survive a piece, ``word_width`` a word."""
-    kept = [width if token.goes_on else word_width for token in tokens]
-    continues = [token.continues for token in tokens]
+    kept = [width if token.goes_on else word_width for token in tokens for _ in range(replicates)]
+    continues = [token.continues for token in tokens for _ in range(replicates)]
     return NextPieces(
-        continues=torch.tensor(continues, device=device).repeat_interleave(replicates),
+        continues=torch.tensor(continues, device=device),
         all_continue=all(continues),
-        kept=torch.tensor(kept, device=device).repeat_interleave(replicates).unsqueeze(1),
+        kept=torch.tensor(kept, device=device).unsqueeze(1),
         # With fixed shapes, there is always room for all.
         width=max(kept) if is_packed else width,
     )

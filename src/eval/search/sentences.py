@@ -159,7 +159,7 @@ class SentenceSearch:
         shifted = self._shifted(found.beam.rows(rows), targets.words[rows])
         if word_end is not None:
             ends = [tokens_next[row].ends for row, _ in children]
-            word_end = self._word_end(shifted, self._repeated(torch.tensor(ends, dtype=torch.bool)))
+            word_end = self._word_end(shifted, self._repeated(ends))
         return [child for _, child in children], Front(
             shifted, came_from_best.index_select(0, rows), word_end
         )
@@ -169,19 +169,21 @@ class SentenceSearch:
         count = self.expansion.replicates
         rows = np.repeat(np.array(groups, dtype=np.int64) * count, count)
         rows += np.tile(np.arange(count), len(groups))
-        return torch.from_numpy(rows).to(self.model.device)
+        return torch.tensor(rows, device=self.model.device)
 
-    def _repeated(self, values: Tensor) -> Tensor:
+    def _repeated(self, values: Sequence[int] | Sequence[bool]) -> Tensor:
         """Return the values of groups for each of their rows, on the device."""
-        return values.to(self.model.device).repeat_interleave(self.expansion.replicates)
+        kind = torch.bool if all(isinstance(value, bool) for value in values) else torch.long
+        rows = [value for value in values for _ in range(self.expansion.replicates)]
+        return torch.tensor(rows, dtype=kind, device=self.model.device)
 
     def _targets(self, groups: list[Group], tokens_next: list[Next]) -> Targets:
         parents = {n.parent for n in tokens_next}
         is_shared = self.expansion.replicates > 1 or len(parents) < len(tokens_next)
         pieces = self._pieces(tokens_next)
         return Targets(
-            words=self._repeated(torch.tensor([n.token for n in tokens_next])),
-            is_end=self._repeated(torch.tensor([n.prefix is None for n in tokens_next])),
+            words=self._repeated([n.token for n in tokens_next]),
+            is_end=self._repeated([n.prefix is None for n in tokens_next]),
             pieces=pieces,
             seeds=[groups[n.parent].key for n in tokens_next],
             are_shared=self.share_prefixes and is_shared,
@@ -254,8 +256,8 @@ class SentenceSearch:
         parts = [found.log_prob.unsqueeze(1), measured(counted, flags), found.too_many]
         if word_end is not None:
             parts.append(word_end.unsqueeze(1))
-        table = torch.cat([part.double() for part in parts], dim=1).cpu().numpy()
-        table = table.reshape(len(tokens_next), self.expansion.replicates, -1)
+        numbers = torch.cat([part.double() for part in parts], dim=1).tolist()
+        table = np.array(numbers).reshape(len(tokens_next), self.expansion.replicates, -1)
         steps = self._steps(groups, tokens_next, found)
         children = []
         for number, (entry, next_) in enumerate(zip(table, tokens_next, strict=True)):
