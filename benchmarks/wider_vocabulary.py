@@ -70,6 +70,7 @@ def _widen_output(output: NextToken, words: int, factor: int) -> None:
     excluded = _more(output.excluded, words, factor)
     excluded[words : words * factor] = -torch.inf
     output.excluded = excluded
+    output.word_branches = words * factor
 
 
 def _more(rows: Tensor, words: int, factor: int) -> Tensor:

@@ -69,11 +69,12 @@ def test_the_cost_of_an_error_is_interpolated_between_its_neighbours() -> None:
 def test_settings_are_read_and_named() -> None:
     found = parse_setting("word_sync:action_beam=200,word_beam=20,stop=beam_full,bounded=false")
     assert found == WordSync(action_beam=200, word_beam=20, stop="beam_full", bounded=False)
-    assert in_short(found) == "word_sync 200/20/1 stop=beam_full"
+    assert in_short(found) == "word_sync 200/20/word_beam stop=beam_full"
     assert parse_setting("unbiased") == Unbiased()
-    assert in_short(Unbiased(replicates=8)) == "unbiased replicates=8"
+    assert in_short(Unbiased(replicates=8)) == "unbiased 100/10 replicates=8"
     assert series_of(Unbiased()) == "unbiased"
-    assert series_of(WordSync()) == "word_sync, fast track 1"
+    assert series_of(WordSync(fast_track=1)) == "word_sync, fast track 1"
+    assert series_of(WordSync()) == "word_sync, fast track = word beam"
     assert series_of(WordSync(fast_track=10)) == "word_sync, fast track = word beam"
 
 
