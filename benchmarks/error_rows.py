@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.table import Table
 
 from benchmarks.measured_search import Found
-from benchmarks.surprisal_errors import Errors, LogProbs, Point, errors_of
+from benchmarks.surprisal_errors import Errors, LogProbs, Point, covered, errors_of
 from gardenpath.text import Words
 
 
@@ -34,6 +34,8 @@ class Row:
     undefined: int
     states_per_word: float
     cpu_ms_per_word: float
+    # Share of the surprisals that are within their 95 % interval of the reference.
+    covered: float = math.nan
 
     @property
     def point(self) -> Point:
@@ -58,6 +60,8 @@ def make_row(
     return Row(
         table, series, setting, size, found.words, errors.mean, errors.largest, errors.at_marks,
         errors.undefined, math.nan if states is None else states, 1000 * found.cost,
+        math.nan if found.errors_bits is None
+        else covered(found.log_probs, reference, found.errors_bits),
     )  # fmt: skip
 
 
@@ -80,7 +84,10 @@ def rows_table(title: str, rows: Sequence[Row], *, size_name: str = "") -> Table
     return table
 
 
-_NUMBERS = ("words", "mean error", "largest", "at marks", "undefined", "states/word", "CPU ms/word")
+_NUMBERS = (
+    "words", "mean error", "largest", "at marks", "undefined", "states/word", "CPU ms/word",
+    "covered",
+)  # fmt: skip
 
 
 def _numbers(row: Row) -> tuple[str, ...]:
@@ -89,4 +96,5 @@ def _numbers(row: Row) -> tuple[str, ...]:
         f"{row.words}", f"{row.mean_error_bits:.4f}", f"{row.largest_error_bits:.3f}",
         f"{row.error_share_at_marks:.0%}", f"{row.undefined}", states,
         f"{row.cpu_ms_per_word:.1f}",
+        "" if math.isnan(row.covered) else f"{row.covered:.0%}",
     )  # fmt: skip

@@ -8,9 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.surprisal_errors import LogProbs
+from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
+from gardenpath.eval.search.sampling.replicates import standard_error, t_quantile
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
-from gardenpath.eval.search.structured_scorer import StructuredScorer
+from gardenpath.eval.search.structured_scorer import (
+    StructuredScorer,
+    word_deviations_of,
+    word_log_probs_of,
+)
 from gardenpath.runs.run import Run
 from gardenpath.text import Words
 
@@ -22,13 +28,16 @@ _WARM_UP: list[Words] = [("The",)]
 class Found:
     """What a search found, in CPU seconds, and the hypotheses that it advanced.
 
-    ``states`` is None if the implementation does not count them.
+    ``states`` is None if the implementation does not count them. ``errors_bits`` is how far each
+    surprisal may be off according to the search itself, with a probability of 95 %; None if it
+    does not say.
     """
 
     log_probs: LogProbs
     words: int
     seconds: float
     states: int | None = None
+    errors_bits: Sequence[Floats] | None = None
 
     @property
     def speed(self) -> float:
@@ -67,8 +76,23 @@ def searched(
     before = scorer.work.expanded
     size = together or len(sentences)
     parts = [sentences[begin : begin + size] for begin in range(0, len(sentences), size)]
-    found = timed(lambda: [one for part in parts for one in scorer.word_log_probs(part)], sentences)
-    return Found(found.log_probs, found.words, found.seconds, scorer.work.expanded - before)
+    errors: list[Floats] = []
+
+    def run_parts() -> LogProbs:
+        log_probs: list[Floats] = []
+        for part in parts:
+            results, split = scorer.search(part, keeps_history=False)
+            for number, result in enumerate(results):
+                how = {"boundary": scorer.boundary}
+                log_probs.append(word_log_probs_of(result, split, number, **how))
+                deviations = word_deviations_of(result, split, number, **how)
+                if deviations is not None:
+                    errors.append(t_quantile(result.replicates) * standard_error(deviations))
+        return log_probs
+
+    found = timed(run_parts, sentences)
+    states = scorer.work.expanded - before
+    return Found(found.log_probs, found.words, found.seconds, states, errors or None)
 
 
 def parse_setting(text: str) -> SearchSettings:

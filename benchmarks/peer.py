@@ -43,7 +43,7 @@ OUR_LADDER = (
     "10/2/1", "10/2/2", "25/3/3", "50/5/1", "50/5/5", "100/10/1", "100/10/10", "200/20/20",
     "400/40/40",
 )  # fmt: skip
-REFERENCE = "word_sync:action_beam=1000,word_beam=100,fast_track=100"
+REFERENCE = "unbiased:action_beam=600,word_beam=150,replicates=4,seed=77"
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,14 @@ def errors_of(
     )
 
 
+def covered(found: LogProbs, reference: LogProbs, errors_bits: Sequence[Floats]) -> float:
+    """Return the share of words whose error is at most the one that the search states."""
+    difference = joined(found, with_ends=True) - joined(reference, with_ends=True)
+    error = np.abs(bits(difference))
+    # Rounding is not an error of the search.
+    return float((error <= np.concatenate(errors_bits) + 1e-4).mean())
+
+
 def joined(log_probs: LogProbs, *, with_ends: bool) -> Floats:
     """Concatenate the log probabilities of sentences, with or without the last of each."""
     parts = [np.asarray(one, dtype=np.float64) for one in log_probs]

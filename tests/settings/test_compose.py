@@ -168,6 +168,13 @@ def test_every_search_is_built_with_its_defaults(search: str) -> None:
     assert load_settings("evaluate", [f"search={search}"]).search == expected
 
 
+def test_studies_are_searched_with_the_published_rules() -> None:
+    study = ["study=mandarin", "run=runs/some"]
+    assert load_settings("evaluate", study).search == WordSync(fast_track=1)
+    assert load_settings("evaluate", [*study, "search=word_sync"]).search == WordSync()
+    assert load_settings("evaluate", ["suite=demo"]).search == WordSync()
+
+
 def test_defaults_are_those_of_the_documentation() -> None:
     settings: TrainSettings = load_settings("train")
     assert settings.run_dir == "runs/toy_english/lstm/seed1"
