@@ -131,7 +131,7 @@ def test_error_and_cost_are_printed_together(
             "--run", str(run_of(folder, model).path), "--corpus", "toy", "--sentences", "2",
             "--settings", "particle:particles=4", "--reference",
             "word_sync:action_beam=20,word_beam=4", "--beams", "5", "20", "--lengths", "3", "5",
-            "--words", "6", "--factors", "1", "2", "--together", "1", "2", "50",
+            "--texts", "2", "--factors", "1", "2", "--together", "1", "2", "50",
             "--csv", str(tmp_path / "rows.csv"), "--figure", str(tmp_path / "figure.svg"),
         ]
     )  # fmt: skip
