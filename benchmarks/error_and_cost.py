@@ -61,7 +61,7 @@ class Plan:
     reference: SearchSettings
     beams: tuple[int, ...]
     lengths: tuple[int, ...]
-    words: int
+    texts: int
     factors: tuple[int, ...]
     together: tuple[int, ...]
 
@@ -119,10 +119,10 @@ def beam_rows(plan: Plan, expected: LogProbs) -> Rows:
 
 
 def length_rows(plan: Plan, _: LogProbs) -> Rows:
-    """Measure texts of growing length, each length with about as many words."""
+    """Measure texts of growing length, each length with as many texts."""
     rows = []
     for length in plan.lengths:
-        texts = of_length(plan.corpus, length, plan.words)
+        texts = of_length(plan.corpus, length, plan.texts)
         expected = plan.expected(texts)
         rows += [
             _row(plan.load(), one, texts, expected, "length", size=f"{length}")
@@ -170,7 +170,7 @@ TABLES: dict[str, tuple[Callable[[Plan, LogProbs], Rows], str, str]] = {
 def report(plan: Plan, tables: Sequence[str]) -> Rows:
     """Measure and print table by table; return all rows."""
     torch.set_num_threads(1)
-    console = Console(width=120)
+    console = Console(width=140)
     console.print(f"{plan.run}; reference: {in_short(plan.reference)}")
     expected = [] if list(tables) == ["length"] else plan.expected(plan.sentences)
     rows: Rows = []
@@ -196,7 +196,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--reference", default=REFERENCE, help="the search that errors refer to")
     parser.add_argument("--beams", type=int, nargs="+", default=[20, 50, 100, 200, 400])
     parser.add_argument("--lengths", type=int, nargs="+", default=[10, 20, 40, 80])
-    parser.add_argument("--words", type=int, default=160, help="total words of each length")
+    parser.add_argument("--texts", type=int, default=4, help="number of texts of each length")
     parser.add_argument("--factors", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--together", type=int, nargs="+", default=[1, 3, 12])
     parser.add_argument("--csv", help="file for all rows")
@@ -214,7 +214,7 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
         reference=parse_setting(arguments.reference),
         beams=tuple(arguments.beams),
         lengths=tuple(arguments.lengths),
-        words=arguments.words,
+        texts=arguments.texts,
         factors=tuple(arguments.factors),
         together=tuple(arguments.together),
     )

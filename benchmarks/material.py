@@ -22,10 +22,10 @@ def independent(corpus: Corpus, count: int) -> list[Words]:
     return [tuple(words) for words in spread(pool[: max(_POOL, count)], count)]
 
 
-def of_length(corpus: Corpus, length: int, words: int) -> list[Words]:
-    """Return texts of exactly ``length`` words, about ``words`` in total."""
+def of_length(corpus: Corpus, length: int, count: int) -> list[Words]:
+    """Return texts of exactly ``length`` words."""
     pool = [tuple(sentence.words) for sentence in preparation(corpus).sentences("test")]
-    return [tuple(text) for text in texts(pool, length, max(words // length, 1))]
+    return [tuple(text) for text in texts(pool, length, count)]
 
 
 def variants(suite: str, count: int) -> list[Words]:

@@ -16,6 +16,9 @@ from gardenpath.data.arrays import Floats
 from gardenpath.text import Words
 from gardenpath.units import bits
 
+# Relative; two implementations of one search differ by less.
+_ROUNDING = 1e-3
+
 LogProbs = Sequence[Floats | Sequence[float]]
 
 
@@ -98,9 +101,10 @@ def cost_at_error(points: Sequence[Point], error: float) -> float | None:
 
     Between two points of the frontier, the logarithm of the cost is linear in the logarithm of the
     error. If even the cheapest point is more accurate, its cost is returned: there is no cheaper
-    one.
+    one. Errors that differ by rounding are equal.
     """
     best = frontier(points)
+    error *= 1 + _ROUNDING
     if not best or best[-1].error > error:
         return None
     if best[0].error <= error:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from benchmarks import peer
+from benchmarks.error_rows import Row
 from benchmarks.peer_beams import Beams, parse_beams
 from benchmarks.published_plm import HuggingFacePlm, PublishedPlm, Symbols
 from benchmarks.rnng_pytorch import RnngPytorch, aligned, never_next, peer_weights
@@ -169,6 +170,18 @@ def test_beams_are_read() -> None:
     assert parse_beams("200/20/5") == Beams(200, 20, 5)
     assert str(Beams()) == "100/10/1"
     assert Beams(200, 20, 5).ours().fast_track == 5
+
+
+def row_of(series: str, error: float, cost_ms: float) -> Row:
+    return Row("peer", series, f"{error}", "", 10, error, error, 0.0, 0, 1.0, cost_ms)
+
+
+def test_only_the_best_settings_of_the_other_count() -> None:
+    theirs = [row_of("other", 0.5, 100.0), row_of("other", 0.6, 400.0), row_of("other", 0.1, 800.0)]
+    ours = [row_of("ours", 0.5, 10.0), row_of("ours", 0.1, 40.0)]
+    table = peer.equal_error(theirs, ours)
+    assert list(table.columns[1].cells) == ["0.5000", "0.1000"]
+    assert list(table.columns[-1].cells) == ["10.0", "20.0"]
 
 
 @pytest.mark.parametrize("model", ["rnng", "plm"])
