@@ -40,7 +40,7 @@ WAITS_PER_TOKEN = 3
 
 # Operators per action, of two layers. To close a constituent an RNNG walks down its children, of
 # which there are at most as many as there are tokens and actions since the last of them.
-OPERATORS_PER_STEP = 200
+OPERATORS_PER_STEP = 150
 
 
 def make_middling(name: str, *, pieces: bool = False, **changes: Any) -> RnngNetwork | PlmNetwork:

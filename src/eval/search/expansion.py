@@ -93,7 +93,7 @@ class BeamExpansion:
         self._model = model
         self._settings = settings
         self._is_packed = is_packed
-        self._work = work
+        self._stepper = Stepper(model, settings, is_packed=is_packed, work=work)
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
         places = settings.fast_track
         self._competition = None if places == "word_beam" else Competition(settings, places)
@@ -133,8 +133,8 @@ class BeamExpansion:
     def run(self, beam: Beam, targets: Targets) -> Found:
         """Expand each group to its next word, or to the end of the sentence."""
         settings, pieces = self._settings, targets.pieces
-        step = _Step(self._model, self._settings, self._competition, targets,
-                     is_packed=self._is_packed, work=self._work)  # fmt: skip
+        self._stepper.begin(are_shared=targets.are_shared)
+        step = _Step(self._stepper, settings, self._competition, targets)
         completed = empty_like(beam, settings.word_beam if pieces is None else pieces.width)
         # As a structural hypothesis, its score is its joint probability.
         state = _State(Beam(beam.score, beam.integers), completed, *step.counters(beam))
@@ -176,22 +176,16 @@ class _Step:
 
     def __init__(
         self,
-        model: TransitionModel,
+        stepper: Stepper,
         settings: WordSync,
         competition: Competition | None,
         targets: Targets,
-        *,
-        is_packed: bool,
-        work: Work,
     ) -> None:
         self._settings = settings
         self._competition = competition
         self._targets = targets
-        self._is_packed = is_packed
-        self._model = model
-        self._stepper = Stepper(
-            model, settings, is_packed=is_packed, is_shared=targets.are_shared, work=work
-        )
+        self._is_packed = stepper.is_packed
+        self._stepper = stepper
         self.history = History() if targets.keeps_history else None
 
     def counters(self, beam: Beam) -> tuple[Tensor, Tensor, Tensor]:
@@ -263,7 +257,7 @@ class _Step:
         nothing = torch.full_like(bound, -torch.inf)
         if not len(rows):
             return nothing
-        cheap = self._model.word_bound(stepper.at(nodes, rows), stepper.at(words, rows))
+        cheap = stepper.model.word_bound(stepper.at(nodes, rows), stepper.at(words, rows))
         cheap = bound + stepper.spread(cheap.unsqueeze(1), rows, bound.shape).squeeze(2)
         # A bound that is exact up to rounding must not exclude a score equal to the threshold.
         cheap = cheap + _ROUNDING

@@ -25,28 +25,26 @@ class Stepper:
     """Advances hypotheses action by action.
 
     ``is_packed``: the network is run on live hypotheses only, which requires counting them;
-    otherwise it is run on all slots, and shapes do not depend on what was found. ``is_shared``:
-    groups may have common nodes, which are then computed once.
+    otherwise it is run on all slots, and shapes do not depend on what was found.
     """
 
     def __init__(
-        self,
-        model: TransitionModel,
-        limits: Limits,
-        *,
-        is_packed: bool,
-        is_shared: bool,
-        work: Work,
+        self, model: TransitionModel, limits: Limits, *, is_packed: bool, work: Work
     ) -> None:
         self.model = model
         self.is_packed = is_packed
-        self.counted = CountedModel(model, work, is_shared=is_packed and is_shared)
+        self._work = work
+        self.counted = CountedModel(model, work, is_shared=False)
         device = model.device
         # In the order of the integers of a hypothesis.
         self._limits = torch.tensor([limits.max_open, limits.max_consecutive], device=device)
         self._change = torch.zeros((len(model.is_open), INTEGERS), dtype=torch.long, device=device)
         self._change[:, DEPTH] = model.is_open.long() - model.is_close.long()
         self._change[:, OPENED] = model.is_open.long()
+
+    def begin(self, *, are_shared: bool) -> None:
+        """Prepare for a token; ``are_shared``: groups have common nodes, to be computed once."""
+        self.counted = CountedModel(self.model, self._work, is_shared=self.is_packed and are_shared)
 
     def successors(
         self, beam: Beam, is_end: Tensor, pieces: NextPieces | None

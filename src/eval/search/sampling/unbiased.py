@@ -53,7 +53,7 @@ class UnbiasedExpansion:
         # The numbers of the replicates, on which their random numbers depend.
         self._replicates = range(settings.replicates) if replicates is None else replicates
         self._is_packed = is_packed
-        self._work = work
+        self._stepper = Stepper(model, settings, is_packed=is_packed, work=work)
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
 
     width_setting = "action_beam"
@@ -100,8 +100,8 @@ class UnbiasedExpansion:
         """Expand each row to its next word, or to the end of the sentence."""
         settings, pieces = self._settings, targets.pieces
         draws = self._draws(targets, beam.score)
-        step = _Step(self._model, settings, targets, draws,
-                     is_packed=self._is_packed, work=self._work)  # fmt: skip
+        self._stepper.begin(are_shared=targets.are_shared)
+        step = _Step(self._stepper, settings, targets, draws)
         buffer = max(settings.action_beam, settings.word_beam)
         log_prob = torch.full_like(beam.score[:, 0], -torch.inf)
         too_many = torch.zeros_like(targets.is_end).unsqueeze(1).repeat(1, 2)
@@ -151,23 +151,13 @@ class _Step:
     """One action of all open hypotheses, on the way to given targets."""
 
     def __init__(
-        self,
-        model: TransitionModel,
-        settings: Unbiased,
-        targets: Targets,
-        draws: Tensor,
-        *,
-        is_packed: bool,
-        work: Work,
+        self, stepper: Stepper, settings: Unbiased, targets: Targets, draws: Tensor
     ) -> None:
         self._settings = settings
         self._targets = targets
         self._draws = draws
-        self._is_packed = is_packed
-        self._model = model
-        self._stepper = Stepper(
-            model, settings, is_packed=is_packed, is_shared=targets.are_shared, work=work
-        )
+        self._is_packed = stepper.is_packed
+        self._stepper = stepper
         self._log_roulette = torch.tensor(settings.roulette).log().item()
         self.history = History() if targets.keeps_history else None
 
@@ -204,7 +194,7 @@ class _Step:
         """Choose the words to compute; return them, and by how much more they weigh (log)."""
         stepper = self._stepper
         rows = stepper.rows(bound > -torch.inf)
-        cheap = self._model.word_bound(stepper.at(beam.node, rows), stepper.at(words, rows))
+        cheap = stepper.model.word_bound(stepper.at(beam.node, rows), stepper.at(words, rows))
         cheap = bound + stepper.spread(cheap.unsqueeze(1), rows, bound.shape).squeeze(2)
         bar = (log_prob + self._log_roulette).unsqueeze(1)
         scale = torch.maximum(cheap.amax(1, keepdim=True), bar)
