@@ -146,7 +146,7 @@ def test_a_narrow_beam_has_some_of_the_trees(name: str) -> None:
 def test_sampled_hypotheses_have_the_shares_of_the_trees(name: str) -> None:
     vocabulary, strategy, result = everything(name)
     network = make_network(name, vocabulary)
-    settings = Unbiased(action_beam=100, word_beam=40, **LIMITS[name])
+    settings = Unbiased(action_beam=400, word_beam=120, roulette=1e-3, **LIMITS[name])
     (sampled,) = search(network, [vocabulary.encode(WORDS)], settings, keeps_history=True)
     options: dict[str, Any] = {"labels": vocabulary.labels, "strategy": strategy, "k": 1000}
     exact = {tree: share for share, tree in k_best(result, WORDS, **options)}

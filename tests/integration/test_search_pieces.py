@@ -48,7 +48,11 @@ def limits_of(name: str) -> dict[str, Any]:
     return IN_ORDER_LIMITS if name == "rnng_in_order" else LIMITS
 
 
-@pytest.mark.parametrize("name", MODELS)
+# Classes of words are for words.
+OVER_PIECES = [name for name in MODELS if "factored" not in name]
+
+
+@pytest.mark.parametrize("name", OVER_PIECES)
 def test_a_beam_that_holds_everything_finds_the_sum_over_all_derivations(name: str) -> None:
     network = make_network(name, VOCABULARY)
     limits = limits_of(name)
@@ -59,7 +63,7 @@ def test_a_beam_that_holds_everything_finds_the_sum_over_all_derivations(name: s
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", OVER_PIECES)
 def test_that_a_word_ends_is_that_no_piece_continues_it(name: str) -> None:
     # One step of each survivor against the search for all words that begin with these pieces.
     network = make_network(name, VOCABULARY)
@@ -127,7 +131,7 @@ def test_words_and_the_end_add_up_to_one(name: str, prefix: list[int]) -> None:
 GOLD = ("(S ▁ac (A ▁b))", "(A (S ▁ac) ▁bcc)", "(S ▁a (A ▁acc))", "(S (A ▁bc ▁a))")
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", OVER_PIECES)
 def test_the_joint_probability_of_a_tree_is_that_of_its_derivation(name: str) -> None:
     # Training and search: the loss of a gold tree, and the hypothesis that is this tree.
     network = make_network(name, VOCABULARY)
@@ -183,7 +187,7 @@ def all_numbers(results: list[Any]) -> list[np.ndarray[Any, Any]]:
     return [np.array([r.prefix_log_probs, r.word_end_log_probs, r.best_share]) for r in results]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", OVER_PIECES)
 @pytest.mark.parametrize("is_packed", [True, False])
 @pytest.mark.parametrize("groups", [1, 64])
 def test_batches_order_sharing_and_shapes_change_nothing(
@@ -221,5 +225,6 @@ def test_an_unbiased_search_estimates_prefixes_and_ends_of_words_without_bias(
         found[seed, : len(estimate)] = estimate
     expected = np.exp(np.add(exact.prefix_log_probs, exact.word_end_log_probs))
     error = found.std(0) / np.sqrt(runs)
-    assert (np.abs(found.mean(0) - expected) < 4 * error + 1e-12).all()
+    # What happens in nearly all runs has no spread in a few of them.
+    assert (np.abs(found.mean(0) - expected) < 4 * error + 2e-3 * expected).all()
     assert (error < 0.25 * expected).all()

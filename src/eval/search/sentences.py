@@ -155,6 +155,8 @@ class SentenceSearch:
         word_end = None if front.word_end is None else front.word_end[parents]
         came_from_best = flags.gather(1, found.beam.origin)
         children = self._report(groups, tokens_next, found, came_from_best, word_end, on_result)
+        if not children:
+            return [], self._roots(0, self.expansion.width)
         rows = self._rows([row for row, _ in children])
         shifted = self._shifted(found.beam.rows(rows), targets.words[rows])
         if word_end is not None:
@@ -326,8 +328,6 @@ class SentenceSearch:
 
     def _shifted(self, beam: Beam, tokens: Tensor) -> Beam:
         """Let all survivors read the token."""
-        if not len(beam.score):
-            return self._roots(0, self.expansion.width).beam
         words = tokens.unsqueeze(1).expand_as(beam.node)
         rows = self._live_rows(beam.is_alive)
         counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)
