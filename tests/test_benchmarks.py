@@ -60,7 +60,7 @@ def decided(network: RnngNetwork | PlmNetwork) -> RnngNetwork | PlmNetwork:
 def test_the_usual_search_finds_what_ours_finds(
     name: str, is_decided: bool, changes: dict[str, Any]
 ) -> None:
-    settings = WordSync(**{**changes, **search_benchmark.SAME_SEARCH})
+    settings = WordSync(**{**search_benchmark.SAME_SEARCH, **changes})
     vocabulary = tiny_vocabulary()
     network = make_network(name, vocabulary)
     if is_decided:

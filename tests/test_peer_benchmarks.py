@@ -194,7 +194,7 @@ def test_the_comparison_is_printed(
         "--peer", str(write(tmp_path / "peer")), "--run", str(run), "--corpus", "toy",
         "--sentences", "2", "--our-sentences", "3", "--variants", "4", "--peer-variants", "2",
         "--rounds", "1", "--ladder", "20/4/1", "30/4/1", "--our-ladder", "5/1/1", "10/2/2",
-        "--settings", "particle:particles=5", "--reference",
+        "--settings", "unbiased:action_beam=10,word_beam=4", "--reference",
         "word_sync:action_beam=20,word_beam=4", "--csv", str(tmp_path / "rows.csv"), "--figure",
         str(tmp_path / "figure.svg"),
     ]  # fmt: skip
