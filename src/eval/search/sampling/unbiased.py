@@ -15,6 +15,7 @@ the sharing of prefixes matter.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -158,7 +159,7 @@ class _Step:
         self._draws = draws
         self._is_packed = stepper.is_packed
         self._stepper = stepper
-        self._log_roulette = torch.tensor(settings.roulette).log().item()
+        self._log_roulette = math.log(settings.roulette)
         self.history = History() if targets.keeps_history else None
 
     def __call__(self, state: _State, number: int) -> _State:
