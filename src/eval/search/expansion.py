@@ -34,9 +34,6 @@ from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.stepping import History, Stepper
 from gardenpath.eval.search.work import Work
 
-# With fixed shapes, the number of actions between two checks for remaining hypotheses.
-_STEPS_BETWEEN_LOOKS = 6
-
 # Larger than any rounding error of a log probability, too small to affect results.
 _ROUNDING = 1e-3
 
@@ -92,7 +89,6 @@ class BeamExpansion:
     ) -> None:
         self._model = model
         self._settings = settings
-        self._is_packed = is_packed
         self._stepper = Stepper(model, settings, is_packed=is_packed, work=work)
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
         places = settings.fast_track
@@ -140,7 +136,7 @@ class BeamExpansion:
         state = _State(Beam(beam.score, beam.integers), completed, *step.counters(beam))
         for number in range(self._most_steps):
             state = step(state)
-            if not self._goes_on(state.beam, number) or (pieces and pieces.all_continue):
+            if not self._stepper.goes_on(state.beam, number) or (pieces and pieces.all_continue):
                 break
         completed = state.completed
         survivors = completed.score[:, : settings.word_beam].logsumexp(1)
@@ -151,13 +147,6 @@ class BeamExpansion:
             too_many=state.too_many,
             trail=None if step.history is None else step.history.trails(kept.entry),
         )
-
-    def _goes_on(self, beam: Beam, number: int) -> bool:
-        if self._is_packed:
-            return beam.score.shape[1] > 0
-        if (number + 1) % _STEPS_BETWEEN_LOOKS:
-            return True
-        return bool(beam.is_alive.any())
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.search_settings import Limits
 from gardenpath.eval.search.work import CountedModel, Work
 
+# With fixed shapes, the number of actions between two checks for remaining hypotheses.
+_STEPS_BETWEEN_LOOKS = 6
+
 # Padding after the last action of a trail.
 NO_ACTION = -1
 
@@ -91,6 +94,14 @@ class Stepper:
         if history is not None:
             integers[..., ENTRY] = history.add(chosen.entry, column)
         return replace(chosen, integers=integers)
+
+    def goes_on(self, beam: Beam, number: int) -> bool:
+        """Whether open hypotheses are left after a step; with fixed shapes, they may be none."""
+        if self.is_packed:
+            return beam.score.shape[1] > 0
+        if (number + 1) % _STEPS_BETWEEN_LOOKS:
+            return True
+        return bool(beam.is_alive.any())
 
     def rows(self, mask: Tensor) -> Tensor:
         """Return the indices of the rows to compute: those in the mask if packed, else all."""

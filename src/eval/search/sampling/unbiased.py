@@ -30,8 +30,6 @@ from gardenpath.eval.search.search_settings import Unbiased
 from gardenpath.eval.search.stepping import History, Stepper
 from gardenpath.eval.search.work import Work
 
-_STEPS_BETWEEN_LOOKS = 6
-
 # Random numbers of a step: for words, for the action beam, and for what was completed.
 _WORDS, _OPEN, _COMPLETED = range(3)
 _PER_STEP = 3
@@ -53,7 +51,6 @@ class UnbiasedExpansion:
         self._settings = settings
         # The numbers of the replicates, on which their random numbers depend.
         self._replicates = range(settings.replicates) if replicates is None else replicates
-        self._is_packed = is_packed
         self._stepper = Stepper(model, settings, is_packed=is_packed, work=work)
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
 
@@ -109,7 +106,7 @@ class UnbiasedExpansion:
         state = _State(beam, empty_like(beam, buffer), log_prob, too_many)
         for number in range(self._most_steps):
             state = step(state, number)
-            if not self._goes_on(state.beam, number) or (pieces and pieces.all_continue):
+            if not self._stepper.goes_on(state.beam, number) or (pieces and pieces.all_continue):
                 break
         width = settings.word_beam if pieces is None else pieces.width
         completed = thinned(state.completed, width, draws[:, -1:])
@@ -129,13 +126,6 @@ class UnbiasedExpansion:
         ]
         count = self._most_steps * _PER_STEP + 2
         return torch.from_numpy(uniforms(keys, count)).to(like)
-
-    def _goes_on(self, beam: Beam, number: int) -> bool:
-        if self._is_packed:
-            return beam.score.shape[1] > 0
-        if (number + 1) % _STEPS_BETWEEN_LOOKS:
-            return True
-        return bool(beam.is_alive.any())
 
 
 @dataclass(frozen=True)
