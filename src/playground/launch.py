@@ -1,0 +1,99 @@
+"""The command ``gardenpath-playground``: find the models, and serve the page on 127.0.0.1."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from gardenpath import __version__
+from gardenpath.console import console, exit_on_error
+from gardenpath.errors import GardenpathError
+from gardenpath.playground.playground_settings import (
+    PlaygroundSettings,
+    help_of,
+    playground_settings_of,
+)
+from gardenpath.text import plural
+
+HOST = "127.0.0.1"
+
+
+def playground_main() -> None:
+    """Run the command line of this process."""
+    arguments = sys.argv[1:]
+    program = Path(sys.argv[0]).name
+    program = f"python {program}" if program.endswith(".py") else program
+    if {"--help", "-h"} & {*arguments}:
+        console.print(help_of(program), markup=False, highlight=False, soft_wrap=True)
+        return
+    if "--version" in arguments:
+        console.print(f"Gardenpath {__version__}", highlight=False)
+        return
+    with exit_on_error():
+        serve_playground(playground_settings_of(arguments))
+
+
+def serve_playground(settings: PlaygroundSettings) -> None:
+    """Serve the page until the process is interrupted."""
+    # Models of others are read from this machine; whatever is not there is not downloaded.
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    _require_extra()
+    import uvicorn
+
+    from gardenpath.playground.loaded_models import ModelShelf
+    from gardenpath.playground.server import playground_app
+
+    shelf = ModelShelf(settings)
+    with bound(settings.port) as listening:
+        address = f"http://{HOST}:{listening.getsockname()[1]}/"
+        _announce(address, len(shelf.models), shelf.skipped)
+        app = playground_app(shelf, settings.limits)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=3,
+        )
+        if settings.browser:
+            threading.Timer(0.5, webbrowser.open, [address]).start()
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _require_extra() -> None:
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise GardenpathError(
+            f"the playground needs {' and '.join(missing)}: pip install 'gardenpath[playground]', "
+            "or in a checkout pip install -e '.[playground]' -c constraints.txt"
+        )
+
+
+def bound(port: int) -> socket.socket:
+    """Return a socket that listens on this machine only."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+    except OSError as error:
+        listening.close()
+        raise GardenpathError(
+            f"port {port} cannot be used ({error.strerror}); another playground may be running: "
+            "open its page, or set port=0 for any free port"
+        ) from error
+    return listening
+
+
+def _announce(address: str, models: int, skipped: Sequence[str]) -> None:
+    for reason in skipped:
+        console.print(f"skipped: {reason}", markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        f"{plural(models, 'model')} in the playground at {address} (end with Ctrl-C)",
+        markup=False, highlight=False, soft_wrap=True,
+    )  # fmt: skip

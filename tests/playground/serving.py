@@ -1,0 +1,97 @@
+"""A playground that serves small runs on a free port, and requests to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from gardenpath.playground.launch import HOST, bound
+from gardenpath.playground.loaded_models import ModelShelf
+from gardenpath.playground.playground_settings import PlaygroundLimits, PlaygroundSettings
+from gardenpath.playground.server import playground_app
+from tests.toy_runs import NARROW_SEARCH
+
+PATIENCE_SECONDS = 60.0
+Headers = Mapping[str, str]
+
+
+def settings_for(folder: Path, store: Path, **limits: Any) -> PlaygroundSettings:
+    """Settings for the runs of a folder, with narrow beams."""
+    return PlaygroundSettings(
+        run=(str(folder / "runs"),),
+        device="cpu",
+        surprisals=str(store),
+        search=NARROW_SEARCH,
+        limits=replace(PlaygroundLimits(), **limits),
+    )
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running playground."""
+
+    port: int
+    shelf: ModelShelf
+
+    @property
+    def address(self) -> str:
+        """The address of its page."""
+        return f"http://{HOST}:{self.port}/"
+
+    def name_of(self, family: str) -> str:
+        """The name of the run of a family."""
+        return next(name for name in self.shelf.models if f"/{family}/" in name)
+
+    def ask(
+        self, path: str, content: Any = None, *, headers: Headers | None = None
+    ) -> tuple[int, Headers, bytes]:
+        """Status, headers and body of the answer to a request; with content, a POST."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_SECONDS)
+        given = dict(headers or {})
+        body = None
+        if content is not None:
+            body = content if isinstance(content, bytes) else json.dumps(content).encode()
+            given = {"Content-Type": "application/json", **given}
+        try:
+            connection.request("POST" if body is not None else "GET", path, body, given)
+            answer = connection.getresponse()
+            return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+    def events(self, *families: str, sentences: list[str]) -> list[dict[str, Any]]:
+        """All events of the answer to a request for surprisals."""
+        runs = [self.name_of(family) for family in families]
+        status, _, body = self.ask("/api/surprisal", {"runs": runs, "sentences": sentences})
+        assert status == 200, body
+        return [json.loads(line) for line in body.splitlines()]
+
+
+@contextmanager
+def served(settings: PlaygroundSettings) -> Iterator[Served]:
+    """Serve a playground in a thread of this process."""
+    shelf = ModelShelf(settings)
+    app = playground_app(shelf, settings.limits)
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
+    server = uvicorn.Server(config)
+    with bound(0) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not server.started:
+            assert time.monotonic() < end and thread.is_alive(), "the server does not start"
+            time.sleep(0.02)
+        try:
+            yield Served(listening.getsockname()[1], shelf)
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE_SECONDS)
