@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.study import Shown
 from gardenpath.eval.statistics.choices import Correction, Weighting
@@ -41,10 +42,11 @@ def run_analyses(
     ``correction`` replaces that of each analysis with p values; ``weights`` replaces that of each
     analysis that can be weighted, and a note of the others says why they are not. The result of an
     analysis that the tables do not allow is empty and says why (``AnalysisResult.skipped``); every
-    test and interval needs ``min_items`` usable items.
+    test and interval needs ``min_items`` usable items. Exact grammars are left out: they are what
+    models are compared with, and their surprisals are known without error.
     """
     tables = {
-        name: None if table is None else with_usable(table, items)
+        name: None if table is None else _of_models(with_usable(table, items))
         for name, table in (("items", items), ("effects", effects), ("sentences", sentences))
     }
     results = []
@@ -62,6 +64,11 @@ def run_analyses(
             found = dataclasses.replace(found, notes=(*found.notes, note))
         results.append(found)
     return results
+
+
+def _of_models(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of models; exact grammars are a yardstick, not a subject."""
+    return table[table["model"] != EXACT] if "model" in table.columns else table
 
 
 def write_analyses(folder: Path, results: Sequence[AnalysisResult]) -> None:

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gardenpath.eval.report.page.first_item import Opening, opening
 from gardenpath.eval.report.study import Study
+from gardenpath.eval.suites.scoring.aggregation import near_tied
 from gardenpath.store.tables import ERROR_COLUMNS, SENTENCE_COLUMNS
 
 INFINITE = -1
@@ -24,7 +26,8 @@ INFINITE = -1
 class ExplorerLimits:
     """Limits on the data in the page: first items of each suite, best parses of each word.
 
-    Partial parses for every word need much space, so fewer items have parses than surprisals.
+    Partial parses for every word need much space, so fewer items have parses than surprisals. The
+    item on which the explorer opens is always in the page, with its parses.
     """
 
     items: int = 30
@@ -51,12 +54,15 @@ def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
     runs = study.runs()
     known_runs = {run: place for place, run in enumerate(runs["run"])}
     words, trees = Numbers(), Numbers()
-    suites = _suites(study, limits)
+    first = opening(study)
+    suites = _suites(study, limits, first)
     for suite in suites.values():
         suite["numbers"] = {item["id"]: place for place, item in enumerate(suite["items"])}
     _add_surprisals(study, suites, known_runs, words)
     _add_outcomes(study, suites, known_runs)
-    _add_parses(study, suites, known_runs, trees, limits)
+    _add_parses(study, suites, known_runs, trees, limits, first)
+    for suite in suites.values():
+        _add_lexicon(suite)
     return {
         "runs": [
             {"model": model, "corpus": corpus, "seed": None if pd.isna(seed) else int(seed)}
@@ -64,8 +70,18 @@ def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
         ],
         "words": words.values,
         "trees": trees.values,
+        **({} if first is None else {"open": _place(first, suites, known_runs)}),
         "suites": [_finished(suite) for suite in suites.values()],
     }
+
+
+def _place(
+    first: Opening, suites: dict[str, dict[str, Any]], runs: dict[str, int]
+) -> dict[str, int]:
+    """Return the numbers of suite, item and run on which the explorer opens."""
+    number = suites[first.suite]["numbers"][_plain(first.item)]
+    place = list(suites).index(first.suite)
+    return {"suite": place, "item": number, "run": runs[first.run]}
 
 
 def _plain(value: object) -> int | str:
@@ -80,7 +96,19 @@ def _rounded(value: float) -> float | None:
     return INFINITE if math.isinf(value) else round(value, 2)
 
 
-def _suites(study: Study, limits: ExplorerLimits) -> dict[str, dict[str, Any]]:
+def _items(
+    suite: str, items: list[Any], limits: ExplorerLimits, first: Opening | None
+) -> list[Any]:
+    """Return the first items of a suite, with the one on which the explorer opens."""
+    kept = items[: limits.items]
+    if first is not None and first.suite == suite and first.item not in kept:
+        return [*kept[: max(0, limits.items - 1)], first.item]
+    return kept
+
+
+def _suites(
+    study: Study, limits: ExplorerLimits, first: Opening | None
+) -> dict[str, dict[str, Any]]:
     """Return the suites in order, with the items of the page, still without data."""
     pairs = study.surprisals[["suite", "item"]].drop_duplicates()
     by_suite = dict(list(pairs.groupby("suite", sort=False)["item"]))
@@ -94,7 +122,7 @@ def _suites(study: Study, limits: ExplorerLimits) -> dict[str, dict[str, Any]]:
                 "s": {},
                 **_gloss(study, suite, item),
             }
-            for item in items[: limits.items]
+            for item in _items(str(suite), items.tolist(), limits, first)
         ]
         suites[str(suite)] = {
             "name": str(suite),
@@ -111,6 +139,17 @@ def _gloss(study: Study, suite: object, item: object) -> dict[str, Any]:
     """Return the gloss of the first variant (``g``) and the translation (``t``), if any."""
     words, translation = study.glosses.get((str(suite), _plain(item)), ((), ""))
     return {**({"g": list(words)} if words else {}), **({"t": translation} if translation else {})}
+
+
+def _add_lexicon(suite: dict[str, Any]) -> None:
+    """Add the words of glossed variants that have one gloss in the whole suite."""
+    known: dict[int, set[str]] = {}
+    for item in suite["items"]:
+        words = item["variants"][0]["w"] if item["variants"] else []
+        if len(item.get("g", ())) == len(words):
+            for word, gloss in zip(words, item.get("g", ()), strict=True):
+                known.setdefault(word, set()).add(gloss)
+    suite["glosses"] = {word: min(found) for word, found in known.items() if len(found) == 1}
 
 
 def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFrame:
@@ -155,22 +194,24 @@ def _list_at(store: dict[int, list[Any]], run: int, place: int) -> list[Any]:
 
 
 def _add_outcomes(study: Study, suites: dict[str, dict[str, Any]], runs: dict[str, int]) -> None:
-    """Add prediction, outcome, difference in bits and its error for each run and item."""
+    """Add prediction, outcome, difference, its error and whether it is a near tie, for each run."""
     columns = ["run", "suite", "item", "prediction", "outcome", "difference_bits"]
     error_name = ERROR_COLUMNS["difference_bits"]
     table = _kept(study.items, suites)
     errors = table[error_name] if error_name in table.columns else [math.nan] * len(table)
     rows = table[columns].itertuples(index=False, name=None)
-    for (run, name, item_name, prediction, outcome, difference), error in zip(
-        rows, errors, strict=True
+    for (run, name, item_name, prediction, outcome, difference), error, near in zip(
+        rows, errors, near_tied(table), strict=True
     ):
         suite = suites[str(name)]
         item = suite["items"][suite["numbers"][_plain(item_name)]]
         value = None if math.isnan(outcome) else round(float(outcome), 3)
         gap = None if not math.isfinite(difference) else round(float(difference), 2)
         row = [suite["predictions"](str(prediction)), value, gap]
-        if math.isfinite(error):
-            row.append(round(float(error), 3))
+        if math.isfinite(error) or near:
+            row.append(round(float(error), 3) if math.isfinite(error) else None)
+        if near:
+            row.append(1)
         item.setdefault("o", {}).setdefault(runs[run], []).append(row)
 
 
@@ -180,12 +221,16 @@ def _add_parses(
     runs: dict[str, int],
     trees: Numbers,
     limits: ExplorerLimits,
+    first: Opening | None,
 ) -> None:
     """Add posterior probability and tree of the best parses for each run, variant and word."""
     for (run, name, item_name, condition, variant, word_id), parses in study.parses.items():
         suite = suites.get(name)
         place = None if suite is None else suite["numbers"].get(_plain(item_name))
-        if suite is None or place is None or place >= limits.items_with_parses or run not in runs:
+        if suite is None or place is None or run not in runs:
+            continue
+        is_first = first is not None and (name, item_name) == (first.suite, first.item)
+        if place >= limits.items_with_parses and not (is_first and limits.items_with_parses):
             continue
         item = suite["items"][place]
         spot = item["places"][condition, _plain(variant)]
@@ -207,5 +252,6 @@ def _finished(suite: dict[str, Any]) -> dict[str, Any]:
         "regions": regions.values,
         "predictions": suite["predictions"].values,
         "critical": critical,
+        **({"glosses": suite["glosses"]} if suite["glosses"] else {}),
         "items": suite["items"],
     }

@@ -7,18 +7,17 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import fonts
 from gardenpath.eval.report.figures.all_figures import Picture, pictures
 from gardenpath.eval.report.figures.inline_figures import InlineFigures
-from gardenpath.eval.report.means import in_numbers
+from gardenpath.eval.report.headline import findings, near_tie_note
 from gardenpath.eval.report.page.explorer import ExplorerLimits, explorer_data
+from gardenpath.eval.report.page.first_item import opening
 from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.page.markup import data_block, render
 from gardenpath.eval.report.page.summaries import (
     accuracy_tables,
     excess_table,
-    in_model_order,
     pair_set_tables,
     perplexity_table,
     runs_table,
@@ -42,7 +41,7 @@ CHAPTERS = {
     "perplexity": "Perplexity and corpora",
     "training": "Training",
 }
-SCRIPTS = ("tables.js", "trees.js", "chart.js", "explorer.js")
+SCRIPTS = ("tables.js", "trees.js", "downloads.js", "chart.js", "cells.js", "explorer.js")
 
 
 def page(study: Study, svgs: Mapping[str, str], limits: ExplorerLimits) -> str:
@@ -116,8 +115,13 @@ def _content(
         "figures": figures,
         "warnings": [str(one) for one in study.unusable],
         "unusable_tables": _filled([unusable_table(study)] if has_items else ()),
-        "findings": [*_findings(study), *_undecided(study), *study.notes],
+        "findings": [
+            *findings(study.items, min_items=study.min_items),
+            *_doubts(study),
+            *study.notes,
+        ],
         "facts": {name: value for name, value in study.facts.items() if value},
+        "opening": first.reason if (first := opening(study)) else "",
         "scored_items": int(per_suite.max()) if len(per_suite) else 0,
         "analyses": [(one, _analysis_tables(one, n)) for n, one in enumerate(study.analyses)],
         "run_tables": _filled([runs_table(study)]),
@@ -142,28 +146,10 @@ def _analysis_tables(analysis: Shown, number: int) -> list[ReportTable]:
     )
 
 
-def _findings(study: Study) -> Iterator[str]:
-    """Yield, for each corpus, a sentence on the best model and on the exact grammar."""
-    if not len(study.items):
-        return
-    table = in_model_order(study.by_model)
-    for corpus, rows in table.groupby("corpus", sort=False):
-        models = rows[rows["model"] != EXACT].dropna(subset="mean")
-        if not len(models):
-            continue
-        best = models.loc[models["mean"].idxmax()]
-        name = corpus or "the given surprisals"
-        sentence = (
-            f"On {name}, {best['model']} has the highest mean accuracy of {len(models)} models: "
-            f"{' '.join(in_numbers(best.to_dict()).split())}"
-        )
-        for ceiling in rows[rows["model"] == EXACT]["mean"]:
-            sentence += f"; the exact grammar reaches {ceiling:.3f}"
-        yield sentence + "."
-
-
-def _undecided(study: Study) -> Iterator[str]:
-    """Yield a sentence on the outcomes that are within the search error, if any error is known."""
+def _doubts(study: Study) -> Iterator[str]:
+    """Yield a sentence on near ties, and one on the outcomes that are within the search error."""
+    if note := near_tie_note(study.items):
+        yield note
     if COULD_FLIP not in study.items.columns:
         return
     known = study.items.dropna(subset=COULD_FLIP)

@@ -13,7 +13,7 @@ from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.study import Study, corpus_groups
 from gardenpath.eval.suites.pairs.pair_tables import pairs_in_words, phenomenon_frames
 from gardenpath.eval.usable import usable_counts
-from gardenpath.store.tables import COULD_FLIP, RUN_COLUMNS, SENTENCE_COLUMNS
+from gardenpath.store.tables import COULD_FLIP, NEAR_TIES, RUN_COLUMNS, SENTENCE_COLUMNS
 from gardenpath.text import spaced
 
 MAX_UNKNOWN_WORDS = 300
@@ -36,8 +36,9 @@ def accuracy_tables(study: Study) -> Iterator[ReportTable]:
         if wide.shape[1] > 1:
             overall = study.by_model.set_index(["model", "corpus"])
             wide["mean"] = overall["mean"]
-        counts = table.groupby(["model", "corpus"], sort=False)[["ties", "missing"]].sum()
-        wide["ties"] = counts["ties"]
+        counted = ["ties", NEAR_TIES, "missing"]
+        counts = table.groupby(["model", "corpus"], sort=False)[counted].sum()
+        wide["ties"], wide["near ties"] = counts["ties"], counts[NEAR_TIES]
         if counts["missing"].any():
             wide["missing"] = counts["missing"]
         frame = in_model_order(wide.reset_index())
@@ -46,7 +47,7 @@ def accuracy_tables(study: Study) -> Iterator[ReportTable]:
             title="Accuracy by class" + ("" if len(groups) == 1 else f": {', '.join(corpora)}"),
             frame=frame.drop(columns="corpus") if len(corpora) == 1 else frame,
             note="Means over random seeds and modifiers. A tie counts as its expected value under "
-            "random order.",
+            "random order, and so does a near tie: a difference too small to tell from zero.",
             strong=(EXACT,),
         )
 
@@ -67,7 +68,7 @@ def summary_table(study: Study) -> ReportTable:
     """Return the accuracy by class and modifier, with intervals."""
     columns = [column for column in study.summary.columns if study.summary[column].notna().any()]
     # Omit columns of counts that are all zero.
-    counts = ("missing", "unknown", COULD_FLIP)
+    counts = ("missing", "unknown", NEAR_TIES, COULD_FLIP)
     columns = [c for c in columns if c not in counts or study.summary[c].any()]
     by = [column for column in ("corpus", "model", "class", "modifier") if column in columns]
     frame = arranged(study.summary[columns], by, study.modifier_orders)
@@ -80,6 +81,7 @@ def summary_table(study: Study) -> ReportTable:
         frame=frame.reset_index(drop=True),
         note="low and high are the bounds of the 95 % bootstrap interval over items; ties counts "
         "predictions with exactly equal surprisals, over all random seeds"
+        + (", near_ties those with differences too small to count" if NEAR_TIES in columns else "")
         + (", could_flip those within the search error." if COULD_FLIP in columns else "."),
         strong=(EXACT,),
     )
@@ -175,7 +177,7 @@ def is_critical(study: Study, rows: pd.DataFrame) -> pd.Series:
 def unknown_items_table(study: Study) -> ReportTable:
     """Return the counts of items with out-of-vocabulary critical words, ties, missing values."""
     table = study.by_class
-    columns = ["model", "corpus", "class", "items", "unknown", "ties", "missing"]
+    columns = ["model", "corpus", "class", "items", "unknown", "ties", NEAR_TIES, "missing"]
     columns += [COULD_FLIP] if COULD_FLIP in table.columns else []
     frame = table[columns].rename(columns={"unknown": "with out-of-vocabulary critical words"})
     frame["class"] = frame["class"].map(spaced)
@@ -183,7 +185,8 @@ def unknown_items_table(study: Study) -> ReportTable:
         name="doubts",
         title="Items with out-of-vocabulary words, and ties",
         frame=in_model_order(frame),
-        note="Each item is counted once; ties and missing count predictions over all random seeds.",
+        note="Each item is counted once; ties, near_ties and missing count predictions over all "
+        "random seeds.",
     )
 
 

@@ -312,7 +312,7 @@ def test_the_explorer_keeps_its_limits_and_says_so(study: Study) -> None:
     data = explorer_data(study, limits)
     assert all(len(suite["items"]) == 1 and suite["total"] == 2 for suite in data["suites"])
     assert data["trees"] == []
-    assert "first 1 items of each suite, of up to 2 scored items" in page(study, {}, limits)
+    assert "up to 1 items of each suite, of up to 2 scored items" in page(study, {}, limits)
 
 
 def test_a_crash_leaves_the_earlier_report_whole(
@@ -358,7 +358,7 @@ def test_a_study_without_corpora_and_seeds_makes_a_page(study: Study, tmp_path: 
         surprisals=bare(study.surprisals),
     )
     path = write_report(other, tmp_path)
-    assert "highest mean accuracy of 6 models" in path.read_text(encoding="utf-8")
+    assert "which of 6 models is the best" in path.read_text(encoding="utf-8")
 
 
 def test_figures_of_an_earlier_report_go(study: Study, tmp_path: Path) -> None:

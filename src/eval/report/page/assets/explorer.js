@@ -1,9 +1,13 @@
-// The item explorer: shows the surprisals, outcomes and parses of the selected suite, item and model.
+// The item explorer: surprisals, outcomes and parses of the selected suite, item and model.
+//
+// It unpacks the data block "explorer-data" and hands plain variants to Cells, Chart and Drawing.parses. Its
+// state is in the address: #explorer:suite=NAME&item=ID&model=NAME&corpus=NAME&seed=N&variant=0&word=3.
 (function () {
   const root = document.getElementById("explorer-root");
   if (!root) return;
   const data = JSON.parse(document.getElementById("explorer-data").textContent);
-  const { html, tree } = Drawing;
+  const { html } = Drawing;
+  const MARK = "#explorer:";
   const at = (name) => document.getElementById(`explorer-${name}`);
   const suites = at("suite"), items = at("item"), runs = at("run");
   const state = { variant: null, word: null };
@@ -12,17 +16,46 @@
   const readable = (name) => String(name).replaceAll("_", " ");
   const suite = () => data.suites[suites.value];
   const item = () => suite().items[items.value];
-  const values = () => item().s[runs.value] || [];
   const parses = () => (item().p || {})[runs.value] || {};
-
-  function runName(run) {
-    return run.model + (run.seed === null ? "" : ` · seed ${run.seed}`);
-  }
+  const parsesAt = (place, word) => (parses()[place] || {})[word];
+  const runName = (run) => run.model + (run.seed === null ? "" : ` · seed ${run.seed}`);
+  const signed = (bits) => `${bits < 0 ? "−" : "+"}${Math.abs(bits).toFixed(2)} bits`;
 
   function label(place) {
     const variant = item().variants[place];
     const several = item().variants.filter((one) => one.c === variant.c).length > 1;
     return readable(variant.c) + (several ? ` ${variant.v}` : "");
+  }
+
+  // The gloss of an item belongs to its first variant. A word of another variant has the gloss of the same
+  // word there, or the only one that the word has in the suite.
+  function glossOf(place) {
+    const first = item().variants[0].w, known = item().g;
+    if (!known) return null;
+    if (place === 0) return known.length === first.length ? known : null;
+    return item().variants[place].w.map((word) => known[first.indexOf(word)] ?? (suite().glosses || {})[word] ?? "");
+  }
+
+  function unpacked() {
+    const values = item().s[runs.value] || [], unseen = (item().u || {})[runs.value] || [];
+    return item().variants.map((variant, place) => {
+      const regions = variant.r.map((region) => readable(suite().regions[region]));
+      const gloss = glossOf(place), sum = criticalSum(variant, values[place] || []);
+      return {
+        label: label(place), words: variant.w.map((number) => data.words[number]), regions,
+        bits: values[place] || [], unseen: variant.w.map((_, word) => (unseen[place] || []).includes(word)),
+        parsed: variant.w.map((_, word) => Boolean(parsesAt(place, word))),
+        ...(gloss ? { gloss } : {}), ...(place === 0 && item().t ? { translation: item().t } : {}),
+        ...(sum === null ? {} : { note: `critical region: ${sum} bits` }),
+      };
+    });
+  }
+
+  function criticalSum(variant, bits) {
+    const found = variant.r.map((region, word) => (suite().critical.includes(region) ? bits[word] : undefined))
+      .filter((one) => one !== undefined);
+    if (!found.length || found.includes(null)) return null;
+    return found.some((one) => one < 0) ? "∞" : found.reduce((a, b) => a + b, 0).toFixed(2);
   }
 
   function fillItems() {
@@ -49,115 +82,139 @@
 
   function showOutcomes() {
     const rows = (item().o || {})[runs.value] || [];
-    const list = rows.map(([prediction, outcome, bits, error]) => {
-      const verdict = outcome === null ? "missing" : outcome === 1 ? "✓ as predicted" :
-        outcome === 0 ? "✗ not as predicted" : `tie, counts as ${outcome}`;
-      const spread = error === undefined ? "" : `, SE ${error.toFixed(2)}`;
-      const size = bits === null ? "" : ` (${bits < 0 ? "−" : "+"}${Math.abs(bits).toFixed(2)} bits${spread})`;
+    const list = rows.map(([prediction, outcome, bits, error, near]) => {
+      const verdict = outcome === null ? "missing" : near ? `no difference, counts as ${outcome}` :
+        outcome === 1 ? "✓ as predicted" : outcome === 0 ? "✗ not as predicted" : `tie, counts as ${outcome}`;
+      const spread = error === undefined || error === null ? "" : `, SE ${error.toFixed(2)}`;
+      const size = bits === null ? "" : ` (${signed(bits)}${spread})`;
       return html("li", {}, html("strong", {}, readable(suite().predictions[prediction])), `: ${verdict}${size}`);
     });
     at("outcomes").replaceChildren(html("ul", { class: "outcomes" }, ...list));
   }
 
-  function written(bits) {
-    return bits === null || bits === undefined ? "–" : bits < 0 ? "∞" : bits.toFixed(2);
-  }
-
-  function cell(place, word, top) {
-    const variant = item().variants[place];
-    const bits = (values()[place] || [])[word];
-    const unseen = (((item().u || {})[runs.value] || [])[place] || []).includes(word);
-    const critical = suite().critical.includes(variant.r[word]);
-    const hasParse = Boolean((parses()[place] || {})[word]);
-    const name = data.words[variant.w[word]];
-    const chosen = state.variant === place && state.word === word;
-    const node = html(hasParse ? "button" : "span", { class: "cell" },
-      html("span", { class: "word" }, name), html("span", { class: "bits" }, written(bits)));
-    node.style.setProperty("--shade", bits === null || bits === undefined ? 0 : bits < 0 ? 0.62 : (0.62 * bits / top).toFixed(3));
-    node.classList.toggle("critical", critical);
-    node.classList.toggle("unseen", unseen);
-    if (unseen) node.title = "out of vocabulary";
-    if (hasParse) {
-      node.type = "button";
-      node.dataset.variant = place;
-      node.dataset.word = word;
-      node.setAttribute("aria-pressed", chosen);
-      node.setAttribute("aria-label", `${name}, ${written(bits)} bits${unseen ? ", out of vocabulary" : ""}: show parses`);
-      node.tabIndex = chosen ? 0 : -1;
+  // Every model with the mean difference of the item's predictions over its seeds; a click selects the model.
+  function showModels() {
+    const models = new Map();
+    for (const [place, rows] of Object.entries(item().o || {})) {
+      const run = data.runs[place], name = `${run.model}${run.corpus ? `, ${run.corpus}` : ""}`;
+      if (!models.has(name)) models.set(name, { place, run, gaps: [] });
+      models.get(name).gaps.push(...rows.map((row) => row[2]).filter((bits) => bits !== null));
     }
-    return node;
-  }
-
-  function showVariants() {
-    const finite = values().flat().filter((bits) => bits !== null && bits >= 0);
-    const top = Math.max(10, ...finite);
-    const blocks = item().variants.map((variant, place) => {
-      // The gloss belongs to the first variant, word by word.
-      const glossed = place === 0 && item().g && item().g.length === variant.w.length;
-      const words = variant.w.map((_, word) => {
-        const starts = word === 0 || variant.r[word] !== variant.r[word - 1];
-        return html("li", {}, html("span", { class: "region" }, starts ? readable(suite().regions[variant.r[word]]) : ""),
-          cell(place, word, top), ...(glossed ? [html("span", { class: "gloss" }, item().g[word])] : []));
-      });
-      const swatch = html("span", { class: "swatch" });
-      swatch.style.borderColor = `var(--series-${place % 8})`;
-      const sum = criticalSum(place);
-      return html("div", { class: "variant" },
-        html("h4", {}, html("span", {}, swatch, label(place)),
-          ...(sum === null ? [] : [html("span", { class: "sum" }, `critical region: ${sum} bits`)])),
-        html("ol", { class: "words" }, ...words),
-        ...(place === 0 && item().t ? [html("p", { class: "translation" }, item().t)] : []));
+    const chosen = data.runs[runs.value];
+    const corpora = new Set(Array.from(models.values(), (one) => one.run.corpus));
+    const chips = Array.from(models.values(), ({ place, run, gaps }) => {
+      const mean = gaps.length ? signed(gaps.reduce((a, b) => a + b, 0) / gaps.length) : "–";
+      const isChosen = run.model === chosen.model && run.corpus === chosen.corpus;
+      const button = html("button", { type: "button", "aria-pressed": isChosen },
+        html("strong", {}, run.model), ` ${corpora.size > 1 ? `${run.corpus} ` : ""}${mean}`);
+      button.addEventListener("click", () => { runs.value = place; show(); });
+      return html("li", {}, button);
     });
-    at("variants").replaceChildren(...blocks);
-    // One tab stop per variant; arrow keys move within it.
-    for (const block of blocks) {
-      const buttons = block.querySelectorAll("button.cell");
-      if (buttons.length && !block.querySelector('button.cell[tabindex="0"]')) buttons[0].tabIndex = 0;
-    }
+    at("models").replaceChildren(...chips);
   }
 
-  function criticalSum(place) {
-    const found = item().variants[place].r
-      .map((region, word) => (suite().critical.includes(region) ? (values()[place] || [])[word] : undefined))
-      .filter((bits) => bits !== undefined);
-    if (!found.length || found.includes(null)) return null;
-    return found.some((bits) => bits < 0) ? "∞" : found.reduce((a, b) => a + b, 0).toFixed(2);
-  }
+  // The y axis is the same for all models that were scored on the item.
+  const commonTop = () => Chart.top(Object.values(item().s));
 
-  function showParses() {
+  // The parses of every variant at the chosen word, or at the last word up to the same column.
+  function showParses(variants) {
     const place = at("parses");
-    const list = (parses()[state.variant] || {})[state.word];
-    if (!list) { place.replaceChildren(); return; }
-    const word = data.words[item().variants[state.variant].w[state.word]];
-    const title = html("h4", {}, `Best partial parses at “${word}”, ${label(state.variant)}`);
-    const cards = list.map(([share, number]) => {
-      const bar = html("span", {});
-      bar.style.width = `${Math.round(100 * share)}%`;
-      return html("div", { class: "parse" }, html("div", {}, `${(100 * share).toFixed(1)} % of the probability in the beam`),
-        html("div", { class: "share" }, bar),
-        html("div", { class: "scroll", tabindex: "0" }, tree(data.trees[number])));
+    if (state.variant === null) { place.replaceChildren(); at("parse-title").textContent = ""; return; }
+    const columns = Chart.columns(variants), here = columns[state.variant][state.word];
+    const found = variants.map((variant, number) => {
+      const words = variant.words.map((_, word) => word)
+        .filter((word) => variant.parsed[word] && columns[number][word] <= here);
+      const word = number === state.variant ? state.word : words[words.length - 1];
+      return { variant, number, word, list: parsesAt(number, word) };
+    }).filter((one) => one.list);
+    at("parse-title").textContent = "Best partial parses, side by side";
+    Drawing.parses(place, found.map(({ variant, number, word, list }) => ({
+      title: `${variant.label}, at “${variant.words[word]}”`, colour: Chart.colour(number),
+      parses: list.map(([share, tree]) => [share, data.trees[tree]]),
+    })));
+    const name = `${stem()}-parses`;
+    const rows = found.flatMap(({ variant, word, list }) => list.map(([share, tree]) =>
+      [variant.label, word + 1, variant.words[word], share, data.trees[tree]]));
+    place.querySelectorAll(".parse-column").forEach((column, number) => {
+      column.append(Downloads.bar(`${name}-${number + 1}`, { svg: () => column.querySelector("svg"),
+        csv: () => Chart.table([["variant", "word_id", "word", "share", "tree"],
+          ...rows.filter((row) => row[0] === found[number].variant.label)]) }));
     });
-    place.replaceChildren(title, html("div", { class: "parses" }, ...cards));
+  }
+
+  const stem = () => `${suite().name}-${item().id}-${data.runs[runs.value].model}`.replaceAll(/[^\w-]+/g, "_");
+
+  // The first word of the critical region, in the first variant with parses.
+  function chooseWord() {
+    if (parsesAt(state.variant, state.word)) return;
+    const parsed = Object.keys(parses()).map(Number);
+    state.variant = parsed.length ? parsed[0] : null;
+    state.word = null;
+    if (!parsed.length) return;
+    const critical = item().variants[parsed[0]].r.findIndex((region) => suite().critical.includes(region));
+    state.word = parsesAt(parsed[0], critical) ? critical : Math.max(...Object.keys(parses()[parsed[0]]).map(Number));
   }
 
   function show() {
-    const parsed = Object.keys(parses()).map(Number);
-    if (!(parses()[state.variant] || {})[state.word]) {
-      state.variant = parsed.length ? parsed[0] : null;
-      state.word = parsed.length ? Math.max(...Object.keys(parses()[parsed[0]]).map(Number)) : null;
-      const critical = parsed.length ? item().variants[parsed[0]].r.findIndex((r) => suite().critical.includes(r)) : -1;
-      if (critical >= 0 && parses()[parsed[0]][critical]) state.word = critical;
-    }
+    chooseWord();
+    const variants = unpacked(), critical = suite().critical.map((region) => readable(suite().regions[region]));
+    const top = commonTop();
+    const draw = () => {
+      Cells.show(at("variants"), { variants, critical, top, chosen: state.variant === null ? null : state,
+        onChoose: (variant, word) => { Object.assign(state, { variant, word }); draw(); remember(); } });
+      showParses(variants);
+    };
     showOutcomes();
-    showVariants();
-    const names = item().variants.map((_, place) => label(place));
-    at("chart").replaceChildren(Chart.lines(suite(), item(), values(), data.words, names));
-    showParses();
+    showModels();
+    draw();
+    Chart.show(at("chart"), { variants, critical, top });
+    at("downloads").replaceChildren(Downloads.bar(stem(), { svg: () => at("chart").querySelector("svg"),
+      csv: () => Chart.csv(variants) }));
     at("help").textContent = "Numbers are surprisals in bits; stronger colours mean higher surprisal. The critical region is " +
-      "underlined; words with a dotted underline are out of vocabulary." +
-      (parsed.length ? " Select a word, or move with the arrow keys, to see its partial parses; dashed boxes are open constituents." : "");
+      "underlined; words with a dotted underline are out of vocabulary. The chart has the same axis for all models." +
+      (state.variant === null ? "" : " Select a word, or move with the arrow keys, to see its partial parses; dashed boxes are open constituents.");
     at("previous").disabled = items.selectedIndex <= 0;
     at("next").disabled = items.selectedIndex >= items.length - 1;
+    remember();
+  }
+
+  let isReady = false;
+  function remember() {
+    if (!isReady) return;
+    const run = data.runs[runs.value];
+    const known = { suite: suite().name, item: item().id, model: run.model, corpus: run.corpus, seed: run.seed, ...state };
+    const filled = Object.entries(known).filter(([, value]) => value !== null && value !== "");
+    history.replaceState(null, "", MARK + new URLSearchParams(filled));
+  }
+
+  // Selects what the address says; what it does not say, or what there is not, stays as it is.
+  function recall() {
+    if (!location.hash.startsWith(MARK)) return false;
+    const given = new URLSearchParams(location.hash.slice(MARK.length));
+    const found = data.suites.findIndex((one) => one.name === given.get("suite"));
+    if (found < 0) return false;
+    suites.value = found;
+    fillItems();
+    items.value = Math.max(0, suite().items.findIndex((one) => String(one.id) === given.get("item")));
+    fillRuns();
+    const run = data.runs.findIndex((one, place) => item().s[place] && one.model === given.get("model") &&
+      one.corpus === (given.get("corpus") ?? "") && String(one.seed ?? "") === (given.get("seed") ?? ""));
+    if (run >= 0) runs.value = run;
+    const number = (name) => (given.has(name) ? Number(given.get(name)) : null);
+    Object.assign(state, { variant: number("variant"), word: number("word") });
+    show();
+    document.getElementById("explorer").scrollIntoView();
+    return true;
+  }
+
+  function openBest() {
+    const { suite: best, item: place, run } = data.open || { suite: 0, item: 0, run: null };
+    suites.value = best;
+    fillItems();
+    items.value = place;
+    fillRuns();
+    if (run !== null) runs.value = run;
+    show();
   }
 
   function step(by) {
@@ -168,47 +225,22 @@
     show();
   }
 
-  function choose(button, focus) {
-    state.variant = Number(button.dataset.variant);
-    state.word = Number(button.dataset.word);
-    showVariants();
-    showParses();
-    const again = root.querySelector('button.cell[aria-pressed="true"]');
-    if (focus && again) again.focus();
-  }
-
-  function moveTo(button, key) {
-    const all = Array.from(root.querySelectorAll("button.cell"));
-    const same = all.filter((one) => one.dataset.variant === button.dataset.variant);
-    const place = same.indexOf(button);
-    if (key === "ArrowLeft") return same[place - 1];
-    if (key === "ArrowRight") return same[place + 1];
-    const by = key === "ArrowUp" ? -1 : 1;
-    const others = all.filter((one) => Number(one.dataset.variant) === Number(button.dataset.variant) + by);
-    return others[Math.min(place, others.length - 1)];
-  }
-
-  root.addEventListener("click", (event) => {
-    const button = event.target.closest("button.cell");
-    if (button) choose(button, true);
-  });
-  root.addEventListener("keydown", (event) => {
-    const button = event.target.closest("button.cell");
-    if (!button || !["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].includes(event.key)) return;
-    event.preventDefault();
-    const next = moveTo(button, event.key);
-    if (next) choose(next, true);
-  });
   at("form").addEventListener("submit", (event) => event.preventDefault());
   suites.addEventListener("change", () => { fillItems(); fillRuns(); show(); });
   items.addEventListener("change", () => { fillRuns(); show(); });
   runs.addEventListener("change", show);
   at("previous").addEventListener("click", () => step(-1));
   at("next").addEventListener("click", () => step(1));
+  // Outside of words and lists, left and right move from item to item.
+  root.addEventListener("keydown", (event) => {
+    if (!["ArrowLeft", "ArrowRight"].includes(event.key) || event.target.closest("select, input, .scroll")) return;
+    event.preventDefault();
+    step(event.key === "ArrowLeft" ? -1 : 1);
+  });
+  window.addEventListener("hashchange", recall);
 
   suites.replaceChildren(...data.suites.map((one, place) =>
     option(place, readable(one.name) + (one.total > one.items.length ? ` (${one.items.length} of ${one.total} items)` : ""))));
-  fillItems();
-  fillRuns();
-  show();
+  if (!recall()) openBest();
+  isReady = true;
 })();

@@ -1,17 +1,33 @@
 // Drawing helpers, and trees, including partial ones: "(S (NP the cat) (VP" has two open nodes.
+//
+//   Drawing.html(name, attributes, ...children)   an HTML element; Drawing.make: an SVG element
+//   Drawing.tree("(S (NP the cat) (VP")           the tree as an SVG element
+//   Drawing.parses(container, columns)            replaces the content of an element by the best parses
+//     of several variants side by side; columns: [{ title, colour?, parses: [[share, tree], …] }, …], the
+//     best parse first. The best of each column is open, the others are folded.
+//
+// Colours are the variables of report.css (--ink, --muted, --mark, --accent, --grid).
 const Drawing = (function () {
   const SVG = "http://www.w3.org/2000/svg";
 
+  // A strict content security policy forbids the attribute style, but not its setting by a script.
+  function set(node, attributes) {
+    for (const [key, value] of Object.entries(attributes || {})) {
+      if (key === "style") node.style.cssText = value;
+      else node.setAttribute(key, value);
+    }
+  }
+
   function make(name, attributes, ...children) {
     const node = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+    set(node, attributes);
     node.append(...children);
     return node;
   }
 
   function html(name, attributes, ...children) {
     const node = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+    set(node, attributes);
     node.append(...children);
     return node;
   }
@@ -111,5 +127,27 @@ const Drawing = (function () {
     return svg;
   }
 
-  return { make, html, width, parse, tree };
+  const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+  function parseCard([share, text]) {
+    const bar = html("span", {});
+    bar.style.width = `${Math.round(100 * share)}%`;
+    return html("div", { class: "parse" }, html("div", {}, `${percent(share)} of the probability in the beam`),
+      html("div", { class: "share" }, bar),
+      html("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Parse" }, tree(text)));
+  }
+
+  function parseColumn({ title, colour, parses }) {
+    const head = html("h5", {}, title);
+    if (colour) head.style.borderColor = colour;
+    const [best, ...others] = parses.map(parseCard);
+    const more = others.length ? [html("details", {}, html("summary", {}, `${others.length} more`), ...others)] : [];
+    return html("div", { class: "parse-column" }, head, ...(best ? [best] : []), ...more);
+  }
+
+  function parses(container, columns) {
+    container.replaceChildren(html("div", { class: "parses" }, ...columns.map(parseColumn)));
+  }
+
+  return { make, html, width, parse, tree, parses };
 })();
