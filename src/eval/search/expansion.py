@@ -18,7 +18,7 @@ For models over pieces, the word beam prunes where words end (:mod:`next_pieces`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ from torch import Tensor
 from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.beam import Beam, beside, best, empty_like
 from gardenpath.eval.search.competition import Competition
+from gardenpath.eval.search.graphs.recorder import Recorder
+from gardenpath.eval.search.graphs.replayed_steps import RecordableModel, ReplayedSteps
 from gardenpath.eval.search.next_pieces import NextPieces, first_slots
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.search_settings import WordSync
@@ -85,7 +87,13 @@ class BeamExpansion:
     """Finds the hypotheses that generate the next word, for many groups at once."""
 
     def __init__(
-        self, model: TransitionModel, settings: WordSync, *, is_packed: bool, work: Work
+        self,
+        model: TransitionModel,
+        settings: WordSync,
+        *,
+        is_packed: bool,
+        work: Work,
+        recorder: Recorder | None = None,
     ) -> None:
         self._model = model
         self._settings = settings
@@ -93,6 +101,10 @@ class BeamExpansion:
         self._most_steps = settings.max_open + 2 * settings.max_consecutive + 2
         places = settings.fast_track
         self._competition = None if places == "word_beam" else Competition(settings, places)
+        self.replayed: ReplayedSteps | None = None
+        if recorder is not None:
+            assert isinstance(model, RecordableModel) and not is_packed
+            self.replayed = ReplayedSteps(model, work, recorder)
 
     width_setting = "action_beam"
     replicates = 1
@@ -130,14 +142,22 @@ class BeamExpansion:
         """Expand each group to its next word, or to the end of the sentence."""
         settings, pieces = self._settings, targets.pieces
         self._stepper.begin(are_shared=targets.are_shared)
+        # The history of actions grows, so steps that keep it cannot be recorded.
+        replayed = None if targets.keeps_history else self.replayed
+        if replayed is not None:
+            replayed.begin()
+            targets = _placed_targets(replayed, targets)
         step = _Step(self._stepper, settings, self._competition, targets)
+        advance = step if replayed is None else _ReplayedStep(replayed, step, targets)
         completed = empty_like(beam, settings.word_beam if pieces is None else pieces.width)
         # As a structural hypothesis, its score is its joint probability.
         state = _State(Beam(beam.score, beam.integers), completed, *step.counters(beam))
         for number in range(self._most_steps):
-            state = step(state)
+            state = advance(state)
             if not self._stepper.goes_on(state.beam, number) or (pieces and pieces.all_continue):
                 break
+        if replayed is not None:
+            state = _State.of([one.clone() for one in state.tensors])
         completed = state.completed
         survivors = completed.score[:, : settings.word_beam].logsumexp(1)
         kept = completed if pieces is None else first_slots(completed, pieces.kept)
@@ -158,6 +178,21 @@ class _State:
     too_many: Tensor
     admitted_log_prob: Tensor
     admitted_count: Tensor
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All of it, for :meth:`of`."""
+        beam, completed = self.beam, self.completed
+        assert completed.numbers is not None
+        return [
+            beam.score, beam.integers, completed.score, completed.integers, completed.numbers,
+            self.too_many, self.admitted_log_prob, self.admitted_count,
+        ]  # fmt: skip
+
+    @classmethod
+    def of(cls, tensors: Sequence[Tensor]) -> _State:
+        """Invert :attr:`tensors`."""
+        return cls(Beam(*tensors[:2]), Beam(*tensors[2:5]), *tensors[5:])
 
 
 class _Step:
@@ -285,6 +320,38 @@ class _Step:
         column = place % columns + Column.CLOSE
         chosen = beam.pick(place // columns, score)
         return self._stepper.advance(chosen, column, self.history)
+
+
+class _ReplayedStep:
+    """One action of all open hypotheses, by replay where it was recorded."""
+
+    def __init__(self, replayed: ReplayedSteps, step: _Step, targets: Targets) -> None:
+        self._replayed = replayed
+        self._step = step
+        self._others = _target_tensors(targets)
+
+    def __call__(self, state: _State) -> _State:
+        before = self._replayed.placed("state", state.tensors)
+        return _State.of(self._replayed.step(self._advanced, before, self._others))
+
+    def _advanced(self, state: Sequence[Tensor]) -> list[Tensor]:
+        return self._step(_State.of(state)).tensors
+
+
+def _target_tensors(targets: Targets) -> list[Tensor]:
+    pieces = targets.pieces
+    of_pieces = [] if pieces is None else [pieces.continues, pieces.kept]
+    return [targets.words, targets.is_end, *of_pieces]
+
+
+def _placed_targets(replayed: ReplayedSteps, targets: Targets) -> Targets:
+    """Return the targets in tensors that recorded steps read."""
+    words, is_end, *of_pieces = replayed.placed("targets", _target_tensors(targets))
+    pieces = targets.pieces
+    if pieces is not None:
+        continues, kept = of_pieces
+        pieces = replace(pieces, continues=continues, kept=kept)
+    return replace(targets, words=words, is_end=is_end, pieces=pieces)
 
 
 def _last_kept(score: Tensor, pieces: NextPieces | None) -> Tensor:

@@ -31,7 +31,7 @@ _SAVINGS = {
     "shared_compositions": "shared compositions",
     "share_prefixes": "shared prefixes",
 }
-_NOT_MENTIONED = ("kind", "stop", "fixed_shapes", "memory_gb", *_SAVINGS)
+_NOT_MENTIONED = ("kind", "stop", "fixed_shapes", "memory_gb", "cuda_graphs", *_SAVINGS)
 
 
 def search_in_words(search: Mapping[str, Any]) -> str:

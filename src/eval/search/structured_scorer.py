@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -14,16 +14,21 @@ from gardenpath.data.words.subwords import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.expansion import BeamExpansion
+from gardenpath.eval.search.graphs.recorder import CudaRecorder, Recorder
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.result import SearchFailure, SentenceResult
 from gardenpath.eval.search.sampling.replicates import standard_error
 from gardenpath.eval.search.sampling.tolerance import until_tolerance
 from gardenpath.eval.search.sampling.unbiased import UnbiasedExpansion
-from gardenpath.eval.search.search_settings import SearchSettings, Unbiased
+from gardenpath.eval.search.search_settings import SearchSettings, Unbiased, WordSync
 from gardenpath.eval.search.sentences import Expansion, SentenceSearch
 from gardenpath.eval.search.work import Work
 from gardenpath.eval.word_scorer import OnWords
 from gardenpath.units import bits
+
+# Receives the result of a sentence as soon as its end is reached: the number of the sentence in
+# the encoded sentences.
+OnSearched = Callable[[EncodedSplit, int, SentenceResult], None]
 
 
 class StructuredScorer:
@@ -78,15 +83,20 @@ class StructuredScorer:
         *,
         keeps_history: bool,
         matters: Sequence[Collection[int] | None] | None = None,
+        on_searched: OnSearched | None = None,
     ) -> tuple[list[SentenceResult], EncodedSplit]:
         """Return the results of sentences and their encoding.
 
         ``matters`` are, for each sentence, the positions of words (that of the end is the number of
         words) whose standard error must not exceed the tolerance of an unbiased search; None
-        stands for all.
+        stands for all. ``on_searched`` is called with each sentence whose end is reached; of an
+        unbiased search that adds replicates, it sees the first ones only.
         """
         split = encode_sentences(sentences, self._vocabulary, self._subwords)
-        return self._search(split, keeps_history=keeps_history, matters=matters), split
+        found = self._search(
+            split, keeps_history=keeps_history, matters=matters, on_searched=on_searched
+        )
+        return found, split
 
     def _search(
         self,
@@ -94,12 +104,19 @@ class StructuredScorer:
         *,
         keeps_history: bool,
         matters: Sequence[Collection[int] | None] | None = None,
+        on_searched: OnSearched | None = None,
     ) -> list[SentenceResult]:
         tokens = [split.sentence(number).tolist() for number in range(len(split))]
         before = self.work.words
 
         def run(numbers: Sequence[int], replicates: range) -> Mapping[int, SentenceResult]:
-            return self._run(tokens, numbers, replicates, keeps_history=keeps_history)
+            def done(number: int, result: SentenceResult) -> None:
+                if replicates.start == 0:
+                    self._on_words(len(tokens[number]))
+                    if on_searched is not None:
+                        on_searched(split, number, result)
+
+            return self._run(tokens, numbers, replicates, done, keeps_history=keeps_history)
 
         def deviations(number: int, result: SentenceResult) -> Floats:
             found = word_deviations_of(result, split, number, boundary=self.boundary)
@@ -122,6 +139,7 @@ class StructuredScorer:
         tokens: Sequence[Sequence[int]],
         numbers: Sequence[int],
         replicates: range,
+        done: Callable[[int, SentenceResult], None],
         *,
         keeps_history: bool,
     ) -> Mapping[int, SentenceResult]:
@@ -130,8 +148,7 @@ class StructuredScorer:
 
         def keep(place: int, result: SentenceResult) -> None:
             results[numbers[place]] = result
-            if replicates.start == 0:
-                self._on_words(len(tokens[numbers[place]]))
+            done(numbers[place], result)
 
         SentenceSearch(
             model=self._model, expansion=self._expansion(replicates), work=self.work,
@@ -147,7 +164,22 @@ class StructuredScorer:
             return UnbiasedExpansion(
                 self._model, settings, is_packed=self._is_packed, work=work, replicates=replicates
             )
-        return BeamExpansion(self._model, settings, is_packed=self._is_packed, work=work)
+        return BeamExpansion(
+            self._model, settings, is_packed=self._is_packed, work=work, recorder=self._recorder()
+        )
+
+    def _recorder(self) -> Recorder | None:
+        """Return what records the steps of a search, if the settings ask for it."""
+        settings, device = self.settings, self._model.device
+        if not (isinstance(settings, WordSync) and settings.cuda_graphs):
+            return None
+        if device.type != "cuda" or self._is_packed:
+            raise GardenpathError(
+                "search.cuda_graphs=true needs a CUDA device and fixed shapes, but the search is "
+                f"on {device.type} {'without' if self._is_packed else 'with'} fixed shapes: set "
+                "device=cuda and search.fixed_shapes=true, or search.cuda_graphs=false"
+            )
+        return CudaRecorder(device)
 
 
 def word_log_probs_of(

@@ -5,12 +5,14 @@ Every new symbol is a node of an append-only arena, and its keys and values are 
 blocks (:mod:`shared_blocks`). Nothing is computed twice, and nothing is copied when hypotheses
 branch.
 
-With fixed shapes (``is_packed`` is false), a step never waits for the device, and shapes and
-addresses change at most every few steps, when the number of symbols since the last word exceeds
-what there is room for; what must be known on the host is read by :meth:`PlmSearch.settle`.
+With fixed shapes (``is_packed`` is false), a step never waits for the device, and neither shapes
+nor addresses change between two words, unless more symbols are read there than ever before, for
+which there is no room yet; what must be known on the host is read by :meth:`PlmSearch.settle`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -182,10 +184,33 @@ class PlmSearch:
     def _append(self, nodes: Tensor, symbols: Tensor, changes: Tensor, *, width: int) -> Tensor:
         if not len(nodes):
             return nodes
-        if self._steps == self._arena["chain"].shape[1]:
-            self._arena.widen("chain", 2 * self._steps)
+        self._reserve_chain()
         own = self._arena.numbers.index_select(0, nodes)
         return self._read(own, symbols, changes, self._grid(own, width))
+
+    def _reserve_chain(self) -> None:
+        """Make room for one more symbol since the last word; the room stays for later words."""
+        if self._steps == self._arena["chain"].shape[1]:
+            self._arena.widen("chain", self._steps + _CHAIN_STEP)
+
+    def ready(self, rows: int) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        """Make room for a step; see :class:`RecordableModel`."""
+        self._reserve_chain()
+        blocks = self._blocks
+        tensors = (blocks.keys, blocks.values, blocks.hidden, blocks.position)
+        return (*self._arena.ready(rows, 1), *self._memory.ready(rows), *tensors), ()
+
+    def counts(self) -> tuple[int, ...]:
+        """Return what is counted on the host: nodes, symbols, steps and positions."""
+        return len(self._arena), len(self._memory), self._steps, self._position
+
+    def recount(self, added: Sequence[int]) -> None:
+        """Add to what is counted on the host."""
+        nodes, symbols, steps, positions = added
+        self._arena.recount(nodes)
+        self._memory.recount(symbols)
+        self._steps += steps
+        self._position += positions
 
     def _grid(self, own: Tensor, width: int) -> RowGrid:
         """Place rows side by side within their groups; rows are ordered by group.
@@ -246,18 +271,16 @@ class PlmSearch:
 
     def _chain(self, numbers: Tensor) -> Tensor:
         """``(rows, steps)`` rows of the memory, the symbol itself first."""
-        steps = self._steps
-        if not self._is_packed:
-            steps = -(-steps // _CHAIN_STEP) * _CHAIN_STEP
-        return self._arena.column(numbers, "chain")[:, :steps]
+        chain = self._arena.column(numbers, "chain")
+        return chain[:, : self._steps] if self._is_packed else chain
 
     def _positions(self, position: Tensor) -> Tensor:
         limit = self._network.decoder.position_embedding.num_embeddings
-        if self._position < limit:
-            return position
-        if self._is_packed:
+        if not self._is_packed:
+            return position.clamp(max=limit - 1)
+        if self._position >= limit:
             self._require_positions(int(position.max()))
-        return position.clamp(max=limit - 1)
+        return position
 
     def _require_positions(self, last: int) -> None:
         limit = self._network.decoder.position_embedding.num_embeddings

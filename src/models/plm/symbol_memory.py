@@ -36,16 +36,28 @@ class SymbolMemory:
         """Memory of a row in bytes."""
         return self._rows.shape[0] * self._rows.shape[2] * self._rows.element_size()
 
+    def __len__(self) -> int:
+        return self._size
+
+    def ready(self, count: int) -> tuple[Tensor, ...]:
+        """Make room for ``count`` more rows; return all that is read and written then."""
+        self._most = max(self._most, self._size + count)
+        self._reserve()
+        if self._is_fixed and count > len(self._order):
+            self._order = torch.arange(count, device=self._rows.device)
+        return self._rows, self._order, self._count
+
+    def recount(self, added: int) -> None:
+        """Count rows that were added on the device, or take back a count."""
+        self._size += added
+
     def add(self, count: int) -> Tensor:
         """Return the numbers of ``count`` new rows, which :meth:`write` fills layer by layer."""
+        self.ready(count)
         self._new = slice(self._size, self._size + count)
         self._size += count
-        self._most = max(self._most, self._size)
-        self._reserve()
         if not self._is_fixed:
             return torch.arange(self._new.start, self._new.stop, device=self._rows.device)
-        if count > len(self._order):
-            self._order = torch.arange(count, device=self._rows.device)
         rows = self._order[:count] + self._count
         self._count += count
         return rows

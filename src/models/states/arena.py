@@ -97,10 +97,24 @@ class Arena:
             self._order = torch.arange(count, device=self._numbers.device)
         return self._new_floats[:count], self._new_numbers[:count]
 
+    def ready(self, count: int, times: int) -> tuple[Tensor, ...]:
+        """Make room for ``count`` rows so many times; return all that is read and written then."""
+        self.reserve(self._size + count * times)
+        self.room(count)
+        return (
+            self._floats, self._numbers, self._new_floats, self._new_numbers, self._order,
+            self._count,
+        )  # fmt: skip
+
+    def recount(self, added: int) -> None:
+        """Count rows that were appended on the device, or take back a count."""
+        self._size += added
+        self._most_new = max(self._most_new, self._size - self._kept)
+
     def append(self, count: int) -> Tensor:
         """Append the rows that were written into :meth:`room`; return their numbers."""
-        begin, self._size = self._size, self._size + count
-        self._most_new = max(self._most_new, self._size - self._kept)
+        begin = self._size
+        self.recount(count)
         if not self._is_fixed:
             return torch.arange(begin, self._size, device=self._numbers.device)
         rows = self._order[:count] + self._count

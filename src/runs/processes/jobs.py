@@ -60,11 +60,17 @@ class ScoringJob:
         if self.run.is_order_dependent:
             return []
         asked = list(dict.fromkeys(map(tuple, self.sentences)))
-        found = self.store.get(self.key, asked)
+        store = self.run.store
+        found = {} if store is None else store.get(self.key, asked)
         chunk = self.chunk or self.run.chunk
         return missing_chunks(
             found, asked, chunk=chunk, chunk_words=self.run.chunk_words, needs=self.needs
         )
+
+    def computation(self, on_words: OnWords) -> Computation:
+        """Return what computes chunks in this process, into the store."""
+        self.run.store = self.store
+        return Computation(self.run, self.k_best, on_words)
 
     def message(self, chunk: Sequence[Words]) -> dict[str, Any]:
         """Describe a chunk to a worker process, in JSON types."""

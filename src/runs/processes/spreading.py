@@ -13,12 +13,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from gardenpath.console import words_progress
+from gardenpath.console import console, words_progress
 from gardenpath.errors import GardenpathError, RunError, ScoringStoppedError, StoppedError
 from gardenpath.eval.word_scorer import OnWords
+from gardenpath.runs.processes.automatic import best_count, searched_here
 from gardenpath.runs.processes.jobs import Computation, ScoringJob, TemporaryStore
 from gardenpath.runs.processes.worker_pool import Gone, Worker, WorkerAnswer, WorkerPool
+from gardenpath.runs.run import Run
+from gardenpath.settings.bounds import ProcessCount
 from gardenpath.text import Words
 
 # Rough speeds of one thread, which decide whether workers are worth their start: they import torch
@@ -26,6 +30,10 @@ from gardenpath.text import Words
 _SEARCHED_WORDS_PER_SECOND = 200
 _SCORED_WORDS_PER_SECOND = 20_000
 LEAST_SECONDS = 10.0
+
+
+class LostWorkerError(RunError):
+    """A worker process has ended although it was not asked to."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +49,59 @@ class ScoringShard:
         return sum(map(len, self.sentences))
 
 
-def spread_jobs(jobs: Sequence[ScoringJob], processes: int | None = None) -> None:
+def spread_jobs(jobs: Sequence[ScoringJob], processes: ProcessCount | None = None) -> None:
     """Compute what is missing, with up to ``processes`` processes of one thread each.
 
     Without a number, that of the runs is used; if they have none either, nothing is done here.
     Results are the same, bit for bit, for any number of processes. Work of a few seconds is done
     in this process, also with one thread, because starting others would take longer. If a worker
     is killed, an error says so; what was stored is kept.
+
+    With ``auto``, only long searches on a CPU are computed here (:mod:`automatic`), and the rest
+    is left to the caller, also that of a worker that was killed.
     """
-    asked = processes or max((job.run.processes or 0 for job in jobs), default=0)
-    shards = list(_missing(jobs)) if asked else []
-    if not shards:
+    asked = processes or _asked_of([job.run for job in jobs])
+    if asked == "auto":
+        _spread_automatically(jobs)
         return
-    is_small = sum(_seconds(jobs[one.job], one) for one in shards) < LEAST_SECONDS
-    count = 1 if is_small else min(asked, len(shards))
+    shards = list(_missing(jobs)) if asked else []
+    if shards:
+        _compute(jobs, shards, 1 if _is_small(jobs, shards) else min(asked, len(shards)))
+
+
+def _asked_of(runs: Sequence[Run]) -> ProcessCount | Literal[0]:
+    """Return the largest number that a run has; ``auto`` if none has one, but some have that."""
+    counts = [run.processes for run in runs if isinstance(run.processes, int)]
+    if not counts and any(run.processes == "auto" for run in runs):
+        return "auto"
+    return max(counts, default=0)
+
+
+def _spread_automatically(jobs: Sequence[ScoringJob]) -> None:
+    """Compute long searches on a CPU with as many processes as are worth their start."""
+    searches = [job for job in jobs if searched_here(job)]
+    whole = [ScoringShard(number, job.sentences) for number, job in enumerate(searches)]
+    if _is_small(searches, whole):
+        return  # even if nothing is stored
+    shards = list(_missing(searches))
+    count = best_count(searches, len(shards))
+    if count < 2 or _is_small(searches, shards):
+        return
+    try:
+        _compute(searches, shards, count)
+    except LostWorkerError as error:
+        console.print(
+            f"{error}. This process computes the rest alone.",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def _is_small(jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard]) -> bool:
+    """Whether other processes would take longer to start than to compute."""
+    return sum(_seconds(jobs[one.job], one) for one in shards) < LEAST_SECONDS
+
+
+def _compute(jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard], count: int) -> None:
     total = sum(one.words for one in shards)
     title = f"scoring ({count} processes)" if count > 1 else "scoring"
     try:
@@ -104,7 +151,7 @@ def _compute_here(
                 continue
             job = jobs[shard.job]
             if current is None or current[0] != shard.job:
-                current = shard.job, Computation(job.run, job.k_best, on_words)
+                current = shard.job, job.computation(on_words)
             try:
                 current[1](shard.sentences, job.parsed, job.matters)
             except GardenpathError:
@@ -133,7 +180,7 @@ def _compute_spread(
             _give(worker, waiting, jobs, shards)
         for event in pool.events():
             if isinstance(event, Gone):
-                raise RunError(_lost(event, jobs, shards, waiting))
+                raise LostWorkerError(_lost(event, jobs, shards, waiting))
             _heed(event, waiting, shards, on_words)
             if event.ends is not None:
                 _give(event.worker, waiting, jobs, shards)

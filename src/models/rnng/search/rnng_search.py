@@ -16,6 +16,8 @@ by :meth:`RnngSearch.settle`, once per token.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -160,6 +162,24 @@ class RnngSearch:
             has_it = ~is_close if rows is None else rows & ~is_close
             tops = self._pushed_again(tops, has_it, elements)
         return tops
+
+    def ready(self, rows: int) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        """Make room for a step; see :class:`RecordableModel`."""
+        pushes = 1
+        if self._is_in_order:
+            pushes += self._nodes.most_pieces if self._counts_pieces else 1
+        tensors = self._nodes.arena.ready(rows, pushes)
+        return tensors, (self._nodes.most_children, self._nodes.most_pieces)
+
+    def counts(self) -> tuple[int, ...]:
+        """Return what is counted on the host: nodes, and the height of stacks."""
+        return len(self._nodes.arena), self._nodes.height
+
+    def recount(self, added: Sequence[int]) -> None:
+        """Add to what is counted on the host."""
+        nodes, height = added
+        self._nodes.arena.recount(nodes)
+        self._nodes.height += height
 
     def _packed_push(
         self, nodes: Tensor, columns: Tensor, is_close: Tensor, opened_on: Tensor

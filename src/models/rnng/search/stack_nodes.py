@@ -46,7 +46,7 @@ class StackNodes:
         )  # fmt: skip
         # Bounds of the heights of stacks, of the children of a constituent and of the pieces of a
         # word; with fixed shapes, the latter two determine the shapes.
-        self._height, self.most_children, self.most_pieces = 0, 1, 1
+        self.height, self.most_children, self.most_pieces = 0, 1, 1
 
     @property
     def again(self) -> int:
@@ -65,7 +65,7 @@ class StackNodes:
         """Start with the empty stack."""
         arena, stack = self.arena, self._stack
         arena.clear()
-        self._height, self.most_children, self.most_pieces = 0, 1, 1
+        self.height, self.most_children, self.most_pieces = 0, 1, 1
         floats, numbers = arena.room(1)
         arena.column(floats, "vector").copy_(self._start)
         state = arena.column(floats, "state")
@@ -108,7 +108,7 @@ class StackNodes:
         bottom, again = self._distinct(below)
         stack.step(inputs, arena["state"].index_select(0, bottom), again, state)
         stack.output(state, arena.column(floats, "output"))
-        self._height += 1
+        self.height += 1
         return arena.append(count)
 
     def _write_keys(self, numbers: Tensor, content: Tensor, rows: Tensor | None) -> None:
@@ -141,7 +141,7 @@ class StackNodes:
         pointers.copy_(renumbered[pointers])
         most = arena.numbers[: len(arena)].amax(0, keepdim=True)
         names = ("height", "children", *(["pieces"] if self._has_pieces else []))
-        self._height, children, *pieces = torch.cat(
+        self.height, children, *pieces = torch.cat(
             [arena.column(most, name) for name in names]
         ).tolist()
         # Until the next word, a constituent gets at most one more child: what is opened on the way
@@ -160,7 +160,7 @@ class StackNodes:
         is_needed.index_fill_(0, tops, True)
         is_needed[0] = True
         below = self.arena["below"][:count]
-        for _ in range(self._height.bit_length()):
+        for _ in range(self.height.bit_length()):
             is_needed.index_fill_(0, torch.where(is_needed, below, 0), True)
             below = below.index_select(0, below)
         return is_needed
