@@ -15,9 +15,10 @@ from gardenpath.eval.suites.scoring.aggregation import (
     bootstrap_interval,
     flip_counts,
     item_outcomes,
+    near_tied,
 )
 from gardenpath.eval.usable import MIN_ITEMS, USABLE, is_enough, usable_counts
-from gardenpath.store.tables import COULD_FLIP, ERROR_COLUMNS
+from gardenpath.store.tables import COULD_FLIP, ERROR_COLUMNS, NEAR_TIE, NEAR_TIES
 
 
 def accuracies(
@@ -48,6 +49,23 @@ def accuracies(
     ]
     found = pd.DataFrame(rows, columns=[*keys, "mean", "low", "high"])
     return found.merge(counts, on=keys, how="left")
+
+
+def accuracy_difference(
+    items: pd.DataFrame, first: str, second: str, *, level: float = 0.95
+) -> tuple[float, float]:
+    """Return the interval of the difference in accuracy of two models of one corpus.
+
+    Items are resampled, and each has its outcomes of both models; items without both are left out.
+    """
+    levels = [one for one in reversed(LEVELS) if one in items.columns]
+    single = list(dict.fromkeys([*levels, "suite", "item"]))
+    outcomes = item_outcomes(items[items["model"].isin([first, second])], ["model", *levels])
+    means = outcomes.groupby([*single, "model"], sort=False, dropna=False)["outcome"].mean()
+    wide = means.unstack("model")
+    pairs = (wide[first] - wide[second]).dropna().rename("difference").reset_index()
+    tree = _nested(pairs.assign(all=""), ["all"], levels, value="difference")
+    return bootstrap_interval(list(_strata(tree[("",)])), level=level) if tree else (math.nan,) * 2
 
 
 def in_numbers(row: Mapping[Any, Any]) -> str:
@@ -95,17 +113,19 @@ def _strata(tree: Any, weight: float = 1.0) -> Iterator[Stratum]:
 
 def _counts(items: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Count distinct items, runs, ties, missing values and out-of-vocabulary items per group."""
-    groups = items.assign(missing=items["outcome"].isna()).groupby(by, sort=False, dropna=False)
+    marked = items.assign(missing=items["outcome"].isna(), **{NEAR_TIE: near_tied(items)})
+    groups = marked.groupby(by, sort=False, dropna=False)
     columns = {
         "seeds": groups["run"].nunique(),
         "ties": groups["tie"].sum(),
+        NEAR_TIES: groups[NEAR_TIE].sum(),
         "missing": groups["missing"].sum(),
     }
     runs = pd.DataFrame(columns).astype("int64").reset_index()
     # Both are in order of first appearance.
     of_items = usable_counts(items, by)[["items", "unknown", "usable"]]
     together = pd.concat([runs, of_items], axis=1)
-    names = [*by, "items", "seeds", "ties", "missing", "unknown", "usable"]
+    names = [*by, "items", "seeds", "ties", NEAR_TIES, "missing", "unknown", "usable"]
     if COULD_FLIP not in items.columns:
         return together[names]
     return together[names].assign(**{COULD_FLIP: flip_counts(groups).array})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from gardenpath.eval.suites.design.formula import (
@@ -73,14 +73,21 @@ def _connected(comparisons: Sequence[Comparison]) -> list[list[Value]]:
 
 
 def share_of_orders(
-    claim: Claim, values: Mapping[Value, float], groups: Sequence[Sequence[Value]]
+    claim: Claim,
+    values: Mapping[Value, float],
+    groups: Sequence[Sequence[Value]],
+    *,
+    tied: Collection[Comparison] = (),
+    decided: Sequence[Comparison] = (),
 ) -> float:
     """Return the proportion of all orders of the tied quantities in which a claim is true.
 
-    Each of the ``groups`` contains quantities of equal value; all other quantities are ordered by
-    value.
+    Each of the ``groups`` contains quantities of equal value, or of values that count as equal in
+    the comparisons ``tied``; all other quantities are ordered by value. Orders that contradict
+    the values of a comparison in ``decided``, of two quantities of one group, are left out.
     """
-    held = [holds_in_order(claim, values, ranks) for ranks in _orders(groups)]
+    orders = (ranks for ranks in _orders(groups) if agrees(ranks, values, decided))
+    held = [holds_in_order(claim, values, ranks, tied) for ranks in orders]
     return sum(held) / len(held)
 
 
@@ -90,19 +97,33 @@ def _orders(groups: Sequence[Sequence[Value]]) -> Iterator[Ranks]:
         yield {node: rank for order in orders for rank, node in enumerate(order)}
 
 
-def holds_in_order(claim: Claim, values: Mapping[Value, float], ranks: Ranks) -> bool:
-    """Whether a claim is true if equal values are ordered by their ranks."""
+def agrees(ranks: Ranks, values: Mapping[Value, float], decided: Sequence[Comparison]) -> bool:
+    """Whether ranks order the two sides of each comparison as their values do."""
+    return all(
+        (ranks[one.left] < ranks[one.right]) == (values[one.left] < values[one.right])
+        for one in decided
+    )
+
+
+def holds_in_order(
+    claim: Claim,
+    values: Mapping[Value, float],
+    ranks: Ranks,
+    tied: Collection[Comparison] = (),
+) -> bool:
+    """Whether a claim is true if equal values, and the sides of ``tied``, are ordered by rank."""
     match claim:
         case Comparison():
             if claim.operator == "=":
                 one, other = values[claim.left], values[claim.right]
                 return one == other or are_equal(one, other)  # infinities have no difference
-            left = values[claim.left], ranks.get(claim.left, 0)
-            right = values[claim.right], ranks.get(claim.right, 0)
+            by_value = (0.0, 0.0) if claim in tied else (values[claim.left], values[claim.right])
+            left = by_value[0], ranks.get(claim.left, 0)
+            right = by_value[1], ranks.get(claim.right, 0)
             return left < right if claim.operator == "<" else left > right
         case And():
-            return all(holds_in_order(part, values, ranks) for part in claim.parts)
+            return all(holds_in_order(part, values, ranks, tied) for part in claim.parts)
         case Or():
-            return any(holds_in_order(part, values, ranks) for part in claim.parts)
+            return any(holds_in_order(part, values, ranks, tied) for part in claim.parts)
         case _:
             assert_never(claim)

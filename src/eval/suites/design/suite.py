@@ -103,6 +103,8 @@ class Suite:
     spaces between them. ``critical``: the critical regions; variants may differ only in these and
     in the regions listed in ``differing``. ``chance``: the chance level, if the suite specifies it.
     ``ties``: ``complete`` if a prediction counts 0 where only some of its comparisons are tied.
+    ``effects``: quantities in bits, by name, such as a difference or an interaction. ``factors``:
+    the levels of factors by condition (``{a: {number: singular}}``), columns of the results.
     ``meta``: further entries of the file, such as author and tags, which are kept but not used.
     """
 
@@ -124,6 +126,8 @@ class Suite:
     ties: CountedTies = "any"
     description: str = ""
     reference: str = ""
+    effects: tuple[Prediction, ...] = ()
+    factors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gardenpath.eval.usable import MIN_ITEMS, is_enough, usable_counts
-from gardenpath.store.tables import COULD_FLIP, SUMMARY_KEYS
+from gardenpath.store.tables import COULD_FLIP, NEAR_TIE, NEAR_TIES, SUMMARY_KEYS
 
 # Factors to average over, in this order, if a table has the column and is not grouped by it.
 LEVELS = ("suite", "pronoun", "modifier", "class")
@@ -49,9 +49,13 @@ class Stratum:
 
 
 def bootstrap_interval(
-    strata: Sequence[Stratum], *, samples: int = BOOTSTRAP_SAMPLES, seed: int = 0
+    strata: Sequence[Stratum],
+    *,
+    samples: int = BOOTSTRAP_SAMPLES,
+    seed: int = 0,
+    level: float = 0.95,
 ) -> tuple[float, float]:
-    """Return a 95 % bootstrap interval of the weighted mean of the means of the strata.
+    """Return a bootstrap interval of the weighted mean of the means of the strata.
 
     Items are resampled within each stratum. The interval is given by percentiles of ``samples``
     replicates; it is NaN without values.
@@ -65,7 +69,9 @@ def bootstrap_interval(
         size = len(stratum.values)
         drawn = dice.integers(size, size=(samples, size))
         replicates += stratum.weight * stratum.values[drawn].mean(axis=1)
-    low, high = np.percentile(replicates / sum(one.weight for one in kept), [2.5, 97.5])
+    outside = 50.0 * (1.0 - level)
+    limits = [outside, 100.0 - outside]
+    low, high = np.percentile(replicates / sum(one.weight for one in kept), limits)
     return float(low), float(high)
 
 
@@ -80,12 +86,13 @@ def summarise(
     """Return one row per group: accuracy with its interval, and counts.
 
     ``items`` is a table of items (see ``results``). Columns after those of the groups:
-    ``accuracy``, ``low``, ``high`` (95 %), ``items`` (distinct items), ``seeds`` (runs), ``ties``
-    and ``missing`` (predictions of all runs that were tied or lacked a surprisal), ``unknown``
-    (items with out-of-vocabulary critical words), ``usable`` (items without these whose surprisals
-    are present for all runs) and, if the table has search errors, ``could_flip`` (predictions of
-    all runs whose outcome is within its error; missing if no error is known). Groups with fewer
-    usable items than ``min_items``, or than half, have no interval.
+    ``accuracy``, ``low``, ``high`` (95 %), ``items`` (distinct items), ``seeds`` (runs), ``ties``,
+    ``near_ties`` and ``missing`` (predictions of all runs that were tied, exactly or nearly, or
+    lacked a surprisal), ``unknown`` (items with out-of-vocabulary critical words), ``usable``
+    (items without these whose surprisals are present for all runs) and, if the table has search
+    errors, ``could_flip`` (predictions of all runs whose outcome is within its error; missing if
+    no error is known). Groups with fewer usable items than ``min_items``, or than half, have no
+    interval.
     """
     keys = list(by)
     levels = [level for level in LEVELS if level in items.columns and level not in by]
@@ -124,13 +131,14 @@ def _over_runs(outcomes: pd.DataFrame) -> NDArray[np.float64]:
 
 def _counts(items: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return the counts of each group, in order of first appearance."""
-    marked = items.assign(missing=items["outcome"].isna())
+    marked = items.assign(missing=items["outcome"].isna(), **{NEAR_TIE: near_tied(items)})
     groups = marked.groupby(keys, dropna=False, sort=False)
     of_items = usable_counts(items, keys)
     columns = {
         "items": of_items["items"],
         "seeds": groups["run"].nunique(dropna=False),
         "ties": groups["tie"].sum(),
+        NEAR_TIES: groups[NEAR_TIE].sum(),
         "missing": groups["missing"].sum(),
         "unknown": of_items["unknown"],
         "usable": of_items["usable"],
@@ -141,6 +149,13 @@ def _counts(items: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     if COULD_FLIP in items.columns:
         counts[COULD_FLIP] = flip_counts(groups).array
     return counts
+
+
+def near_tied(table: pd.DataFrame) -> pd.Series:
+    """Return which rows of items or effects are near ties; none in tables without the column."""
+    if NEAR_TIE in table.columns:
+        return table[NEAR_TIE].astype(bool)
+    return pd.Series(False, index=table.index)
 
 
 def flip_counts(groups: pd.api.typing.DataFrameGroupBy) -> pd.Series:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from gardenpath.eval.suites.scoring.aggregation import near_tied
 from gardenpath.eval.suites.scoring.effects import (
     WH_GAP,
     WH_NO_GAP,
@@ -44,9 +45,11 @@ def with_criteria(
     if "island" not in effects.columns:
         return summary
     keys = list(keys)
-    items = _wh_items(effects, keys)
+    # An effect that cannot be told from zero has no direction.
+    directed = effects.assign(value_bits=effects["value_bits"].where(~near_tied(effects), 0.0))
+    items, signs = _wh_items(effects, keys), _wh_items(directed, keys)
     rows = [
-        {**dict(zip(keys, key, strict=True)), **_criteria(group)}
+        {**dict(zip(keys, key, strict=True)), **_criteria(group, signs.loc[group.index])}
         for key, group in items.groupby(keys, sort=False)
         if (group["island"] == _OUTSIDE).any()
     ]
@@ -74,10 +77,12 @@ def _wh_items(effects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return wide.reindex(columns=[WH_GAP, WH_NO_GAP]).reset_index()
 
 
-def _criteria(items: pd.DataFrame) -> dict[str, object]:
+def _criteria(items: pd.DataFrame, signs: pd.DataFrame) -> dict[str, object]:
+    """Return the criteria; ``signs`` are the same items, with near ties as zero."""
     outside = items[items["island"] == _OUTSIDE]
     inside = items[items["island"] == _INSIDE]
-    rates = [flip_rate(_pairs(run)) for _, run in outside.groupby("run", sort=False)]
+    directed = signs[signs["island"] == _OUTSIDE]
+    rates = [flip_rate(_pairs(run)) for _, run in directed.groupby("run", sort=False)]
     # Effects decrease with depth, so only items of the same depths are compared.
     depths = set(outside["depth"]) & set(inside["depth"])
     near, far = (_over_runs(part[part["depth"].isin(depths)]) for part in (outside, inside))

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Suite
+from gardenpath.eval.suites.design.suite import Item, Suite
 from gardenpath.eval.suites.scoring.aggregation import (
     BOOTSTRAP_SAMPLES,
     Stratum,
@@ -36,7 +36,8 @@ from gardenpath.eval.suites.scoring.aggregation import (
 )
 from gardenpath.eval.suites.scoring.outcome import quantity
 from gardenpath.eval.suites.scoring.regions import RegionTable
-from gardenpath.eval.suites.scoring.search_error import quantity_error
+from gardenpath.eval.suites.scoring.search_error import Deviations, quantity_error
+from gardenpath.eval.suites.scoring.tie_rule import USUAL_TIES, TieRule
 
 WH_GAP = "wh_effect_gap"
 WH_NO_GAP = "wh_effect_nogap"
@@ -69,7 +70,10 @@ _AGAINST_BASELINE = {DISTRACTOR: "distractor", UNGRAMMATICAL: "ungrammatical"}
 
 @dataclass(frozen=True, slots=True)
 class ItemEffect:
-    """Size of an effect for one item, in bits, with its standard error (NaN if not known)."""
+    """Size of an effect for one item, in bits, with its standard error (NaN if not known).
+
+    ``near_tie``: it is not zero, but too small to tell from zero.
+    """
 
     suite: str
     kind: str
@@ -79,6 +83,7 @@ class ItemEffect:
     effect: str
     value_bits: float
     value_se: float = math.nan
+    near_tie: bool = False
 
 
 def has_wh_conditions(suite: Suite) -> bool:
@@ -87,12 +92,13 @@ def has_wh_conditions(suite: Suite) -> bool:
 
 
 def suite_effects(suite: Suite) -> dict[str, Formula]:
-    """Return the effects that a suite's conditions and regions support, by name."""
+    """Return the effects that a suite's conditions and regions support, by name, and its own."""
     found = dict(_WH_FORMULAS) if has_wh_conditions(suite) else {}
     if set(suite.regions) >= set(_VERBS):
         found.update(_ordering_formulas(suite))
     found.update(_baseline_formulas(suite))
-    return {name: Formula.parse(text) for name, text in found.items()}
+    own = {one.name: one.formula for one in suite.effects}
+    return {**{name: Formula.parse(text) for name, text in found.items()}, **own}
 
 
 def _ordering_formulas(suite: Suite) -> dict[str, str]:
@@ -123,28 +129,44 @@ def _baseline_formulas(suite: Suite) -> dict[str, str]:
 
 
 def item_effects(
-    table: RegionTable, effects: Mapping[str, Formula] | None = None
+    table: RegionTable,
+    effects: Mapping[str, Formula] | None = None,
+    *,
+    ties: TieRule = USUAL_TIES,
+    is_searched: bool = False,
 ) -> list[ItemEffect]:
     """Return the effects of every item; by default, all effects that the suite supports.
 
-    Values are infinite or NaN if surprisals are.
+    Values are infinite or NaN if surprisals are. ``is_searched`` says whether the surprisals come
+    from a search.
     """
-    suite = table.suite
-    formulas = suite_effects(suite) if effects is None else effects
+    formulas = suite_effects(table.suite) if effects is None else effects
     return [
-        ItemEffect(
-            suite=suite.name,
-            kind=suite.kind,
-            modifier=suite.modifier,
-            item=item.number,
-            labels=item.labels,
-            effect=name,
-            value_bits=formula_value(formula, table, item.number),
-            value_se=formula_error(formula, table, item.number),
-        )
-        for item in suite.items
+        _item_effect(table, item, name, formula, ties, is_searched)
+        for item in table.suite.items
         for name, formula in formulas.items()
     ]
+
+
+def _item_effect(
+    table: RegionTable, item: Item, name: str, formula: Formula, ties: TieRule, is_searched: bool
+) -> ItemEffect:
+    suite = table.suite
+    value = formula_value(formula, table, item.number)
+    deviations = formula_deviations(formula, table, item.number)
+    reach = None if deviations is None else deviations.reach
+    threshold = ties.threshold_bits(reach, is_searched=is_searched)
+    return ItemEffect(
+        suite=suite.name,
+        kind=suite.kind,
+        modifier=suite.modifier,
+        item=item.number,
+        labels=item.labels,
+        effect=name,
+        value_bits=value,
+        value_se=formula_error(formula, table, item.number),
+        near_tie=0.0 < abs(value) <= threshold,
+    )
 
 
 def formula_value(formula: Formula, table: RegionTable, item: int) -> float:
@@ -156,11 +178,16 @@ def formula_value(formula: Formula, table: RegionTable, item: int) -> float:
 
 def formula_error(formula: Formula, table: RegionTable, item: int) -> float:
     """Return the standard error of a quantity, in bits; NaN if its search error is not known."""
+    found = formula_deviations(formula, table, item)
+    return math.nan if found is None else found.standard_error
+
+
+def formula_deviations(formula: Formula, table: RegionTable, item: int) -> Deviations | None:
+    """Return the search error of a quantity; None if it is not known."""
     errors = table.errors(item)
     if errors is None or formula.is_claim:
-        return math.nan
-    found = quantity_error(formula.tree, errors)  # type: ignore[arg-type]
-    return math.nan if found is None else found.standard_error
+        return None
+    return quantity_error(formula.tree, errors)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Formula
 from gardenpath.eval.suites.design.suite import Item, Prediction, Suite
-from gardenpath.eval.suites.scoring.outcome import TieRule, outcome
+from gardenpath.eval.suites.scoring.outcome import outcome
 from gardenpath.eval.suites.scoring.regions import RegionTable
+from gardenpath.eval.suites.scoring.tie_rule import USUAL_TIES, TieRule
 from gardenpath.text import Words
 
 
@@ -17,7 +18,8 @@ from gardenpath.text import Words
 class ItemOutcome:
     """Outcome of one prediction for one item.
 
-    ``outcome`` is between 0 and 1, or NaN if a surprisal is missing; ``difference_bits`` is the
+    ``outcome`` is between 0 and 1, or NaN if a surprisal is missing; ``tie`` and ``near_tie`` say
+    whether quantities are equal, or too close to tell apart; ``difference_bits`` is the
     difference in the predicted direction; ``unknown`` are the distinct critical words that are out
     of vocabulary. ``difference_se`` is the standard error of the difference in bits, and
     ``could_flip`` whether the outcome is undecided within its error; NaN and None if the search
@@ -34,6 +36,7 @@ class ItemOutcome:
     tie: bool
     difference_bits: float
     unknown: tuple[str, ...] = ()
+    near_tie: bool = False
     difference_se: float = math.nan
     could_flip: bool | None = None
 
@@ -43,28 +46,29 @@ def score_suite(
     surprisals: Mapping[Words, Sequence[float]],
     *,
     unknown: Collection[str] = (),
-    ties: TieRule = "expectation",
-    seed: int = 0,
+    ties: TieRule = USUAL_TIES,
+    is_searched: bool = False,
 ) -> list[ItemOutcome]:
     """Score a suite from the surprisals (bits) of the words of its sentences.
 
-    ``unknown`` are the out-of-vocabulary words; ``seed`` is used only by ``ties="coin"``.
+    ``unknown`` are the out-of-vocabulary words; ``is_searched`` says whether the surprisals come
+    from a search.
     """
     table = RegionTable.from_words(suite, surprisals)
-    return score_table(table, unknown=unknown, ties=ties, seed=seed)
+    return score_table(table, unknown=unknown, ties=ties, is_searched=is_searched)
 
 
 def score_table(
     table: RegionTable,
     *,
     unknown: Collection[str] = (),
-    ties: TieRule = "expectation",
-    seed: int = 0,
+    ties: TieRule = USUAL_TIES,
+    is_searched: bool = False,
 ) -> list[ItemOutcome]:
     """Score a suite from its region surprisals."""
     suite = table.suite
     return [
-        _item_outcome(table, item, prediction, unknown, ties, seed)
+        _item_outcome(table, item, prediction, unknown, ties, is_searched)
         for item in suite.items
         for prediction in suite.predictions
     ]
@@ -76,7 +80,7 @@ def _item_outcome(
     prediction: Prediction,
     unknown: Collection[str],
     ties: TieRule,
-    seed: int,
+    is_searched: bool,
 ) -> ItemOutcome:
     suite = table.suite
     found = outcome(
@@ -84,9 +88,10 @@ def _item_outcome(
         table.lookup(item.number),
         ties=ties,
         # The coin depends only on seed, item and prediction, not on the order of scoring.
-        coin=f"{seed}/{suite.name}/{item.number}/{prediction.name}",
+        coin=f"{ties.seed}/{suite.name}/{item.number}/{prediction.name}",
         counted=suite.ties,
         errors=table.errors(item.number),
+        is_searched=is_searched,
     )
     words = critical_words(suite, item, prediction.formula)
     return ItemOutcome(
@@ -100,6 +105,7 @@ def _item_outcome(
         tie=found.is_tie,
         difference_bits=found.difference_bits,
         unknown=tuple(word for word in words if word in unknown),
+        near_tie=found.is_near_tie,
         difference_se=found.error.standard_error,
         could_flip=found.error.could_flip,
     )

@@ -79,6 +79,22 @@ def margin_error(
     return MarginError(spread.standard_error, _could_flip(claim, values, errors))
 
 
+def comparison_reach(comparison: Comparison, errors: ErrorLookup | None) -> float | None:
+    """Return half the 95 % interval of the difference of two sides; None if it is not known."""
+    spread = None if errors is None else _spread(comparison, errors)
+    return None if spread is None else spread.reach
+
+
+def is_open(
+    claim: Claim, values: Mapping[Value, float], reaches: Mapping[Comparison, float]
+) -> bool:
+    """Whether a claim depends on comparisons whose sides differ by no more than their reach.
+
+    Comparisons without a reach are decided by the values of their sides.
+    """
+    return _verdict(claim, values, reaches) is None
+
+
 def _spread(comparison: Comparison, errors: ErrorLookup) -> Deviations | None:
     """Return the deviations of the difference of two sides."""
     left, right = quantity_error(comparison.left, errors), quantity_error(comparison.right, errors)
@@ -93,7 +109,7 @@ def _could_flip(claim: Claim, values: Mapping[Value, float], errors: ErrorLookup
         if spread is None or math.isnan(spread.reach):
             return None
         reaches[one] = spread.reach
-    return _verdict(claim, values, reaches) is None
+    return is_open(claim, values, reaches)
 
 
 def _comparisons(claim: Claim) -> list[Comparison]:
@@ -115,7 +131,8 @@ def _verdict(
     """Return 1 for true, 0 for false, 1/2 for a tie without error; None if undecided."""
     if isinstance(claim, Comparison):
         distance = _distance(claim, values)
-        if reaches[claim] > 0.0 and abs(distance) <= reaches[claim]:
+        reach = reaches.get(claim, 0.0)
+        if reach > 0.0 and abs(distance) <= reach:
             return None
         return 0.5 if distance == 0.0 else float(distance > 0.0)
     parts = [_verdict(part, values, reaches) for part in claim.parts]

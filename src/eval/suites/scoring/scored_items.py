@@ -22,6 +22,8 @@ from gardenpath.store.tables import (
     EFFECTS,
     ERROR_COLUMNS,
     ITEMS,
+    NEAR_TIE,
+    NEAR_TIES,
     SENTENCES,
     SUMMARY,
     SUMMARY_KEYS,
@@ -111,6 +113,7 @@ def _item_row(name: RunName, one: ItemOutcome) -> dict[str, object]:
         "difference_bits": one.difference_bits,
         "unknown": len(one.unknown),
         "unknown_words": " ".join(one.unknown),
+        NEAR_TIE: one.near_tie,
         **error,
         **label_columns(one.labels),
     }
@@ -144,6 +147,7 @@ def _effect_row(name: RunName, one: ItemEffect) -> dict[str, object]:
         **_whose(name, one),
         "effect": one.effect,
         "value_bits": one.value_bits,
+        NEAR_TIE: one.near_tie,
         **({ERROR_COLUMNS["value_bits"]: one.value_se} if is_known else {}),
         **label_columns(one.labels),
     }
@@ -152,7 +156,7 @@ def _effect_row(name: RunName, one: ItemEffect) -> dict[str, object]:
 def label_columns(labels: Mapping[str, str]) -> dict[str, object]:
     """Return labels as columns; labels named like another column get a prefix."""
     names = {*ITEMS.names, *EFFECTS.names, *SENTENCES.names}
-    taken = {*names, *ERROR_COLUMNS.values(), COULD_FLIP}
+    taken = {*names, *ERROR_COLUMNS.values(), COULD_FLIP, NEAR_TIE}
     return {f"label_{name}" if name in taken else name: text for name, text in labels.items()}
 
 
@@ -199,8 +203,8 @@ def word_rows(
 def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] = ()) -> Table:
     """Return mean accuracies of one corpus, classes as rows and models as columns.
 
-    The last rows count ties, outcomes within the search error, missing surprisals and
-    out-of-vocabulary words.
+    The last rows count exact and near ties, outcomes within the search error, missing surprisals
+    and out-of-vocabulary words.
     """
     table = Table(title=title, caption="\n".join(notes) or None)
     table.add_column("class", no_wrap=True)
@@ -213,10 +217,11 @@ def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] =
         table.add_row(spaced(name), *(_accuracy(row.get(m)) for m in models))
     table.add_section()
     table.add_row("mean", *(_accuracy(found[m].mean()) for m in models))
-    names = [name for name in ("ties", COULD_FLIP, "missing", "unknown") if name in by_class]
+    counted = ("ties", NEAR_TIES, COULD_FLIP, "missing", "unknown")
+    names = [name for name in counted if name in by_class]
     counts = by_class.groupby("model", sort=False)[names].sum(min_count=1)
     for name in names:
-        if name == "ties" or counts[name].sum() > 0:
+        if name in ("ties", NEAR_TIES) or counts[name].sum() > 0:
             table.add_row(spaced(name), *(_count(counts[name][m]) for m in models), style="dim")
     return table
 

@@ -125,6 +125,11 @@ def word_errors(deviations: Floats) -> list[float]:
     return [float(one) for one in standard_error(deviations)]
 
 
+def sum_deviations(deviations: Floats) -> Deviations:
+    """Return the deviations of the sum of all words from those of the words."""
+    return Deviations({deviations.shape[1]: deviations.sum(axis=0)})
+
+
 def error_of_sum(deviations: Sequence[Floats]) -> float:
     """Return the standard error of a sum of surprisals from the deviations of each, in bits."""
     if not deviations:

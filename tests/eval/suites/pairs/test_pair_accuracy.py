@@ -112,7 +112,7 @@ def test_overall_means_weigh_paradigms_or_phenomena() -> None:
     assert _only(rows, name="mean over phenomena")["accuracy"] == 0.5
     assert _only(rows, level="field")["accuracy"] == pytest.approx(2 / 3)
     assert _only(rows, level="phenomenon", name="x")["paradigms"] == 2
-    assert list(frame.columns) == list(AGGREGATE.names)
+    assert list(frame.columns) == [*AGGREGATE.names, "near_ties"]
 
 
 def test_official_needs_all_pairs_and_the_score_of_the_authors(

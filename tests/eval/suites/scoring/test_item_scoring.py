@@ -7,6 +7,7 @@ import math
 from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.scoring.item_scoring import critical_words, score_suite, score_table
 from gardenpath.eval.suites.scoring.regions import RegionTable
+from gardenpath.eval.suites.scoring.tie_rule import TieRule
 from tests.eval.suites.samples import cats_suite, surprisals_of
 
 
@@ -48,11 +49,17 @@ def test_unknown_words_count_where_the_prediction_looks() -> None:
 
 def test_the_coin_does_not_depend_on_what_else_is_scored() -> None:
     suite, fewer = cats_suite(items=40), cats_suite(items=20)
-    throws = score_suite(suite, surprisals_of(suite, [(1, 1)] * 40), ties="coin", seed=3)
-    alone = score_suite(fewer, surprisals_of(fewer, [(1, 1)] * 20), ties="coin", seed=3)
+    throws = score_suite(
+        suite, surprisals_of(suite, [(1, 1)] * 40), ties=TieRule(credit="coin", seed=3)
+    )
+    alone = score_suite(
+        fewer, surprisals_of(fewer, [(1, 1)] * 20), ties=TieRule(credit="coin", seed=3)
+    )
     assert [row.outcome for row in throws[:20]] == [row.outcome for row in alone]
     assert {row.outcome for row in throws} == {0.0, 1.0}
-    other = score_suite(suite, surprisals_of(suite, [(1, 1)] * 40), ties="coin", seed=4)
+    other = score_suite(
+        suite, surprisals_of(suite, [(1, 1)] * 40), ties=TieRule(credit="coin", seed=4)
+    )
     assert [row.outcome for row in throws] != [row.outcome for row in other]
 
 

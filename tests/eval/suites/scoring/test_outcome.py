@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gardenpath.eval.suites.design.formula import Formula, FormulaError
 from gardenpath.eval.suites.scoring.outcome import Outcome, outcome
+from gardenpath.eval.suites.scoring.tie_rule import TieRule
 
 THREE_WAY = "(r;%u%) > (r;%b%) & (r;%u%) > (r;%d%)"
 
@@ -121,11 +122,14 @@ def test_sums_tie_however_they_are_grouped() -> None:
 
 def test_a_coin_is_thrown_by_its_seed_and_is_fair() -> None:
     formula = Formula.parse(THREE_WAY)
-    throws = [outcome(formula, lambda *_: 1.0, ties="coin", coin=str(n)) for n in range(900)]
+    throws = [
+        outcome(formula, lambda *_: 1.0, ties=TieRule(credit="coin"), coin=str(n))
+        for n in range(900)
+    ]
     assert {throw.value for throw in throws} == {0.0, 1.0}
     assert all(throw.is_tie for throw in throws)
     assert 0.28 < sum(throw.value for throw in throws) / 900 < 0.39
-    again = outcome(formula, lambda *_: 1.0, ties="coin", coin="5")
+    again = outcome(formula, lambda *_: 1.0, ties=TieRule(credit="coin"), coin="5")
     assert again == throws[5]
 
 

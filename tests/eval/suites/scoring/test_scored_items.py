@@ -35,7 +35,7 @@ def _results() -> ScoredItems:
 
 def test_items_have_their_columns_and_labels() -> None:
     items = _results().items
-    assert tuple(items.columns) == (*ITEMS.names, "animal")
+    assert tuple(items.columns) == (*ITEMS.names, "near_tie", "animal")
     assert items["class"].tolist() == ["classifier_noun"] * 6
     assert items["seed"].tolist() == [1, 1, 1, pd.NA, pd.NA, pd.NA]
     assert items["unknown"].tolist() == [0, 1, 0, 0, 0, 0]
@@ -56,7 +56,7 @@ def test_files_are_read_back_as_they_were(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read, results.items)
     summary = read_table(tmp_path / "new" / "folder" / "summary.csv", SUMMARY)
     pd.testing.assert_frame_equal(summary, results.summary)
-    assert tuple(summary.columns) == (*SUMMARY.names, "usable")
+    assert {*summary.columns} == {*SUMMARY.names, "near_ties", "usable"}
     assert summary["accuracy"].tolist() == pytest.approx([2.5 / 3, 0.5])
     assert summary["ties"].tolist() == [1, 0]
     assert summary["missing"].tolist() == [0, 1]
@@ -93,7 +93,7 @@ def test_surprisals_word_by_word(tmp_path: Path) -> None:
 def test_effects_are_one_row_each() -> None:
     effect = ItemEffect("s", "islands", "object", 4, {"island": "no"}, "wh_effect_gap", -1.5)
     frame = effects_frame([(EXACT, [effect])])
-    assert tuple(frame.columns) == (*EFFECTS.names, "island")
+    assert tuple(frame.columns) == (*EFFECTS.names, "near_tie", "island")
     assert frame.iloc[0]["value_bits"] == -1.5
     assert frame["seed"].isna().all()
 

@@ -20,6 +20,7 @@ from gardenpath.eval.suites.scoring.item_scoring import score_table
 from gardenpath.eval.suites.scoring.regions import RegionTable
 from gardenpath.eval.suites.scoring.search_error import NO_ERROR, Deviations, weighted_sum
 from gardenpath.eval.suites.scoring.sentence_measures import sentence_measures
+from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES
 from gardenpath.units import NATS_PER_BIT, bits
 
 CONDITIONS = ("a", "b", "c")
@@ -187,7 +188,7 @@ def test_outcomes_flip_within_their_error(factor: float) -> None:
     suite = _suite()
     rows, deviations = _rows(_estimates(suite, [6] * 4))
     table = RegionTable.from_rows(suite, rows, [factor * one for one in deviations])
-    first = score_table(table)[0]
+    first = score_table(table, ties=EXACT_TIES)[0]
     expected = _brute_force(
         suite,
         Formula.parse("(middle;%a%) - (middle;%c%)"),
@@ -200,6 +201,9 @@ def test_outcomes_flip_within_their_error(factor: float) -> None:
     known = {"difference_se", "could_flip"}
     for one in fields(plain):
         assert one.name in known or getattr(first, one.name) == getattr(plain, one.name)
+    near = score_table(table)[0]
+    assert near.near_tie == first.could_flip
+    assert near.outcome == (0.5 if near.near_tie else first.outcome)
 
 
 def test_errors_of_sentences() -> None:
