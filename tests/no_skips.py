@@ -21,7 +21,7 @@ NEEDS_EXCHANGE = "this system cannot exchange folders"
 NEEDS_GPU = "needs a GPU"
 NEEDS_KENLM = "needs KenLM: pip install kenlm"
 NEEDS_PROC = "needs Linux's /proc"
-NEEDS_R = "needs R with lme4 and lmerTest"
+NEEDS_R = "needs R with lme4, lmerTest and readr"
 NEEDS_SLURM = "needs SLURM: install slurm-wlm and munge"
 NEEDS_REAL_MODEL = (
     "needs a pretrained model: set GARDENPATH_REAL_MODEL to a folder that "

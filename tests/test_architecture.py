@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
-FILES = sorted([*SOURCE.rglob("*.py"), ROOT / "train.py", ROOT / "evaluate.py"])
+SCRIPTS = ("train.py", "evaluate.py", "playground.py")
+FILES = sorted([*SOURCE.rglob("*.py"), *(ROOT / name for name in SCRIPTS)])
 OURS = [path for path in FILES if path.is_relative_to(SOURCE)]
 
 _BASICS = ("errors", "units", "text", "places", "versions", "safe_text", "python_process")
@@ -31,6 +32,17 @@ PARTS: dict[str, tuple[str, ...]] = {
     "console": (*_BASICS, "data"),
     "runs": (*_BASICS, *_CHECKS, "store", "data", "models", "eval", "settings", "console"),
     "tasks": (*_BASICS, *_CHECKS, "store", "data", "models", "eval", "settings", "console", "runs"),
+    "playground": (
+        *_BASICS,
+        *_CHECKS,
+        "store",
+        "data",
+        "models",
+        "eval",
+        "settings",
+        "console",
+        "runs",
+    ),
     "sweeps": (*_BASICS, "settings", "console", "runs", "tasks"),
     "cli": (*_BASICS, "store", "settings", "console", "runs", "tasks", "sweeps"),
 }
@@ -46,7 +58,7 @@ EVAL: dict[str, tuple[str, ...]] = {
     "suites": ("search", "usable"),
     "statistics": ("display", "usable"),
     "published": ("suites",),
-    "surprisal": ("published",),
+    "surprisal": ("published", "suites"),
     "report": ("display", "perplexity", "suites", "statistics", "usable"),
     "studies": ("display", "perplexity", "published", "report", "statistics", "suites"),
 }
@@ -59,6 +71,8 @@ HOMES: dict[str, set[str]] = {
     "pytorch_lightning": {"models.training"},
     # Jobs are sent to processes of this machine; no file is read.
     "joblib": {"sweeps.local_jobs"},
+    "starlette": {"playground"},
+    "uvicorn": {"playground"},
     "submitit": {"sweeps.queued_jobs"},
     # Tells the operations of a pickle apart; they are carried out by a machine that runs nothing.
     "pickletools": {"models.word_lm.pickle_machine"},
@@ -232,7 +246,7 @@ def test_tasks_are_thin(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES_OF_A_TASK
 
 
-@pytest.mark.parametrize("name", ["train.py", "evaluate.py"])
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_are_thin(name: str) -> None:
     assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= 50
 

@@ -77,13 +77,11 @@ def test_nothing_is_loaded_from_other_hosts(site: Path) -> None:
     assert [url for page in pages for url in pattern.findall(page.read_text("utf-8"))] == []
 
 
-def test_the_search_works_on_pages_opened_from_disk(
-    site: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_search_works_on_pages_opened_from_disk(site: Path) -> None:
     path = find_browser()
     if path is None:
         pytest.skip(NEEDS_BROWSER)
-    with browser(path, tmp_path_factory.mktemp("profile")) as window:
+    with browser(path) as window:
         window.open(site / "models.html")
         window.run("document.querySelector('input[name=query]').focus()")
         window.run(

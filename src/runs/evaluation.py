@@ -15,8 +15,8 @@ from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
 from gardenpath.eval.suites.pairs.pair_suites import PairSource
-from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.suites.scoring.positions import positions_that_matter
+from gardenpath.eval.suites.scoring.tie_rule import TieRule, Ties, tie_rule
 from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.eval.word_scorer import Scorer
 from gardenpath.runs.adoption.how_scored import how_scored, marked, scoring_notes
@@ -40,6 +40,7 @@ from gardenpath.runs.measured import (
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
+from gardenpath.settings.bounds import ProcessCount
 from gardenpath.settings.check import plain
 from gardenpath.store.run_folder import METRICS_FILE
 from gardenpath.store.status.run_status import RunStatus
@@ -89,10 +90,9 @@ def evaluate(
     title: str = "suites",
     in_vocabulary: bool = False,
     items: int | None = None,
-    ties: TieRule = "expectation",
-    tie_seed: int = 0,
+    ties: Ties | TieRule = "near",
     parsed_items: int = 0,
-    processes: int | None = None,
+    processes: ProcessCount | None = None,
     min_items: int = MIN_ITEMS,
     allow_unknown: bool = False,
 ) -> Results:
@@ -101,8 +101,10 @@ def evaluate(
     ``subjects`` are runs, or objects with a method ``word_log_probs`` (:class:`Scorer`). With
     ``in_vocabulary``, only items whose words are in the vocabularies of all models are scored, and
     the exact grammars of toy corpora are scored too. ``items`` limits the number of items of each
-    suite. ``parsed_items`` is the number of items of each suite for which the report shows partial
-    parses of syntactic models. ``processes`` is the number of processes, of one thread each, that
+    suite. ``ties`` says whether differences that cannot be told from zero are ties, or exactly
+    equal surprisals only (``exact``); a :class:`TieRule` has further settings. ``parsed_items`` is
+    the number of items of each suite for which the report shows partial parses of syntactic
+    models. ``processes`` is the number of processes, of one thread each, that
     score sentences with the runs; None uses those given with the runs. Damaged runs among several
     are left out and listed in ``skipped`` of the results. Tests and intervals need ``min_items``
     usable items: those whose critical words are known and whose surprisals are present. A run that
@@ -136,7 +138,8 @@ def evaluate(
     if in_vocabulary:
         measured += exact_grammars(runs, lambda language: sentences_in(asked, language))
     searches = dict.fromkeys(search_in_words(plain(r.search)) for r in runs if r.is_syntactic)
-    tables = marked(suite_tables(asked, measured, ties=ties, tie_seed=tie_seed), how)
+    rule = tie_rule(ties)
+    tables = marked(suite_tables(asked, measured, ties=rule), how)
     return Results(
         title=title,
         suites=tuple(asked),
@@ -153,6 +156,7 @@ def evaluate(
             **skip_facts(skipped),
         },
         min_items=min_items,
+        ties=rule,
     )
 
 
@@ -161,8 +165,7 @@ def score(
     surprisals: Any,
     *,
     title: str = "suites",
-    ties: TieRule = "expectation",
-    tie_seed: int = 0,
+    ties: Ties | TieRule = "exact",
     min_items: int = MIN_ITEMS,
 ) -> Results:
     """Score surprisals that were computed elsewhere, without running a model.
@@ -170,16 +173,19 @@ def score(
     ``surprisals`` is a DataFrame with the columns ``sentence_id``, ``word`` and ``surprisal_bits``
     (and ``model``, ``run`` or ``seed`` for several models), or a mapping from models to mappings
     from sentences to surprisals in bits. It must contain every sentence of the suites, word by
-    word. Tests and intervals need ``min_items`` usable items.
+    word. Tests and intervals need ``min_items`` usable items. How exact the numbers are is not
+    known, so only exactly equal surprisals are ties, unless ``ties`` says otherwise.
     """
+    rule = tie_rule(ties)
     asked = _as_suites(suites)
     measured = measured_table(surprisals, sentences_in(asked, None))
     return Results(
         title=title,
         suites=tuple(asked),
         names=tuple(one.name for one in measured),
-        tables=suite_tables(asked, measured, ties=ties, tie_seed=tie_seed),
+        tables=suite_tables(asked, measured, ties=rule),
         min_items=min_items,
+        ties=rule,
     )
 
 
@@ -243,7 +249,10 @@ def _whole(models: Sequence[Subject], skipped: list[RunStatus]) -> list[Subject]
 
 
 def _spread(
-    models: Sequence[Subject], suites: Sequence[Suite], parsed_items: int, processes: int | None
+    models: Sequence[Subject],
+    suites: Sequence[Suite],
+    parsed_items: int,
+    processes: ProcessCount | None,
 ) -> None:
     """Let several processes, if asked for, score the sentences of all runs into the store."""
     from gardenpath.runs.processes.jobs import ScoringJob

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from gardenpath.data.segmenting.writing_style import WritingStyle
 from gardenpath.data.sentence import Sentence, Source
 from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.trees.cleaning import Cleaning
@@ -24,20 +25,33 @@ def is_single(given: Given) -> bool:
     return isinstance(given, str | Tree)
 
 
-def sentences_of_given(given: Given, cleaning: Cleaning) -> list[Sentence]:
+def sentences_of_given(
+    given: Given, cleaning: Cleaning, style: WritingStyle | None = None
+) -> list[Sentence]:
     """Return sentences, cleaned like the corpus of a model; none may be empty.
 
     A list of strings is a list of sentences; a list of lists of strings is a list of tokenised
-    sentences.
+    sentences. Strings are divided into words as the corpus is (``style``), else at blanks.
     """
     members = [given] if isinstance(given, str | Tree) else list(given)
     sentences = [_sentence(one, number) for number, one in enumerate(members, start=1)]
     cleaned = list(replace(cleaning, max_tokens=None).apply(sentences))
+    if style is not None:
+        written = {number for number, one in enumerate(members, start=1) if isinstance(one, str)}
+        cleaned = [
+            _divided(one, style) if one.source.line in written and one.tree is None else one
+            for one in cleaned
+        ]
     if len(cleaned) < len(sentences) or not sentences:
         kept = {sentence.source.line for sentence in cleaned}
         empty = next((n for n in range(1, len(sentences) + 1) if n not in kept), 1)
         raise GardenpathError(f"sentence {empty} has no words")
     return cleaned
+
+
+def _divided(sentence: Sentence, style: WritingStyle) -> Sentence:
+    words = style.words(sentence.words, sentence.source)
+    return replace(sentence, words=tuple(word for word, _ in words))
 
 
 def _sentence(one: OneGiven, number: int) -> Sentence:

@@ -11,6 +11,7 @@ training corpus was not.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
 
 # Above this share of unknown words an input is refused.
 MOST_UNKNOWN = 0.5
+# Above this share a warning says so: one in ten words is then a guess about a class of words.
+MANY_UNKNOWN = 0.1
 
 _SHOWN = 5
+# Unknown words that are listed where there is room.
+_LISTED = 40
 # Mean number of pieces per word above which a segmentation spells words out anyway.
 _FEW_PIECES = 2.0
 _SPELLED_OUT = 3
@@ -41,12 +46,13 @@ _UNSEGMENTED = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownWords:
-    """The words of an input that a run does not know; ``examples`` are the first ones."""
+    """The words of an input that a run does not know; ``listed`` are the first ones."""
 
     run: str
     words: int
     unknown: int
-    examples: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
+    distinct: int = 0
     hint: str = ""
 
     @property
@@ -59,9 +65,17 @@ class UnknownWords:
         """Whether most words are unknown."""
         return self.share > MOST_UNKNOWN
 
+    @property
+    def is_many(self) -> bool:
+        """Whether so many words are unknown that readers must be warned."""
+        return self.share > MANY_UNKNOWN
+
     def __str__(self) -> str:
-        more = ", …" if self.unknown > len(self.examples) else ""
-        shown = f"{', '.join(self.examples)}{more}"
+        return self.said(_SHOWN)
+
+    def said(self, most: int = _LISTED) -> str:
+        """Say how many words are unknown, and which: at most this number of them."""
+        shown = ", ".join(self.listed[:most]) + (", …" if self.distinct > most else "")
         share = f"{self.share:.0%}" if self.share >= 0.01 else f"{self.share:.2%}"
         count = f"{share} of {self.words:,} words are unknown ({shown})"
         return f"{self.run}: {count}" + (f"; {self.hint}" if self.hint else "")
@@ -76,7 +90,8 @@ def unknown_words(run: Run, sentences: Iterable[Sequence[str]]) -> UnknownWords:
         run=str(run.path),
         words=counts.total(),
         unknown=sum(unknown.values()),
-        examples=tuple(list(unknown)[:_SHOWN]),
+        listed=tuple(itertools.islice(unknown, _LISTED)),
+        distinct=len(unknown),
         hint=_hint(unknown, knows),
     )
 

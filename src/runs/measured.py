@@ -44,6 +44,7 @@ class Measured:
     of units that the model sees for a sentence. A search adds ``columns``: further numbers of the
     words, by name (``SEARCH_COLUMNS``), and ``deviations``: those of its replicates, in bits,
     ``(words, replicates)``. ``tolerance`` is the standard error (bits) that it should reach.
+    ``is_searched``: the surprisals come from a search, whose error may not be known.
     """
 
     name: RunName
@@ -57,6 +58,7 @@ class Measured:
     columns: Mapping[Words, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     deviations: Mapping[Words, Floats] = field(default_factory=dict)
     tolerance: float | None = None
+    is_searched: bool = False
 
     def fits(self, language: str) -> bool:
         """Whether the model can be tested on suites in a language."""
@@ -123,6 +125,7 @@ def measured_run(
             if one.deviations is not None
         },
         tolerance=getattr(run.search, "tolerance", None) if run.is_syntactic else None,
+        is_searched=run.is_syntactic,
     )
 
 

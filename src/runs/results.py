@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
+from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES, TieRule
 from gardenpath.eval.usable import MIN_ITEMS, ItemCount, unusable_items
 from gardenpath.runs.adoption.how_scored import HowScored, with_own_columns
+from gardenpath.store.headers.side_cars import write_side_car
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import (
     AGGREGATE,
     EFFECTS,
+    ITEMS,
     PERPLEXITY,
     SENTENCES,
+    SUMMARY,
     SURPRISALS,
     WORD_PAIRS,
     write_table,
@@ -39,9 +44,12 @@ if TYPE_CHECKING:
     from gardenpath.eval.statistics.choices import Correction, Weighting
     from gardenpath.eval.statistics.questions.analysis import AnalysisResult
     from gardenpath.eval.suites.design.suite import Suite
-    from gardenpath.eval.suites.scoring.outcome import TieRule
     from gardenpath.runs.suite_tables import SuiteTables
+    from gardenpath.store.schema import Schema
     from gardenpath.store.status.run_status import RunStatus
+
+# Tables of a results folder, which have a header beside them.
+_TABLES = (ITEMS, SUMMARY, EFFECTS, SURPRISALS, SENTENCES, AGGREGATE, WORD_PAIRS, PERPLEXITY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +63,7 @@ class Results:
     in linear mixed models. Tests and intervals need
     ``min_items`` usable items. ``skipped`` are the run folders that were left out, with the reason.
     ``imported`` are the surprisals as files had them; ``also`` are further forms to write. ``how``
-    says, by the names of runs, how words were scored.
+    says, by the names of runs, how words were scored; ``ties`` which differences count as ties.
     """
 
     title: str
@@ -77,6 +85,7 @@ class Results:
     imported: Sequence[ImportedRun] = ()
     also: Sequence[ResultForm] = ()
     how: Mapping[str, HowScored] = field(default_factory=dict)
+    ties: TieRule = EXACT_TIES
 
     @classmethod
     def of_imported(
@@ -86,13 +95,15 @@ class Results:
         title: str,
         origin: str = "given",
         sources: Mapping[str, str] | None = None,
-        ties: TieRule = "expectation",
-        tie_seed: int = 0,
+        ties: TieRule = EXACT_TIES,
     ) -> Results:
-        """Return the results of imported surprisals, with the same tables as of own runs."""
+        """Return the results of imported surprisals, with the same tables as of own runs.
+
+        How exact the numbers in files are is not known, so only equal ones are ties.
+        """
         from gardenpath.runs.suite_tables import suite_tables
 
-        tables = suite_tables([], [], imported=imported.runs, ties=ties, tie_seed=tie_seed)
+        tables = suite_tables([], [], imported=imported.runs, ties=ties)
         return cls(
             title=title,
             suites=imported.suites,
@@ -102,6 +113,7 @@ class Results:
             sources=sources or {},
             receipt=imported.receipt,
             imported=imported.runs,
+            ties=ties,
         )
 
     @property
@@ -235,17 +247,38 @@ class Results:
             from gardenpath.eval.perplexity.comparison import perplexity_frame
 
             write_table(folder / PERPLEXITY.file, perplexity_frame(self.perplexity))
+        for schema in _TABLES:
+            if (path := folder / schema.file).is_file():
+                write_side_car(path, self._header(schema, path))
         if self.also:
             from gardenpath.runs.exchange.result_forms import write_result_forms
 
             write_result_forms(self, folder)
+
+    def _header(self, schema: Schema, path: Path) -> dict[str, Any]:
+        """Return what readers of a table must know: units, columns, search, how words are made."""
+        separator = "\t" if path.suffix == ".tsv" else ","
+        with path.open(encoding="utf-8") as lines:
+            columns = lines.readline().rstrip("\n").split(separator)
+        how = {name.run: self.how.get(name.run, HowScored()) for name in self.names}
+        return {
+            "table": schema.name,
+            "unit": "bits",
+            "search": self.search,
+            "columns": schema.meanings(columns),
+            "runs": [{"run": run, **asdict(one)} for run, one in how.items()],
+        }
 
     def _about(self) -> dict[str, Any]:
         from gardenpath.eval.suites.pairs.pair_tables import pair_words
 
         suites = [suite.name for suite in self.suites]
         words = pair_words(self.suites)
-        facts = {**({"words": words} if words else {}), **self.about}
+        facts = {
+            **({"words": words} if words else {}),
+            "ties": dataclasses.asdict(self.ties),
+            **self.about,
+        }
         return how_made(title=self.title, suites=suites, search=self.search, **facts)
 
 

@@ -28,6 +28,7 @@ from gardenpath.models.family import (
     SyntacticFamily,
 )
 from gardenpath.runs.given import Given, is_single, sentences_of_given
+from gardenpath.settings.bounds import ProcessCount
 from gardenpath.settings.check import plain
 from gardenpath.settings.compose import typed
 from gardenpath.settings.train_settings import TrainSettings
@@ -71,7 +72,7 @@ class Run:
     (:mod:`boundaries`). With a ``store``, log probabilities are looked up
     there first and stored there, so that no sentence is scored twice. ``processes`` is the number
     of processes, of one thread each, that compute missing scores; None computes them in this
-    process with all its threads.
+    process with all its threads, ``auto`` starts processes for long searches on a CPU.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Run:
         device: str = "auto",
         search: SearchSettings | None = None,
         store: SurprisalStore | None = None,
-        processes: int | None = None,
+        processes: ProcessCount | None = None,
         boundary: BoundaryChoice = "auto",
     ) -> None:
         self.folder = RunFolder(Path(path))
@@ -384,7 +385,7 @@ class Run:
         parsed: Iterable[Words] = (),
         on_words: OnWords = lambda _: None,
         chunk: int | None = None,
-        processes: int | None = None,
+        processes: ProcessCount | None = None,
         matters: Matters | None = None,
     ) -> dict[Words, Stored]:
         """Return the log probabilities of sentences, using the store.
@@ -429,12 +430,14 @@ class Run:
         end: bool = True,
         allow_unknown: bool = False,
         columns: TableColumns = "all",
+        tokenised: bool = False,
     ) -> pd.DataFrame:
         """Return surprisal in bits: one row per word, with sentences numbered from 1.
 
         ``text`` is a sentence (a string or a tree) or a list of sentences (strings, lists of words
-        or trees); it is cleaned like the model's corpus. With ``end``, each sentence has a row
-        ``</s>``. ``seen`` is False for out-of-vocabulary words. Syntactic models have further
+        or trees); it is cleaned like the model's corpus. Strings are divided into words as the
+        corpus is, or at blanks only if they are ``tokenised``. With ``end``, each sentence has a
+        row ``</s>``. ``seen`` is False for out-of-vocabulary words. Syntactic models have further
         columns, on what the search found (docs/surprisal.md), unless ``columns="surprisal"``.
         ``.attrs`` describes the model, the search, the unit, the share of unknown words and the
         software versions. Text of which most words are unknown is refused, unless
@@ -442,14 +445,18 @@ class Run:
         """
         from gardenpath.runs.surprisals import surprisal_frame
 
-        known = self._known(text, allow_unknown)
+        known = self._known(text, allow_unknown, tokenised=tokenised)
         return surprisal_frame(self, known, end=end, columns=columns)
 
-    def _known(self, text: Given, allow_unknown: bool) -> list[Sentence]:
+    def _known(
+        self, text: Given, allow_unknown: bool, *, tokenised: bool = False
+    ) -> list[Sentence]:
         """Return the sentences of a text of which the model knows enough words."""
+        from gardenpath.runs.input.writing import style_of
         from gardenpath.runs.known_words import require_known, unknown_words
 
-        sentences = sentences_of_given(text, self.settings.data.cleaning)
+        style = None if tokenised else style_of(self)
+        sentences = sentences_of_given(text, self.settings.data.cleaning, style)
         unknown = unknown_words(self, [one.words for one in sentences])
         require_known([unknown], allow_unknown=allow_unknown)
         return sentences

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,12 @@ from gardenpath.text import Words
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run
 
+
+# A model of any family, with its weights.
+LoadedScorer = SequentialScorer | StructuredScorer | AdoptedModel
+
+# Receives a sentence and its entry of the store.
+OnStored = Callable[[Words, Stored], None]
 
 # Number of partial parses kept for each word.
 _KEPT_PARSES = 3
@@ -75,38 +81,64 @@ class Computing:
     """Computes scores that are not in the store; loads the model when it is first needed.
 
     ``parsed`` are the sentences that need partial parses; ``matters`` are the positions whose
-    standard error must reach the tolerance of the search (None: all).
+    standard error must reach the tolerance of the search (None: all). ``scorer`` is that of a model
+    that is loaded already. A search calls ``on_stored`` with each sentence and its entry as soon as
+    the end of the sentence is reached.
     """
 
     run: Run
     parsed: Collection[Words]
     on_words: OnWords = lambda _: None
     matters: Matters | None = None
-    _scorer: SequentialScorer | StructuredScorer | AdoptedModel | None = None
+    scorer: LoadedScorer | None = None
+    on_stored: OnStored | None = None
 
     def __call__(self, sentences: Sequence[Words]) -> list[Stored]:
-        if self._scorer is None:
-            self._scorer = self.run.scorer(on_words=self.on_words)
-        if isinstance(self._scorer, StructuredScorer):
-            return self._searched(self._scorer, sentences)
-        return [Stored(scores.tolist()) for scores in self._scorer.word_log_probs(sentences)]
+        if self.scorer is None:
+            self.scorer = self.run.scorer(on_words=self.on_words)
+        if isinstance(self.scorer, StructuredScorer):
+            return self._searched(self.scorer, sentences)
+        return [Stored(scores.tolist()) for scores in self.scorer.word_log_probs(sentences)]
 
     def _searched(self, scorer: StructuredScorer, sentences: Sequence[Words]) -> list[Stored]:
         keeps_history = any(words in self.parsed for words in sentences)
         places = None
         if self.matters is not None:
             places = [places_of(words, self.matters) for words in sentences]
-        results, split = scorer.search(sentences, keeps_history=keeps_history, matters=places)
-        found = []
-        for number, (words, result) in enumerate(zip(sentences, results, strict=True)):
-            parses = None
-            if words in self.parsed:
-                parses = partial_parses(
-                    result, words, labels=self.run.vocabulary.labels, k=_KEPT_PARSES,
-                    strategy=self.run.strategy, starts_word=split.begins_word(number),
-                )  # fmt: skip
-            found.append(as_stored(result, split, number, scorer, parses=parses))
-        return found
+        entries: dict[int, tuple[SentenceResult, Stored]] = {}
+
+        def entry(split: EncodedSplit, number: int, result: SentenceResult) -> Stored:
+            known, stored = entries.get(number, (None, None))
+            if stored is None or known is not result:
+                stored = self._entry(scorer, sentences[number], split, number, result)
+                entries[number] = result, stored
+            return stored
+
+        def report(split: EncodedSplit, number: int, result: SentenceResult) -> None:
+            if self.on_stored is not None:
+                self.on_stored(sentences[number], entry(split, number, result))
+
+        results, split = scorer.search(
+            sentences, keeps_history=keeps_history, matters=places, on_searched=report
+        )
+        return [entry(split, number, result) for number, result in enumerate(results)]
+
+    def _entry(
+        self,
+        scorer: StructuredScorer,
+        words: Words,
+        split: EncodedSplit,
+        number: int,
+        result: SentenceResult,
+    ) -> Stored:
+        """Return the entry of a sentence, with its partial parses if they are wanted."""
+        parses = None
+        if words in self.parsed:
+            parses = partial_parses(
+                result, words, labels=self.run.vocabulary.labels, k=_KEPT_PARSES,
+                strategy=self.run.strategy, starts_word=split.begins_word(number),
+            )  # fmt: skip
+        return as_stored(result, split, number, scorer, parses=parses)
 
 
 def as_stored(

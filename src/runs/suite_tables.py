@@ -20,7 +20,6 @@ from gardenpath.eval.suites.library.lint import lint_against
 from gardenpath.eval.suites.pairs.pair_accuracy import ScoredPairs, pair_accuracies
 from gardenpath.eval.suites.scoring.effects import ItemEffect, item_effects
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score_table
-from gardenpath.eval.suites.scoring.outcome import TieRule
 from gardenpath.eval.suites.scoring.regions import RegionTable, variant_rows
 from gardenpath.eval.suites.scoring.scored_items import (
     RunName,
@@ -29,7 +28,9 @@ from gardenpath.eval.suites.scoring.scored_items import (
     label_columns,
     word_rows,
 )
+from gardenpath.eval.suites.scoring.search_error import sum_deviations
 from gardenpath.eval.suites.scoring.sentence_measures import SentenceMeasures, sentence_measures
+from gardenpath.eval.suites.scoring.tie_rule import TieRule
 from gardenpath.store.tables import (
     AGGREGATE,
     ERROR_COLUMNS,
@@ -110,6 +111,7 @@ class _OnSuite:
 
     ``deviations`` (of replicates, in bits, ``(words, replicates)``) and ``columns`` (further
     numbers of the words) are those of a search, for the same rows; empty if there are none.
+    ``is_searched``: the surprisals come from a search, with or without such numbers.
     """
 
     name: RunName
@@ -120,11 +122,19 @@ class _OnSuite:
     tokens: Callable[[Words], int] = len
     deviations: Sequence[Floats | None] = ()
     columns: Sequence[Mapping[str, Sequence[float]]] = ()
+    is_searched: bool = False
 
     @property
     def as_pairs(self) -> ScoredPairs:
         """The same, for the accuracies on published minimal pairs."""
-        return ScoredPairs(name=self.name, suite=self.suite, rows=self.rows, tokens=self.tokens)
+        return ScoredPairs(
+            name=self.name,
+            suite=self.suite,
+            rows=self.rows,
+            tokens=self.tokens,
+            errors=[None if one is None else sum_deviations(one) for one in self.deviations],
+            is_searched=self.is_searched,
+        )
 
 
 def suite_tables(
@@ -133,7 +143,6 @@ def suite_tables(
     *,
     imported: Sequence[ImportedRun] = (),
     ties: TieRule,
-    tie_seed: int,
 ) -> SuiteTables:
     """Return outcomes, effects and surprisals of models on the suites in their languages.
 
@@ -146,9 +155,10 @@ def suite_tables(
     measures: list[dict[str, object]] = []
     for one in scored:
         table = RegionTable.from_rows(one.suite, one.rows, one.deviations)
-        found = score_table(table, unknown=one.unknown, ties=ties, seed=tie_seed)
+        found = score_table(table, unknown=one.unknown, ties=ties, is_searched=one.is_searched)
         outcomes.append((one.name, found))
-        effects.append((one.name, item_effects(table)))
+        measured = item_effects(table, ties=ties, is_searched=one.is_searched)
+        effects.append((one.name, measured))
         measures += _measures(one)
     return SuiteTables(
         items=items_frame(outcomes),
@@ -160,7 +170,7 @@ def suite_tables(
             *_failure_notes(suites, models),
             *(note for model in models for note in model.precision_notes(suites)),
         ),
-        aggregate=pair_accuracies(one.as_pairs for one in scored),
+        aggregate=pair_accuracies((one.as_pairs for one in scored), ties),
     )
 
 
@@ -179,6 +189,7 @@ def _measured_on(suites: Sequence[Suite], models: Sequence[Measured]) -> Iterato
                 if model.deviations
                 else (),
                 columns=[model.columns.get(one, {}) for one in sentences] if model.columns else (),
+                is_searched=model.is_searched,
             )
 
 
@@ -226,7 +237,8 @@ def _measures(one: _OnSuite) -> Iterator[dict[str, object]]:
     )
     for each in measures:
         measured = {name: getattr(each, name) for name in names}
-        yield {**who, **measured, **label_columns(each.labels)}
+        levels = suite.factors.get(each.condition, {})
+        yield {**who, **measured, **label_columns(each.labels), **levels}
 
 
 def _parse_table(

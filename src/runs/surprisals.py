@@ -52,8 +52,12 @@ def rows_and_header(
     *,
     end: bool,
     columns: TableColumns = "all",
+    given: Sequence[Sequence[Mapping[str, str]]] = (),
 ) -> tuple[list[SurprisalRow], RunHeader]:
-    """Return the rows of a run, and a description of how they were computed."""
+    """Return the rows of a run, and a description of how they were computed.
+
+    ``given`` are further columns of the input, for each word and the end of each sentence.
+    """
     words = [sentence.words for sentence in sentences]
     log_probs = [np.array(scored[one].log_probs) for one in words]
     remedies = {n: scored[one].remedy or "" for n, one in enumerate(words)}
@@ -72,7 +76,8 @@ def rows_and_header(
         boundary=run.boundary,
     )
     found = [scored[one].columns for one in words] if columns == "all" else None
-    return rows_of(run.name.run, words, log_probs, seen, columns=found, end=end), header
+    rows = rows_of(run.name.run, words, log_probs, seen, columns=found, given=given, end=end)
+    return rows, header
 
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -90,7 +95,7 @@ def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def _as_dict(row: SurprisalRow) -> dict[str, Any]:
     content = asdict(row)
     bits, columns = content.pop("surprisal_bits"), content.pop("columns")
-    return {**content, "seen": row.seen, "surprisal_bits": bits, **columns}
+    return {**content.pop("given"), **content, "seen": row.seen, "surprisal_bits": bits, **columns}
 
 
 def _attrs(run: Run, header: RunHeader) -> dict[str, Any]:

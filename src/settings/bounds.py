@@ -7,7 +7,7 @@ all other mistakes, before any data is read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +36,6 @@ NonNegativeFloat = Annotated[float, Bounds(0.0)]
 Fraction = Annotated[float, Bounds(0.0, 1.0, high_is_open=True)]
 Share = Annotated[float, Bounds(0.0, 1.0)]
 PositiveFloat = Annotated[float, Bounds(1e-6)]
+
+# Processes of one thread each that share the sentences of a task; ``auto`` lets the work decide.
+ProcessCount = PositiveInt | Literal["auto"]

@@ -27,8 +27,12 @@ from gardenpath.settings.task_settings import (
     AdoptTask,
     AnnotateTask,
     StudyTask,
+    SurprisalTask,
     Task,
 )
+
+# The name of standard output in settings.
+STANDARD_OUTPUT = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +111,8 @@ class EvaluateSettings:
     SHORT: ClassVar[Mapping[str, str]] = {
         "name": "task.source",
         "input": "task.input",
+        "column": "task.column",
+        "tokenised": "task.tokenised",
         "segmenter": "task.segmenter",
         "parser": "task.parser",
         "surprisals": "task.surprisals",
@@ -126,6 +132,8 @@ class EvaluateSettings:
     CORPORA: ClassVar[frozenset[str]] = frozenset({"corpora", "data.reader.parts"})
     # Settings whose lists may be written without brackets.
     LISTS: ClassVar[frozenset[str]] = frozenset({"run"})
+    # Settings that are text as written, with commas, colons and quotation marks.
+    TEXTS: ClassVar[frozenset[str]] = frozenset({"task.input"})
 
     task: Annotated[Task, Tagged("name", TASKS)]
     """Task to perform."""
@@ -157,7 +165,8 @@ class EvaluateSettings:
     word ends there, leading does not, none is the product of the pieces; auto is next or, for text
     without blanks, leading."""
     output: str = "results"
-    """Folder of tables, figures and reports."""
+    """Folder of tables, figures and reports; for task=surprisal also a file (.csv, .tsv, .jsonl,
+    .parquet), or - for standard output."""
     device: str = "auto"
     """Device of the models; auto uses a GPU if one is available."""
 
@@ -206,6 +215,8 @@ class EvaluateSettings:
             found.append("output is missing: name the folder of the corpus, as in corpora/mine")
         if self.named_corpora and not isinstance(self.task, TASKS_OF_CORPORA):
             found.append(f"data= and corpora= have no effect on task={self.task.name}")
+        if self.output == STANDARD_OUTPUT and not isinstance(self.task, SurprisalTask):
+            found.append(f"output=-: task={self.task.name} writes a folder; name it")
         if self.model is not None and not isinstance(self.task, AdoptTask):
             found.append(f"model= has no effect on task={self.task.name}; name runs with run=")
         names = [one.name for one in self.named_corpora]

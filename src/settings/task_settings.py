@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from gardenpath.data.corpus_files import CorpusForm
 from gardenpath.data.raw.raw_settings import RawSettings, SentenceSettings
+from gardenpath.data.segmenting.segmenter import segmenter_problem
 from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.data.surprisal_forms import ResultForm, SurprisalForm, TableColumns, TableForm
 from gardenpath.data.words.unknown_words import Language
@@ -15,9 +16,23 @@ from gardenpath.eval.published.import_settings import ConditionSource, PairingRu
 from gardenpath.eval.statistics.choices import Correction, Weighting
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
-from gardenpath.eval.suites.scoring.outcome import TieRule
+from gardenpath.eval.suites.scoring.tie_rule import (
+    NEAR_TIE_BITS,
+    SEARCH_NEAR_TIE_BITS,
+    TieCredit,
+    TieRule,
+    Ties,
+)
 from gardenpath.eval.usable import MIN_ITEMS
-from gardenpath.settings.bounds import Fraction, NonNegativeInt, PositiveFloat, PositiveInt, Seed
+from gardenpath.settings.bounds import (
+    Fraction,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ProcessCount,
+    Seed,
+)
 from gardenpath.settings.surprisal_sources import MaterialPaths, SurprisalPaths
 
 # A run folder with a description in JSON, or a model of the library transformers.
@@ -36,9 +51,9 @@ class PerplexityTask:
     marginal_sentences: NonNegativeInt | None = None
     """Number of sentences, from the first, on which syntactic models are also scored by search;
     null uses all, 0 none."""
-    processes: PositiveInt | None = None
-    """Number of processes, of one thread each, that share the sentences; null scores in one process
-    with all its threads."""
+    processes: ProcessCount | None = "auto"
+    """Number of processes, of one thread each, that share the sentences; auto starts them for long
+    searches on a CPU, one in place of each thread; null scores in one process with all threads."""
     allow_unknown: bool = False
     """Whether to score input of which a run does not know most words."""
 
@@ -48,17 +63,30 @@ class SurprisalTask:
     """Surprisal in bits of every word of the input, from every run."""
 
     REMEDIES: ClassVar[Mapping[str, str]] = {
-        "input": "a file of sentences, or - for standard input"
+        "input": "a sentence, a file of sentences, or - for standard input"
     }
 
     name: Literal["surprisal"] = "surprisal"
-    input: str
-    """File of sentences, plain or as bracketed trees; - reads standard input."""
+    input: str | Sequence[str]
+    """A sentence, several as [A,B], or a file: plain text, bracketed trees, or a table (.csv, .tsv,
+    .xlsx); - reads standard input."""
+    column: str | Sequence[str] | None = None
+    """Column of a table that holds the sentences, or columns of regions as [A,B]; null finds the
+    column sentence, or reads one row per region (item, condition, region, content)."""
+    tokenised: bool = False
+    """Whether blanks alone separate words; otherwise text is divided as each model's corpus is."""
+    segmenter: str | None = None
+    """What divides Chinese text into words: jieba, characters, spacy:MODEL or pkuseg:MODEL; null
+    requires blanks between words, except for models that read text."""
+    shown: NonNegativeInt = 10
+    """Number of sentences up to which surprisals are printed; 0 prints none."""
     end: bool = True
     """Whether to add a row for the end of each sentence (</s>)."""
     file: str | None = None
-    """Output file: .tsv, .csv, .jsonl or .parquet; null writes surprisal.tsv to the output folder.
-    """
+    """Output file: .csv, .tsv, .jsonl or .parquet; null writes to output=, in a folder as
+    surprisal.tsv."""
+    format: Literal["csv", "tsv", "jsonl"] = "csv"
+    """Format of the table on standard output (output=-)."""
     form: TableForm = "own"
     """Columns of the table: our own, or those of LM Zoo (one run; .tsv)."""
     columns: TableColumns = "all"
@@ -67,11 +95,21 @@ class SurprisalTask:
     chunk: PositiveInt | None = None
     """Number of sentences scored together; an interrupted job loses at most one chunk. Null uses 64
     for a search on a CPU, 256 otherwise."""
-    processes: PositiveInt | None = None
-    """Number of processes, of one thread each, that share the sentences; null scores in one process
-    with all its threads."""
+    processes: ProcessCount | None = "auto"
+    """Number of processes, of one thread each, that share the sentences; auto starts them for long
+    searches on a CPU, one in place of each thread; null scores in one process with all threads."""
     allow_unknown: bool = False
     """Whether to score input of which a run does not know most words."""
+
+    def mistakes(self) -> list[str]:
+        """Return a mistake if a segmenter has no work to do."""
+        both = self.tokenised and self.segmenter is not None
+        return ["segmenter= has no effect with tokenised=true"] if both else []
+
+    def unavailable(self) -> list[str]:
+        """Return a mistake if the segmenter is unknown or not installed."""
+        problem = segmenter_problem(self.segmenter) if self.segmenter else ""
+        return [problem] if problem else []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +117,11 @@ class ParseTask:
     """The best trees of every sentence, and labelled bracketing F1 against gold trees."""
 
     name: Literal["parse"] = "parse"
-    input: str | None = None
-    """File of sentences, plain or as bracketed trees; null parses a split of each run's corpus."""
+    input: str | Sequence[str] | None = None
+    """A sentence, several as [A,B], or a file, plain or as bracketed trees; null parses a split of
+    each run's corpus."""
+    tokenised: bool = False
+    """Whether blanks alone separate words; otherwise text is divided as each model's corpus is."""
     split: Split = "test"
     """Split of each run's corpus."""
     sentences: PositiveInt | None = None
@@ -91,22 +132,46 @@ class ParseTask:
     """Whether to ignore punctuation in F1 (EVALB's convention)."""
     convergence: bool = False
     """Whether to measure the change of surprisal with beams two and four times as wide."""
-    processes: PositiveInt | None = None
-    """Number of processes, of one thread each, that share the sentences; null scores in one process
-    with all its threads."""
+    processes: ProcessCount | None = "auto"
+    """Number of processes, of one thread each, that share the sentences; auto starts them for long
+    searches on a CPU, one in place of each thread; null scores in one process with all threads."""
     allow_unknown: bool = False
     """Whether to score input of which a run does not know most words."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuiteTask:
+class TieSettings:
+    """Which differences of surprisal are ties, and what a tie counts."""
+
+    ties: Ties = "near"
+    """Which differences are ties: near (too small to tell from zero) or exact (zero)."""
+    near_tie_bits: NonNegativeFloat = NEAR_TIE_BITS
+    """Largest difference (bits) that is a near tie, whatever the model."""
+    search_near_tie_bits: NonNegativeFloat = SEARCH_NEAR_TIE_BITS
+    """The same for models that are searched without an estimate of the search error; with one
+    (search=unbiased), its 95 % interval takes this place."""
+    tie_credit: TieCredit = "expectation"
+    """Outcome of a tie: its expected value (1/2, or 1/3 for three values) or a seeded coin toss."""
+    tie_seed: Seed = 0
+    """Random seed of tie_credit=coin."""
+
+    @property
+    def tie_rule(self) -> TieRule:
+        """The rule by which suites are scored."""
+        return TieRule(
+            ties=self.ties,
+            near_tie_bits=self.near_tie_bits,
+            search_near_tie_bits=self.search_near_tie_bits,
+            credit=self.tie_credit,
+            seed=self.tie_seed,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteTask(TieSettings):
     """Test suites: accuracies, effects, statistics, figures and a report for all matching runs."""
 
     name: Literal["suite"] = "suite"
-    ties: TieRule = "expectation"
-    """Outcome of a tie: its expected value (1/2, or 1/3 for three values) or a seeded coin toss."""
-    tie_seed: Seed = 0
-    """Random seed of ties=coin."""
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
     also: Sequence[ResultForm] = ()
@@ -130,9 +195,9 @@ class SuiteTask:
     all."""
     parsed_items: NonNegativeInt = 8
     """Number of items of each suite for which the report shows partial parses."""
-    processes: PositiveInt | None = None
-    """Number of processes, of one thread each, that share the sentences; null scores in one process
-    with all its threads."""
+    processes: ProcessCount | None = "auto"
+    """Number of processes, of one thread each, that share the sentences; auto starts them for long
+    searches on a CPU, one in place of each thread; null scores in one process with all threads."""
     allow_unknown: bool = False
     """Whether to score input of which a run does not know most words."""
 
@@ -149,7 +214,18 @@ class SuitesTask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RescoreTask:
+class NewSuiteTask:
+    """Write a commented starting point for a suite of your own: name.yaml and name.csv."""
+
+    REMEDIES: ClassVar[Mapping[str, str]] = {"source": "the name of the suite, as in name=mine"}
+
+    name: Literal["new_suite"] = "new_suite"
+    source: str
+    """Name of the suite and of its files; files that exist are never overwritten."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RescoreTask(TieSettings):
     """Score surprisals produced by other models."""
 
     REMEDIES: ClassVar[Mapping[str, str]] = {"surprisals": _A_FOLDER_OF_SURPRISALS}
@@ -168,10 +244,9 @@ class RescoreTask:
     """
     pairing: PairingRules = PairingRules()
     """How strictly sentences must equal those of the materials, and the unit of surprisals."""
-    ties: TieRule = "expectation"
-    """Outcome of a tie: its expected value (1/2, or 1/3 for three values) or a seeded coin toss."""
-    tie_seed: Seed = 0
-    """Random seed of ties=coin."""
+    ties: Ties = "exact"
+    """Which differences are ties: exact (zero, as published scores have it) or near (too small to
+    tell from zero)."""
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
     also: Sequence[ResultForm] = ()
@@ -293,7 +368,7 @@ class RunsTask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyTask:
+class StudyTask(TieSettings):
     """A published study: tables, figures and claims, from released surprisals and from runs."""
 
     name: Literal["study"] = "study"
@@ -315,15 +390,18 @@ class StudyTask:
     weights: Weighting = "none"
     """Weights of rows in linear mixed models: none, or error, by the search error of their response
     (search=unbiased)."""
+    ties: Ties = "exact"
+    """Which differences are ties: exact (zero, as in the papers) or near (too small to tell from
+    zero)."""
     min_items: PositiveInt = MIN_ITEMS
     """Least number of usable items (critical words known, surprisals present) for any test,
     interval or verdict; below it, the reason is given instead."""
     marginal_sentences: NonNegativeInt | None = 100
     """Number of sentences, from the first, on which syntactic models are searched for perplexities
     on the first corpus in corpora=; null uses all, 0 none."""
-    processes: PositiveInt | None = None
-    """Number of processes, of one thread each, that share the sentences; null scores in one process
-    with all its threads."""
+    processes: ProcessCount | None = "auto"
+    """Number of processes, of one thread each, that share the sentences; auto starts them for long
+    searches on a CPU, one in place of each thread; null scores in one process with all threads."""
     allow_unknown: bool = False
     """Whether to score input of which a run does not know most words."""
 
@@ -355,6 +433,7 @@ Task = (
     | ParseTask
     | SuiteTask
     | SuitesTask
+    | NewSuiteTask
     | RescoreTask
     | CorpusTask
     | ExportTask
@@ -372,6 +451,7 @@ TASKS: Mapping[str, type[Task]] = {
     "parse": ParseTask,
     "suite": SuiteTask,
     "suites": SuitesTask,
+    "new_suite": NewSuiteTask,
     "rescore": RescoreTask,
     "corpus": CorpusTask,
     "export": ExportTask,

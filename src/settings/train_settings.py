@@ -34,6 +34,7 @@ class TrainSettings:
     CORPORA: ClassVar[frozenset[str]] = frozenset({"data.reader.parts"})
     # Settings whose lists may be written without brackets.
     LISTS: ClassVar[frozenset[str]] = frozenset()
+    TEXTS: ClassVar[frozenset[str]] = frozenset()
 
     data: DataSettings
     """Corpus."""

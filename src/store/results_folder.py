@@ -25,7 +25,7 @@ from gardenpath.store.manifest import (
 )
 
 RESULTS_KIND = "results"
-RESULTS_FORMAT = 1
+RESULTS_FORMAT = 2
 
 # Packages that results may depend on, in addition to the models.
 _PACKAGES = ("torch", "numpy", "scipy", "pandas")

@@ -17,6 +17,8 @@ _DTYPES = {
     "number": "float64",
     "optional flag": "boolean",
 }
+# Truth values in files: R's spelling, and those of older tables.
+_TRUE, _FALSE = ("TRUE", "True", "true", "1"), ("FALSE", "False", "false", "0")
 # Representations of a missing number in files.
 _MISSING = ["", "nan", "NaN"]
 
@@ -77,10 +79,20 @@ class Schema:
         }
         return frame.assign(**changed)
 
+    def meanings(self, columns: Iterable[str]) -> dict[str, str]:
+        """Return the meanings, with units, of those of these columns that are known."""
+        known = {column.name: column.meaning for column in (*self.columns, *self.optional)}
+        return {name: known[name] for name in columns if name in known}
+
     def type_of(self, name: str) -> ColumnType | None:
         """Return the type of a column; None if its values are not converted."""
         known = {column.name: column.type for column in (*self.columns, *self.optional)}
         return known.get(name, self.others)
+
+
+def flag_text(value: object) -> str:
+    """Return a truth value as tables write it, which R reads."""
+    return _TRUE[0] if value else _FALSE[0]
 
 
 def _converted(values: pd.Series, kind: ColumnType) -> pd.Series:
@@ -89,9 +101,11 @@ def _converted(values: pd.Series, kind: ColumnType) -> pd.Series:
     if kind == "text":
         return values.fillna("").astype(str)
     if kind == "flag":
-        return values.astype(str) == "True"
+        return values.astype(str).isin(_TRUE)
     if kind == "optional flag":
-        values = values.map({"True": True, "False": False, True: True, False: False})
+        spelled: dict[object, bool] = {True: True, False: False}
+        spelled |= {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
+        values = values.map(spelled)
         return values.astype(_DTYPES[kind])
     if not pd.api.types.is_numeric_dtype(values):
         values = pd.to_numeric(values.replace(_MISSING, None))

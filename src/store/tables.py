@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from gardenpath.errors import InputError
 from gardenpath.store.files import whole_file
-from gardenpath.store.schema import Schema, TableColumn
+from gardenpath.store.headers.side_cars import whole_table
+from gardenpath.store.schema import Schema, TableColumn, flag_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,16 +22,23 @@ if TYPE_CHECKING:
 _NUMBERS = {"integer": "whole number", "optional integer": "whole number", "number": "number"}
 
 
-def write_table(path: Path, table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> None:
+def write_table(
+    path: Path,
+    table: pd.DataFrame | Sequence[Mapping[str, Any]],
+    header: Mapping[str, Any] | None = None,
+) -> None:
     """Write a table atomically: tab-separated without quotes for ``.tsv``, else comma-separated.
 
-    ``table`` is a frame or a sequence of mappings from column names to values.
+    ``table`` is a frame or a sequence of mappings from column names to values. Truth values are
+    TRUE and FALSE, which R reads. ``header`` goes to a file beside the table.
     """
     import pandas as pd
 
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
+    flags = [name for name in frame.columns if pd.api.types.is_bool_dtype(frame[name])]
+    frame = frame.assign(**{name: _flags(frame[name]) for name in flags})
     is_tabbed = path.suffix == ".tsv"
-    with whole_file(path) as temporary:
+    with whole_file(path) if header is None else whole_table(path, header) as temporary:
         frame.to_csv(
             temporary,
             index=False,
@@ -40,6 +48,11 @@ def write_table(path: Path, table: pd.DataFrame | Sequence[Mapping[str, Any]]) -
             lineterminator="\n",
             encoding="utf-8",
         )
+
+
+def _flags(values: pd.Series) -> pd.Series:
+    """Return truth values as text; missing ones stay missing."""
+    return values.astype(object).map(flag_text, na_action="ignore")
 
 
 def read_table(path: Path, schema: Schema) -> pd.DataFrame:
@@ -149,6 +162,8 @@ SEARCH_COLUMN_NAMES = tuple(column.name for column in SEARCH_COLUMNS)
 # Standard errors of the results of a search, as far as they are known, by the columns that they
 # belong to; further columns of the same tables.
 COULD_FLIP = "could_flip"
+# Differences that cannot be told from zero (:mod:`tie_rule`), and their number.
+NEAR_TIE, NEAR_TIES = "near_tie", "near_ties"
 ERROR_COLUMNS = {
     SURPRISAL_BITS: SURPRISAL_SE,
     "difference_bits": "difference_se",
@@ -177,6 +192,7 @@ ITEMS = Schema(
         TableColumn("unknown_words", "text", "these words, separated by spaces"),
     ),
     optional=(
+        TableColumn(NEAR_TIE, "flag", "whether the outcome depends on too small a difference"),
         TableColumn(
             ERROR_COLUMNS["difference_bits"], "number", "standard error of the margin, in bits"
         ),
@@ -193,7 +209,10 @@ EFFECTS = Schema(
         TableColumn("effect", "text", "name of the effect"),
         TableColumn("value_bits", "number", "size of the effect, in bits"),
     ),
-    optional=(TableColumn(ERROR_COLUMNS["value_bits"], "number", "its standard error, in bits"),),
+    optional=(
+        TableColumn(NEAR_TIE, "flag", "whether the effect is too small to tell from none"),
+        TableColumn(ERROR_COLUMNS["value_bits"], "number", "its standard error, in bits"),
+    ),
     others="text",
     remedy="'python evaluate.py suite=filler_gap' writes one",
 )
@@ -218,11 +237,12 @@ SUMMARY = Schema(
         TableColumn("high", "number", "upper end of the interval"),
         TableColumn("items", "integer", "number of different items"),
         TableColumn("seeds", "integer", "number of runs"),
-        TableColumn("ties", "integer", "number of tied comparisons, over all runs"),
+        TableColumn("ties", "integer", "number of exact ties, over all runs"),
         TableColumn("missing", "integer", "number of comparisons without a surprisal"),
         TableColumn("unknown", "integer", "items with out-of-vocabulary critical words"),
     ),
     optional=(
+        TableColumn(NEAR_TIES, "integer", "number of near ties, over all runs"),
         TableColumn("usable", "integer", "items whose critical words and surprisals are all known"),
         TableColumn(COULD_FLIP, "optional integer", "number of outcomes within the search error"),
         TableColumn("pronoun", "text", "label of the items, if any"),
@@ -275,12 +295,13 @@ AGGREGATE = Schema(
         TableColumn("level", "text", "paradigm, phenomenon, field or overall"),
         TableColumn("name", "text", "name of the paradigm, phenomenon, field or mean"),
         TableColumn("accuracy", "number", "share of correct pairs; ties as the authors count them"),
-        TableColumn("accuracy_ties_half", "number", "the same; a tie counts 1/2"),
+        TableColumn("accuracy_ties_half", "number", "the same; ties and near ties count 1/2"),
         TableColumn("paradigms", "integer", "number of paradigms"),
         TableColumn("pairs", "integer", "number of pairs"),
         TableColumn("ties", "integer", "number of pairs with equal scores"),
         TableColumn("missing", "integer", "number of pairs without a score"),
     ),
+    optional=(TableColumn(NEAR_TIES, "integer", "number of pairs with nearly equal scores"),),
 )
 
 # Tables of other tasks and of training.

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import assert_never
 
 from gardenpath.console import stop_on_signals
-from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.evaluate_settings import STANDARD_OUTPUT, EvaluateSettings
 from gardenpath.settings.task_settings import (
     AdoptTask,
     AnnotateTask,
     CorpusTask,
     ExportTask,
     MergeTask,
+    NewSuiteTask,
     ParseTask,
     PerplexityTask,
     RescoreTask,
@@ -30,7 +31,7 @@ from gardenpath.store.locks import only_writer
 def run_task(settings: EvaluateSettings) -> None:
     """Run the task named in the settings; SIGINT and SIGTERM stop it without loss."""
     with stop_on_signals():
-        if not isinstance(settings.task, SuitesTask):
+        if not isinstance(settings.task, SuitesTask) and settings.output != STANDARD_OUTPUT:
             require_writable(Path(settings.output))  # before hours of work
         _run_task(settings)
 
@@ -45,8 +46,7 @@ def _run_task(settings: EvaluateSettings) -> None:
         case SurprisalTask() as task:
             from gardenpath.tasks import surprisal
 
-            with only_writer(surprisal.surprisal_file(settings, task)):
-                surprisal.run(settings, task)
+            surprisal.run(settings, task)
         case ParseTask() as task:
             from gardenpath.tasks import parse
 
@@ -61,6 +61,10 @@ def _run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks import list_suites
 
             list_suites.run(settings, task)
+        case NewSuiteTask() as task:
+            from gardenpath.tasks.stimuli import new_suite
+
+            new_suite.run(task)
         case RescoreTask() as task:
             from gardenpath.tasks import rescore
 

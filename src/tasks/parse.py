@@ -21,8 +21,10 @@ from gardenpath.eval.parsing.diagnostics import (
     mean_best_share,
 )
 from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.surprisal.inputs import GivenText, read_given
+from gardenpath.eval.surprisal.inputs import GivenText
+from gardenpath.eval.surprisal.stimuli import read_input
 from gardenpath.runs.finding.whole_runs import each_whole, skip_facts
+from gardenpath.runs.input.writing import read_as
 from gardenpath.runs.parsing import parsed, trees_text
 from gardenpath.runs.results import how_made
 from gardenpath.runs.run import Run
@@ -52,7 +54,7 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
     table = Table(title="Labelled bracketing")
     for name in _COLUMNS:
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
-    given = read_given(Path(task.input)) if task.input is not None else None
+    given = read_input(task.input) if task.input is not None else None
     if given is not None:
         require_known_input(runs, [_sentences(one, given, task) for one in runs], task)
     folder = Path(settings.output) / PARSES_FOLDER
@@ -124,12 +126,9 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
 
 def _sentences(run: Run, given: GivenText | None, task: ParseTask) -> list[Sentence]:
     """Return the input, cleaned like the run's corpus, or a split of that corpus."""
-    data = run.settings.data
-    if given is not None:
-        found = given.cleaned(data.cleaning)
-    else:
-        found = list(data.preparation().sentences(task.split))
-    return found[: task.sentences]
+    if given is None:
+        return list(run.settings.data.preparation().sentences(task.split))[: task.sentences]
+    return [one.sentence for one in read_as(run, given, tokenised=task.tokenised)][: task.sentences]
 
 
 def _score(

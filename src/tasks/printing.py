@@ -10,7 +10,7 @@ from gardenpath.console import console, say
 from gardenpath.data.sentence import Sentence
 from gardenpath.eval.report.study import Shown
 from gardenpath.eval.usable import TOO_FEW
-from gardenpath.runs.known_words import require_known, unknown_words
+from gardenpath.runs.known_words import MANY_UNKNOWN, require_known, unknown_words
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
 from gardenpath.settings.task_settings import ParseTask, SurprisalTask
@@ -30,7 +30,7 @@ def print_unusable(results: Results) -> None:
 def require_known_input(
     runs: Sequence[Run], inputs: Sequence[Sequence[Sentence]], task: SurprisalTask | ParseTask
 ) -> None:
-    """Refuse input of mostly unknown words; print the share of each run that has any."""
+    """Refuse input of mostly unknown words; print the share and the words of each run."""
     found = [
         unknown_words(run, [sentence.words for sentence in sentences])
         for run, sentences in zip(runs, inputs, strict=True)
@@ -38,8 +38,12 @@ def require_known_input(
     require_known(found, allow_unknown=task.allow_unknown)
     for one in found:
         if one.unknown:
-            style = "[bold red]" if one.is_large else "[dim]"
-            console.print(f"{style}{escape(str(one))}[/]", soft_wrap=True)
+            loud = f"WARNING: more than {MANY_UNKNOWN:.0%} unknown words. " if one.is_many else ""
+            style = "[bold red]" if one.is_many else "[dim]"
+            console.print(f"{style}{loud}{escape(one.said())}[/]", soft_wrap=True)
+    if all_known := [one.run for one in found if not one.unknown]:
+        whose = all_known[0] if len(all_known) == 1 else f"{len(all_known)} runs"
+        console.print(f"[dim]{escape(whose)}: no unknown words[/]", soft_wrap=True)
 
 
 def print_too_few(results: Results) -> None:

@@ -44,6 +44,7 @@ def run(settings: EvaluateSettings, task: StudyTask) -> None:
         pairing=task.pairing,
         correction=task.correction,
         weights=task.weights,
+        ties=task.tie_rule,
         min_items=task.min_items,
         allow_unknown=task.allow_unknown,
         marginal_sentences=task.marginal_sentences,

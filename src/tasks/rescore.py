@@ -32,8 +32,7 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
             "surprisals": shown_paths(task.surprisals),
             "materials": shown_paths(task.materials) if task.materials else "suites of Gardenpath",
         },
-        ties=task.ties,
-        tie_seed=task.tie_seed,
+        ties=task.tie_rule,
     )
     about = {"settings": plain(settings)}
     results = replace(

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import gardenpath as gp
+from gardenpath.eval.suites.scoring.tie_rule import TieRule
 from tests.integration.commands import call
 from tests.runs.own_suite import Uniform, agreement
 from tests.toy_runs import NARROW_SEARCH, arguments, run_of
@@ -151,8 +152,8 @@ def test_mistakes_are_explained(
 
 def test_ties_by_a_seeded_coin(suites: list[gp.Suite]) -> None:
     tossed = [
-        gp.evaluate(Uniform(), suites, ties="coin", tie_seed=seed).items["outcome"].tolist()
-        for seed in (1, 1, 2, 3, 4)
+        gp.evaluate(Uniform(), suites, ties=rule).items["outcome"].tolist()
+        for rule in (TieRule(credit="coin", seed=seed) for seed in (1, 1, 2, 3, 4))
     ]
     assert tossed[0] == tossed[1] and len({tuple(one) for one in tossed}) > 1
 

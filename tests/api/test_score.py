@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import gardenpath as gp
+from gardenpath.eval.suites.scoring.tie_rule import TieRule
 from tests.runs.own_suite import Uniform, agreement
 from tests.toy_runs import NARROW_SEARCH, run_of
 
@@ -40,7 +41,7 @@ def test_the_table_of_a_run_scores_as_the_run_itself(
     folder: Path, suites: list[gp.Suite], model: str, end: bool
 ) -> None:
     run = run_of(folder, model)
-    expected = gp.evaluate(run, suites)
+    expected = gp.evaluate(run, suites, ties="exact")
     results = gp.score(suites, run.surprisal(_sentences(suites), end=end))
     columns = [name for name in SAME if name != "difference_bits"]
     pd.testing.assert_frame_equal(results.items[columns], expected.items[columns])
@@ -159,7 +160,9 @@ def test_ties(suites: list[gp.Suite]) -> None:
     expected = gp.evaluate(Uniform(), suites).items
     assert found["tie"].tolist() == expected["tie"].tolist()
     coins = [
-        gp.score(suites, {"even": even}, ties="coin", tie_seed=seed).items["outcome"].tolist()
+        gp.score(suites, {"even": even}, ties=TieRule(credit="coin", seed=seed))
+        .items["outcome"]
+        .tolist()
         for seed in (1, 1, 2, 3, 4)
     ]
     assert coins[0] == coins[1] and len({tuple(one) for one in coins}) > 1

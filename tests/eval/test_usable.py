@@ -171,6 +171,6 @@ def test_the_report_begins_with_the_unusable_items() -> None:
     study = Study(title="t", items=items, summary=summarise(items))
     html = page(study, {}, ExplorerLimits())
     warning = "model0 (ctb): 18 of 20 items have unknown critical words (90%)"
-    places = [html.index(one) for one in (warning, "Items that are not usable", "highest mean")]
+    places = [html.index(one) for one in (warning, "Items that are not usable", "a mean accuracy")]
     assert places == sorted(places)
-    assert "nan" not in html[html.index("highest mean") :][:200]
+    assert "nan" not in html[html.index("a mean accuracy") :][:200]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gardenpath.data.pcfg.grammar_file import parse_grammar
+from gardenpath.data.segmenting.english_text import english_words
 from gardenpath.data.sentence import Sentence, Source
 from gardenpath.data.trees.brackets import format_tree, parse_tree, read_trees
 from gardenpath.data.trees.cleaning import Cleaning
@@ -24,7 +25,6 @@ from gardenpath.eval.suites.design.formula import Formula
 from gardenpath.eval.suites.formats.blimp import load_blimp
 from gardenpath.eval.suites.formats.climp import load_climp
 from gardenpath.eval.suites.formats.framed import load_yaml
-from gardenpath.eval.suites.formats.minimal_pairs import english_words
 from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
 from gardenpath.eval.suites.formats.syntaxgym_csv import load_syntaxgym_csv
 from gardenpath.eval.surprisal.inputs import read_given

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from gardenpath.eval.published.headers.side_cars import side_car
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.released.bert_files import read_bert
 from gardenpath.eval.published.released.published_imports import (
@@ -20,6 +19,7 @@ from gardenpath.eval.published.token_tables import is_token_table, read_words
 from gardenpath.eval.suites.formats.compact import load_compact
 from gardenpath.eval.surprisal.surprisal_rows import RunHeader, SurprisalRow, TableHeader
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals, write_surprisals
+from gardenpath.store.headers.side_cars import side_car
 from gardenpath.store.tables import METRICS, read_table
 from tests.fuzz.reader import Reader, on_disk, scratch
 

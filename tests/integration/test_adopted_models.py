@@ -13,6 +13,7 @@ from transformers import BertConfig, BertForMaskedLM
 import gardenpath as gp
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
+from gardenpath.store.headers.side_cars import read_side_car
 from tests import toy_runs
 from tests.integration.commands import call
 from tests.models.pretrained import masked_samples, tiny_models
@@ -118,6 +119,7 @@ def test_masked_models_have_no_surprisals(
     Path("in.txt").write_text(f"{SENTENCE}\n", encoding="utf-8")
     arguments = ("task=surprisal", "input=in.txt", "task.allow_unknown=true")
     assert call("evaluate.py", *arguments, "run=bert") == 0
-    header = Path("results/surprisal.tsv").read_text(encoding="utf-8")
-    assert "\tpll_bits\n" in header and "# measure: pll" in header
+    table = Path("results/surprisal.tsv")
+    assert "\tpll_bits\n" in table.read_text(encoding="utf-8")
+    assert read_side_car(table)["measure"] == "pll"
     assert call("evaluate.py", *arguments, f"run=bert,{own.path}") == 2

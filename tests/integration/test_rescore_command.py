@@ -113,7 +113,7 @@ def test_a_table_of_a_user_for_suites_of_a_user(tmp_path: Path) -> None:
         (("surprisals={folder}",), ("contains no surprisals", "tables such as")),
         (
             ("surprisals={folder}", "task.ties=toss", "task.tie_seed=x"),
-            ("2 mistakes", "task.ties=toss: valid: expectation, coin", "task.tie_seed=x"),
+            ("2 mistakes", "task.ties=toss: valid: near, exact", "task.tie_seed=x"),
         ),
     ],
 )

@@ -35,13 +35,14 @@ def test_a_pipe_into_a_table(folder: Path, tmp_path: Path) -> None:
     assert [row.word for row in rows] == words
     assert [row.seen_as for row in rows if not row.seen] == ["<unk-lc-s>"]
     assert (header.runs[0].model, header.runs[0].search) == ("rnng", "word_sync")
-    assert [path.name for path in tmp_path.iterdir()] == ["table.tsv"]
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ["table.tsv", "table.tsv.meta.json"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem", "remedy"),
     [
-        ([], "input is missing", "a file of sentences, or - for standard input"),
+        ([], "input is missing", "a sentence, a file of sentences, or -"),
         (["input={folder}/empty.txt"], "empty.txt: contains no sentences", "one sentence per line"),
         (["input={folder}/absent.txt"], "absent.txt", ""),
         (["input={folder}/empty.txt", "task.file={folder}/a.xlsx"], "a.xlsx", "choose one of .tsv"),

@@ -26,7 +26,6 @@ INPUTS = {
     "mixed": ((TEXT + TREES).encode(), ":3: is a bracketed tree"),
     "paragraph": (b"the boys knew . " * 500, ":1: has 2,000 words"),
     "mandarin": ("男孩 知道 。\n".encode(), "100% of 3 words are unknown (男孩, 知道, 。)"),
-    "case": (b"THE BOYS KNEW .\n", "known in lower case"),
 }
 
 
@@ -114,4 +113,4 @@ def test_the_share_of_unusable_items_is_the_first_line(
     few = summary["usable"] < 10
     assert few.any() and summary.loc[few, ["low", "high"]].isna().all(axis=None)
     page = (tmp_path / "islands" / "report.html").read_text(encoding="utf-8")
-    assert page.index("items have unknown critical words") < page.index("highest mean accuracy")
+    assert page.index("items have unknown critical words") < page.index("a mean accuracy")

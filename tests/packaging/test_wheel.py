@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("gardenpath-train", "gardenpath-evaluate")
+COMMANDS = ("gardenpath-train", "gardenpath-evaluate", "gardenpath-playground")
 
 
 def _run(*command: str | Path, folder: Path) -> str:

@@ -26,8 +26,8 @@ def test_words_are_counted_and_the_first_are_named(folder: Path) -> None:
     run = run_of(folder, "ngram")
     found = unknown_words(run, [ENGLISH.split(), ["the", "wug", "wug", "zebras", "."]])
     assert (found.words, found.unknown) == (9, 3)
-    assert found.examples == ("wug", "zebras")
-    assert str(found) == f"{run.path}: 33% of 9 words are unknown (wug, zebras, …)"
+    assert found.listed == ("wug", "zebras")
+    assert str(found) == f"{run.path}: 33% of 9 words are unknown (wug, zebras)"
     assert unknown_words(run, []).share == 0.0
 
 
@@ -99,8 +99,8 @@ def test_capital_letters(tmp_path: Path) -> None:
 
 
 def test_the_worst_of_several_runs_is_named() -> None:
-    one = UnknownWords(run="a", words=10, unknown=6, examples=("x",))
-    other = UnknownWords(run="b", words=10, unknown=9, examples=("x",))
+    one = UnknownWords(run="a", words=10, unknown=6, listed=("x",))
+    other = UnknownWords(run="b", words=10, unknown=9, listed=("x",))
     with pytest.raises(GardenpathError, match=r"^b: 90% .*and for 1 other runs"):
         require_known([one, other], allow_unknown=False)
     require_known([one, other], allow_unknown=True)
@@ -121,7 +121,7 @@ def test_pieces_do_not_hide_another_language(of_pieces: Path) -> None:
     assert unknown_words(run, [MANDARIN.split()]).share == 1.0
     # Letters of the corpus in words that it does not have: spelled out letter by letter.
     spelled = unknown_words(run, [["tghl", "ohlt", "cat", "dlog", "rthe"]])
-    assert spelled.examples == ("tghl", "ohlt")
+    assert spelled.listed == ("tghl", "ohlt")
     with pytest.raises(GardenpathError, match="100% of 4 words"):
         run.surprisal(MANDARIN)
 

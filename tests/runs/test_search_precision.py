@@ -20,6 +20,7 @@ from gardenpath.eval.suites.design.suite import Prediction, Suite
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.eval.suites.scoring.positions import positions_that_matter
 from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.measured import Measured, measured_run
 from gardenpath.runs.results import Results
@@ -114,7 +115,7 @@ def _measured(suite: Suite, name: str = "rnng", *, noise: float | None = 0.2) ->
 
 
 def _tables(*models: Measured, suite: Suite | None = None) -> Any:
-    return suite_tables([suite or _regions()], models, ties="expectation", tie_seed=0)
+    return suite_tables([suite or _regions()], models, ties=EXACT_TIES)
 
 
 def test_errors_of_a_table_by_hand() -> None:

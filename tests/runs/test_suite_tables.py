@@ -13,6 +13,7 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES, TieRule
 from gardenpath.runs.measured import Measured, exact_grammars
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
 from gardenpath.text import Words
@@ -71,7 +72,7 @@ def test_sentences_of_a_language_each_once() -> None:
 
 def test_outcomes_and_differences_by_hand() -> None:
     own = agreement()
-    tables = suite_tables([own], [_measured(_values(own))], ties="expectation", tie_seed=0)
+    tables = suite_tables([own], [_measured(_values(own))], ties=EXACT_TIES)
     items = tables.items
     assert items["item"].tolist() == [1, 2] and items["outcome"].tolist() == [1.0, 1.0]
     assert items["difference_bits"].tolist() == pytest.approx([4.0, 4.0])
@@ -84,10 +85,12 @@ def test_outcomes_and_differences_by_hand() -> None:
 def test_ties_count_as_chance_or_by_a_seeded_coin() -> None:
     own = agreement()
     even = [_measured(_values(own, was=1.0))]
-    expected = suite_tables([own], even, ties="expectation", tie_seed=0).items
+    expected = suite_tables([own], even, ties=EXACT_TIES).items
     assert expected["outcome"].tolist() == [0.5, 0.5] and expected["tie"].all()
     tossed = [
-        suite_tables([own], even, ties="coin", tie_seed=seed).items["outcome"].tolist()
+        suite_tables([own], even, ties=TieRule(ties="exact", credit="coin", seed=seed))
+        .items["outcome"]
+        .tolist()
         for seed in (0, 0, *range(1, 12))
     ]
     assert tossed[0] == tossed[1] and {tuple(one) for one in tossed} > {tuple(tossed[0])}
@@ -98,7 +101,7 @@ def test_models_are_scored_on_suites_in_their_language_only() -> None:
     own = agreement()
     chinese = replace(own, name="other", language="zh")
     models = [_measured(_values(own), "en"), _measured(_values(own), "any", None)]
-    items = suite_tables([own, chinese], models, ties="expectation", tie_seed=0).items
+    items = suite_tables([own, chinese], models, ties=EXACT_TIES).items
     pairs = set(items[["run", "suite"]].itertuples(index=False, name=None))
     assert pairs == {("en", "agreement"), ("any", "agreement"), ("any", "other")}
 
@@ -107,7 +110,7 @@ def test_failures_are_noted_for_the_sentences_of_these_suites_only() -> None:
     own = agreement()
     remedies = {own.sentences[0]: "raise search.max_open", ("elsewhere",): "raise search.max_open"}
     failed = replace(_measured(_values(own)), remedies=remedies)
-    (note,) = suite_tables([own], [failed], ties="expectation", tie_seed=0).notes
+    (note,) = suite_tables([own], [failed], ties=EXACT_TIES).notes
     assert note == "mine: no hypothesis survived 'the boys were happy .'; raise search.max_open"
 
 
@@ -115,7 +118,7 @@ def test_parses_are_found_by_run_suite_item_condition_variant_and_word() -> None
     own = agreement()
     parses = [[(0.9, f"(S {place})")] for place in range(6)]
     parsed = replace(_measured(_values(own)), parses={own.sentences[1]: parses})
-    found = suite_tables([own], [parsed], ties="expectation", tie_seed=0).parses
+    found = suite_tables([own], [parsed], ties=EXACT_TIES).parses
     assert set(found) == {("mine", "agreement", 1, "mismatch", 1, place) for place in range(1, 6)}
     assert found["mine", "agreement", 1, "mismatch", 1, 3] == parses[2]
 
@@ -126,13 +129,13 @@ def test_all_items_of_the_small_suites_are_right_for_the_exact_grammar(folder: P
     runs = [run_of(folder, "ngram"), run_of(folder, "lstm")]
     exact = exact_grammars(runs, lambda language: sentences_in(few, language))
     assert len(exact) == 1
-    items = suite_tables(few, exact, ties="expectation", tie_seed=0).items
+    items = suite_tables(few, exact, ties=EXACT_TIES).items
     assert (items["outcome"] == 1.0).all() and not items["tie"].any()
 
 
 def test_local_and_global_surprisal_of_sentences() -> None:
     own = agreement()
-    tables = suite_tables([own], [_measured(_values(own))], ties="expectation", tie_seed=0)
+    tables = suite_tables([own], [_measured(_values(own))], ties=EXACT_TIES)
     found = tables.sentences.set_index(["item", "condition"])["global_bits_per_word"]
     assert found.loc[1].to_dict() == pytest.approx({"match": 1.0, "mismatch": 9 / 5})
     assert (

@@ -81,7 +81,7 @@ def test_each_run_reads_the_input_as_its_corpus_was_cleaned(folder: Path, tmp_pa
     plain, lower = tmp_path / "runs" / "plain", tmp_path / "runs" / "lower"
     copied(run_of(folder, "rnng"), plain)
     copied(run_of(folder, "rnng"), lower, lowercase=True)
-    options = ("task=parse", f"input={text}", f"run={tmp_path / 'runs'}")
+    options = ("task=parse", f"input={text}", f"run={tmp_path / 'runs'}", "tokenised=true")
     evaluate(folder, tmp_path, *options)
     for run, word in ((plain, "The"), (lower, "the")):
         (tree,) = _trees(tmp_path / "parses" / run.name / "toy_english_rnng_seed1.trees")

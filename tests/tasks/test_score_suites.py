@@ -18,6 +18,7 @@ from gardenpath.eval.suites.design.suite import SuiteError
 from gardenpath.eval.suites.library.catalogue import export
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.runs.run import Run
+from gardenpath.store.headers.side_cars import read_side_car
 from gardenpath.store.results_folder import read_results_manifest
 from gardenpath.text import Words
 from tests.runs.own_suite import agreement
@@ -39,10 +40,14 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_tables_that_are_written(results: Path) -> None:
-    assert sorted(path.name for path in results.iterdir()) == [
-        "effects.csv", "items.csv", "manifest.json", "sentences.csv", "summary.csv",
-        "surprisals.tsv", "word_pairs.csv",
-    ]  # fmt: skip
+    tables = ["effects.csv", "items.csv", "sentences.csv", "summary.csv", "surprisals.tsv",
+              "word_pairs.csv"]  # fmt: skip
+    written = sorted(path.name for path in results.iterdir())
+    assert written == sorted([*tables, *(f"{one}.meta.json" for one in tables), "manifest.json"])
+    about = read_side_car(results / "items.csv")
+    assert about["unit"] == "bits" and "word-synchronous" in about["search"]
+    assert "in bits" in about["columns"]["difference_bits"]
+    assert all(one["boundary"] is None for one in about["runs"])
     summary = pd.read_csv(results / "summary.csv")
     for column in ("model", "corpus", "class", "modifier", "accuracy", "items", "ties"):
         assert column in summary.columns

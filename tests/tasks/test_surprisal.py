@@ -16,13 +16,13 @@ import pytest
 from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.recognition import read_foreign
-from gardenpath.eval.published.headers.side_cars import side_car
 from gardenpath.eval.published.headers.stated_boundaries import stated_boundaries
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.surprisal.surprisal_rows import SurprisalRow
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
 from gardenpath.models.sequential.sequential_scorer import SequentialScorer
 from gardenpath.runs.run import Run
+from gardenpath.store.headers.side_cars import side_car
 from gardenpath.store.surprisal_store import Stored
 from tests.toy_runs import copied, evaluate, run_of
 
@@ -32,6 +32,8 @@ SENTENCES = (
     "the boys that knew hated the man .",
     "Wug loves the boys .",
 )
+# As models of lower-cased text read them.
+READ = tuple(sentence.lower() for sentence in SENTENCES)
 
 
 @pytest.fixture
@@ -55,11 +57,11 @@ def test_one_long_table_of_several_runs(folder: Path, text: Path) -> None:
     for number, model in enumerate(("lstm", "ngram", "plm", "rnng")):
         found = rows[number * per_run : (number + 1) * per_run]
         assert {row.run for row in found} == {str(run_of(folder, model).path)}
-        assert [row.word for row in found] == [word for one in words for word in one]
+        assert [row.word for row in found] == [word.lower() for one in words for word in one]
         scores = (
             run_of(folder, model)
             .scorer()
-            .word_log_probs([sentence.split() for sentence in SENTENCES])
+            .word_log_probs([sentence.lower().split() for sentence in SENTENCES])
         )
         bits = [row.surprisal_bits for row in found]
         assert bits == pytest.approx(np.concatenate(scores) / -math.log(2), abs=1e-4)
@@ -71,7 +73,8 @@ def test_one_long_table_of_several_runs(folder: Path, text: Path) -> None:
     assert (header.unit, header.end_of_sentence) == ("bits", "row")
     vocabulary = run_of(folder, "lstm").vocabulary.content_hash
     assert {run.vocabulary for run in header.runs} == {vocabulary}
-    assert [path.name for path in (text.parent / "out").iterdir()] == ["surprisal.tsv"]
+    written = sorted(path.name for path in (text.parent / "out").iterdir())
+    assert written == ["surprisal.tsv", "surprisal.tsv.meta.json"]
 
 
 def test_the_columns_of_a_search_may_be_left_out(folder: Path, text: Path) -> None:
@@ -92,7 +95,7 @@ def test_unknown_words_are_shown_as_their_classes(folder: Path, text: Path) -> N
     _evaluate(folder, text, model="ngram")
     rows, _ = read_surprisals(text.parent / "out" / "surprisal.tsv")
     unseen = {row.word: row.seen_as for row in rows if not row.seen}
-    assert set(unseen) == {"zebras", "Wug"}
+    assert set(unseen) == {"zebras", "wug"}
     assert all(name.startswith("<unk") for name in unseen.values())
     assert all(row.seen_as == row.word for row in rows if row.seen)
 
@@ -104,7 +107,7 @@ def test_formats_by_extension(folder: Path, text: Path, extension: str) -> None:
     rows, header = read_surprisals(path)
     assert len(rows) == sum(len(s.split()) + 1 for s in SENTENCES)
     assert header.runs[0].model == "ngram"
-    assert side_car(path).exists() is (extension != "tsv")
+    assert side_car(path).exists()
     assert not (text.parent / "out").exists()
 
 
@@ -153,7 +156,7 @@ def test_each_run_reads_the_input_as_its_corpus_was_cleaned(folder: Path, tmp_pa
     text.write_text("The boys knew .\n", encoding="utf-8")
     copied(run_of(folder, "ngram"), tmp_path / "runs" / "a")
     copied(run_of(folder, "ngram"), tmp_path / "runs" / "b", lowercase=True)
-    _evaluate(folder, text, f"run={tmp_path / 'runs'}")
+    _evaluate(folder, text, f"run={tmp_path / 'runs'}", "tokenised=true")
     rows = _rows(tmp_path / "out" / "surprisal.tsv")
     first = {Path(row.run).name: row for row in rows if row.word_id == 1}
     assert {name: (row.word, row.seen) for name, row in first.items()} == {
@@ -161,7 +164,7 @@ def test_each_run_reads_the_input_as_its_corpus_was_cleaned(folder: Path, tmp_pa
         "b": ("the", True),
     }
     # From the second run alone comes what came from both.
-    _evaluate(folder, text, f"run={tmp_path / 'runs' / 'b'}")
+    _evaluate(folder, text, f"run={tmp_path / 'runs' / 'b'}", "tokenised=true")
     alone = _rows(tmp_path / "out" / "surprisal.tsv")
     assert alone == [row for row in rows if Path(row.run).name == "b"]
 
@@ -227,15 +230,16 @@ def test_a_killed_job_goes_on_where_it_was(
         before = _Counting(patch, calls=5)
         with pytest.raises(_Killed):
             job(table, "table.sqlite")
-    assert before.sentences == [*sorted(SENTENCES, key=str.split), min(SENTENCES, key=str.split)]
+    assert before.sentences == [*sorted(READ, key=str.split), min(READ, key=str.split)]
     assert not table.exists()
     with monkeypatch.context() as patch:
         after = _Counting(patch)
         job(table, "table.sqlite")
-    assert after.sentences == sorted(SENTENCES, key=str.split)[1:]
+    assert after.sentences == sorted(READ, key=str.split)[1:]
     assert table.read_text(encoding="utf-8") == whole.read_text(encoding="utf-8")
     names = sorted(path.name for path in text.parent.iterdir())
-    assert names == ["runs", text.name, "stores", "table.tsv", "whole.tsv"]
+    beside = [f"{name}.meta.json" for name in ("table.tsv", "whole.tsv")]
+    assert names == sorted(["runs", text.name, "stores", "table.tsv", "whole.tsv", *beside])
     with monkeypatch.context() as patch:
         none = _Counting(patch, calls=0)
         job(table, "table.sqlite")
@@ -261,9 +265,9 @@ def test_what_was_done_with_other_settings_is_not_used(
         _evaluate(folder, text, kept, *overrides, model="rnng")
         return set(asked)
 
-    assert searched() == set(SENTENCES)
+    assert searched() == set(READ)
     assert searched("search.memory_gb=0.5") == set()
-    assert searched("search.word_beam=2") == set(SENTENCES)
+    assert searched("search.word_beam=2") == set(READ)
     text.write_text("\n".join([*SENTENCES[1:], "the man knew ."]), encoding="utf-8")
     assert searched("search.word_beam=2") == {"the man knew ."}
 

@@ -19,7 +19,6 @@ from gardenpath.eval.published.beginnings import MOST_DIFFERENT
 from gardenpath.eval.published.forms.foreign import ForeignFile
 from gardenpath.eval.published.forms.form_import import add_by_text, as_token_table
 from gardenpath.eval.published.forms.recognition import form_of, may_have_form, read_foreign
-from gardenpath.eval.published.headers.side_cars import SIDE_CAR
 from gardenpath.eval.published.headers.stated_boundaries import stated_boundaries
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import FileForm, Imported, Importing
@@ -36,6 +35,7 @@ from gardenpath.eval.published.token_tables import (
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.formats.table_suite import TABLE_META
 from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.store.headers.side_cars import SIDE_CAR
 from gardenpath.text import is_count
 
 _TABLES = (".tsv", ".csv", ".txt")

@@ -35,10 +35,15 @@ _PARENTHESES = re.compile(r"\([^()]*\)\s*[^\s()]")
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """An input before cleaning; each model's own cleaning is applied to it."""
+    """An input before cleaning; each model's own cleaning is applied to it.
+
+    ``carried`` are further columns of a table: for each sentence, and each of its words, the values
+    by the names of the columns. It is empty for other inputs.
+    """
 
     name: str
     sentences: tuple[Sentence, ...]
+    carried: tuple[tuple[Mapping[str, str], ...], ...] = ()
 
     def cleaned(self, cleaning: Cleaning | None) -> list[Sentence]:
         """Return the cleaned sentences; see :func:`read_sentences`."""
@@ -100,7 +105,8 @@ def check_alignment(inputs: Mapping[str, Sequence[Sentence]]) -> None:
                     f"different words here: {_quoted(one)} and {_quoted(other)}",
                     path=where.source.path,
                     line=where.source.line,
-                    remedy="set run= to one of them at a time, or use plain text as input",
+                    remedy="set run= to one of them at a time, or write plain text, divided into "
+                    "words, with tokenised=true",
                 )
 
 

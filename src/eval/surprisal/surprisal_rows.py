@@ -29,7 +29,8 @@ class SurprisalRow:
     ``sentence_id`` and ``word_id`` count from 1. ``seen_as`` is the model's input: the word, its
     class if it is out of vocabulary, or its pieces separated by spaces. ``columns`` are what a
     search knows about the word (``SEARCH_COLUMNS`` of :mod:`gardenpath.store.tables`), by name: NaN
-    if undefined, empty if the run needs no search.
+    if undefined, empty if the run needs no search. ``given`` are further columns of the input, such
+    as item and condition.
     """
 
     run: str
@@ -39,11 +40,17 @@ class SurprisalRow:
     seen_as: str
     surprisal_bits: float
     columns: Mapping[str, float] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def seen(self) -> bool:
         """Whether the word, or every piece of it, is in the model's vocabulary."""
-        return not any(_is_unknown(part) for part in self.seen_as.split(" "))
+        return is_seen(self.seen_as)
+
+
+def is_seen(view: str) -> bool:
+    """Whether what a model sees for a word is in its vocabulary, with every piece of it."""
+    return not any(_is_unknown(part) for part in view.split(" "))
 
 
 def _is_unknown(part: str) -> bool:
@@ -123,19 +130,22 @@ def rows_of(
     seen: Sequence[Sequence[str]],
     *,
     columns: Sequence[Mapping[str, Sequence[float]]] | None = None,
+    given: Sequence[Sequence[Mapping[str, str]]] = (),
     end: bool = True,
 ) -> list[SurprisalRow]:
     """Return the rows of one run, in the order of the sentences.
 
     ``log_probs_nats`` contains, for each sentence, the log probability of each word, then its end;
     ``seen`` the model's input for each word (:func:`seen_as`), and ``columns`` further numbers of
-    the words and the end, by name. With ``end``, the end of each sentence is a row with the word
+    the words and the end, by name; ``given`` further columns of the input, for each word and the
+    end. With ``end``, the end of each sentence is a row with the word
     ``</s>``.
     """
     rows: list[SurprisalRow] = []
     further = [{}] * len(sentences) if columns is None else columns
     parts = zip(sentences, log_probs_nats, seen, further, strict=True)
     for sentence_id, (words, log_probs, views, found) in enumerate(parts, start=1):
+        carried = given[sentence_id - 1] if given else ()
         known = [(name, found[name]) for name in SEARCH_COLUMN_NAMES if name in found]
         surprisals = bits(np.asarray(log_probs, dtype=np.float64))
         triples = zip((*words, END), (*views, END), surprisals.tolist(), strict=True)
@@ -148,6 +158,7 @@ def rows_of(
                 seen_as=view,
                 surprisal_bits=surprisal,
                 columns={name: values[word_id - 1] for name, values in known},
+                given=carried[word_id - 1] if carried else {},
             )
             for word_id, (word, view, surprisal) in enumerate(triples, start=1)
             if end or word_id <= len(words)

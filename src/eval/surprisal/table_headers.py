@@ -1,10 +1,8 @@
-"""Headers of tables of surprisals: comments of TSV files, or a file beside other tables."""
+"""Headers of tables of surprisals: a file beside each, or comments of older TSV files."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -37,19 +35,6 @@ def header_of(content: Mapping[str, Any], path: Path) -> TableHeader:
         raise InputError(f"has no valid header of a surprisal table: {error}", path=path) from error
 
 
-def header_items(header: TableHeader) -> Iterator[tuple[str, Any]]:
-    """Yield the keys and values of the comments; entries after a ``run`` belong to that run."""
-    yield "unit", header.unit
-    yield "end_of_sentence", header.end_of_sentence
-    yield from (("measure", header.measure) for _ in range(header.measure != "surprisal"))
-    yield from (("skipped", reason) for reason in header.skipped)
-    for run in header.runs:
-        known = ((key, getattr(run, key)) for key in _RUN_KEYS)
-        yield from ((key, value) for key, value in known if (key, value) != ("boundary", None))
-        yield from ((f"{_SETTING}{key}", value) for key, value in run.settings.items())
-        yield from (("failure", asdict(failure)) for failure in run.failures)
-
-
 def content_of_comments(comments: Iterable[str]) -> dict[str, Any]:
     """Return the ``asdict`` form of a header from its comments; other comments are ignored."""
     content: dict[str, Any] = {"runs": [], "skipped": []}
@@ -70,16 +55,6 @@ def content_of_comments(comments: Iterable[str]) -> dict[str, Any]:
         elif not runs:
             content[key] = value
     return content
-
-
-def scalar_text(value: Any) -> str:
-    """Return plain text if it cannot be mistaken for JSON, otherwise JSON."""
-    if isinstance(value, str) and value.isprintable() and value.strip() == value != "":
-        try:
-            parse_json(value)
-        except ValueError:
-            return value
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _scalar(text: str) -> Any:

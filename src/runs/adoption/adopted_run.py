@@ -12,6 +12,7 @@ from gardenpath.eval.search.search_settings import SearchSettings
 from gardenpath.eval.word_scorer import OnWords
 from gardenpath.models.family import AdoptedFamily, AdoptedModel, AdoptedSettings, Measure
 from gardenpath.runs.run import MODEL_KEY_VERSION, Run
+from gardenpath.settings.bounds import ProcessCount
 from gardenpath.settings.check import plain
 from gardenpath.store.entries.entry_needs import Matters
 from gardenpath.store.keys import fingerprint
@@ -196,7 +197,7 @@ class AdoptedRun(Run):
         parsed: Iterable[Words] = (),
         on_words: OnWords = lambda _: None,
         chunk: int | None = None,
-        processes: int | None = None,
+        processes: ProcessCount | None = None,
         matters: Matters | None = None,
     ) -> dict[Words, Stored]:
         """Return the log probabilities of sentences, using the store.

@@ -13,7 +13,6 @@ from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.recognition import form_of
 from gardenpath.eval.published.forms.scored_words import read_scored_words
-from gardenpath.eval.published.headers.side_cars import side_car
 from gardenpath.eval.published.headers.stated_boundaries import stated_boundaries
 from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.surprisal.inputs import read_sentences
@@ -28,6 +27,8 @@ from gardenpath.models.tabled.word_table import (
     write_word_table,
 )
 from gardenpath.store.files import read_text, sha256_of
+from gardenpath.store.headers.side_cars import side_car
+from gardenpath.store.tables import WORD_SURPRISALS
 from gardenpath.text import Words
 from gardenpath.units import nats
 
@@ -63,7 +64,9 @@ def _is_own(path: Path) -> bool:
     """Whether ``task=surprisal`` wrote a table, which then has a header."""
     if path.suffix.lower() in (".jsonl", ".csv", ".parquet"):
         return side_car(path).is_file()
-    return path.suffix.lower() == ".tsv" and read_text(path).startswith(_OWN_HEADER)
+    # LM Zoo's form has a header beside it, too; older tables have comments.
+    beginnings = (_OWN_HEADER, "\t".join(WORD_SURPRISALS.names))
+    return path.suffix.lower() == ".tsv" and read_text(path).startswith(beginnings)
 
 
 def _own_table(path: Path, reading: TableSettings) -> WordTable:

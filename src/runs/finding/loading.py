@@ -21,6 +21,7 @@ from gardenpath.runs.finding.variants import name_variants
 from gardenpath.runs.finding.whole_runs import each_whole
 from gardenpath.runs.given import Given
 from gardenpath.runs.run import Run
+from gardenpath.settings.bounds import ProcessCount
 from gardenpath.store.status.run_status import RunStatus
 from gardenpath.store.surprisal_store import SurprisalStore
 
@@ -87,7 +88,7 @@ def load(
     device: str = "auto",
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
-    processes: int | None = None,
+    processes: ProcessCount | None = None,
     unfinished: bool = False,
     boundary: BoundaryChoice = "auto",
 ) -> Run:
@@ -98,8 +99,9 @@ def load(
     ``leading``, ``none``, or what fits the model (``auto``).
     ``cache`` is a file in which log probabilities are stored, so that nothing is computed twice.
     ``processes`` is the number of processes, of one thread each, that compute them; None computes
-    in this process with all its threads. With ``unfinished``, a run that was stopped is loaded with
-    its best weights so far, unless its training diverged; tables mark it.
+    in this process with all its threads, ``auto`` starts processes for long searches on a CPU.
+    With ``unfinished``, a run that was stopped is loaded with its best weights so far, unless its
+    training diverged; tables mark it.
     """
     run = open_run(
         _folder_of(path, cache),
@@ -119,7 +121,7 @@ def find(
     device: str = "auto",
     search: SearchSettings | None = None,
     cache: str | Path | None = None,
-    processes: int | None = None,
+    processes: ProcessCount | None = None,
     unfinished: bool = False,
     boundary: BoundaryChoice = "auto",
 ) -> Runs:

@@ -12,6 +12,7 @@ import pandas as pd
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.errors import ConfigError
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
+from gardenpath.eval.published.imported import Imported
 from gardenpath.eval.published.released.layouts import import_layout, published_suites
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.statistics.choices import Correction, Weighting
@@ -21,6 +22,7 @@ from gardenpath.eval.studies.study_parts import OWN, RELEASED, ItemChoice, Study
 from gardenpath.eval.studies.study_report import write_study
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.scoring.tie_rule import TieRule, Ties, tie_rule
 from gardenpath.eval.usable import MIN_ITEMS
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.results import Results, how_made
@@ -95,6 +97,7 @@ def study(
     pairing: PairingRules | None = None,
     correction: Correction | None = None,
     weights: Weighting = "none",
+    ties: Ties | TieRule = "exact",
     min_items: int = MIN_ITEMS,
     allow_unknown: bool = False,
     marginal_sentences: int | None = 100,
@@ -108,17 +111,23 @@ def study(
     study (``suites`` names others; ``in_vocabulary`` and ``items`` as in :func:`evaluate`).
     ``corpora`` are described and counted; in ``mandarin``, runs have their perplexity on the first
     (``cache`` is the folder of prepared corpora). What a model and a class have fewer than
-    ``min_items`` usable items for is left out of tables and claims. The other settings are those
+    ``min_items`` usable items for is left out of tables and claims. As in the papers, only exactly
+    equal surprisals are ties, unless ``ties`` says otherwise. The other settings are those
     of ``task=study``; ``released_items`` is ``task.items``.
     """
     spec = study_spec(name, items=released_items)
     if surprisals is None and not runs:
         raise ConfigError(["a study needs surprisals and materials, or runs"])
-    rules = pairing or PairingRules()
+    rule, rules = tie_rule(ties), pairing or PairingRules()
     names = suites_of_study(name) if suites is None else suites
     sources: dict[str, Results] = {}
     if surprisals is not None:
-        sources[RELEASED] = _released(name, names, surprisals, materials, rules, conditions)
+        sources[RELEASED] = Results.of_imported(
+            _released(name, names, surprisals, materials, rules, conditions),
+            title=name,
+            origin="published",
+            ties=rule,
+        )
     if runs:
         scored = _suites(name, names, materials, conditions)
         sources[OWN] = evaluate(
@@ -127,6 +136,7 @@ def study(
             title=name,
             in_vocabulary=in_vocabulary,
             items=items,
+            ties=rule,
             allow_unknown=allow_unknown,
         )
     sources = {source: replace(one, min_items=min_items) for source, one in sources.items()}
@@ -165,15 +175,13 @@ def _released(
     materials: MaterialPaths | None,
     rules: PairingRules,
     conditions: ConditionSource,
-) -> Results:
+) -> Imported:
     """Import surprisals in the published layout, or tables for the suites of Gardenpath."""
     sets = surprisal_sets(surprisals)
     if materials is None:
-        imported = import_tables(_suites(name, suites, None, conditions), sets, rules)
-    else:
-        paths = material_paths(materials)
-        imported = import_layout(name, paths, sets, rules, conditions=conditions)
-    return Results.of_imported(imported, title=name, origin="published")
+        return import_tables(_suites(name, suites, None, conditions), sets, rules)
+    paths = material_paths(materials)
+    return import_layout(name, paths, sets, rules, conditions=conditions)
 
 
 def _suites(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
+
+# A quotation mark or the end of a text, and the backslashes before it.
+_ESCAPED = re.compile(r"(\\*)('|$)")
 
 # Seconds between two tables of runs.
 _WATCH_SECONDS = 5
@@ -41,6 +45,22 @@ def escaped(argument: str) -> str:
     if "=" not in value or any(one in value for one in "'\"(\\"):
         return argument
     return name + sign + value.replace("=", "\\=")
+
+
+def quoted(argument: str, root: Any) -> str:
+    """Put text in quotation marks, as in ``input=No, she didn't``, so that Hydra takes it whole.
+
+    Lists, and values that have quotation marks around them, are left as they are.
+    """
+    name, sign, value = argument.partition("=")
+    if name not in root.TEXTS or value in ("", "null") or value.startswith(("[", "'", '"')):
+        return argument
+    return f"{name}{sign}'{_ESCAPED.sub(_escape, value)}'"
+
+
+def _escape(found: re.Match[str]) -> str:
+    """Escape a quotation mark; backslashes before it, or at the end, are doubled."""
+    return found[1] * 2 + ("\\'" if found[2] else "")
 
 
 def listed(

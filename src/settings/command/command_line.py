@@ -24,7 +24,14 @@ from omegaconf.errors import OmegaConfBaseException
 from gardenpath.errors import ConfigError
 from gardenpath.places import CONFIG_DIR
 from gardenpath.settings.check import nearest
-from gardenpath.settings.command.arguments import escaped, listed, name_of, watching, written_out
+from gardenpath.settings.command.arguments import (
+    escaped,
+    listed,
+    name_of,
+    quoted,
+    watching,
+    written_out,
+)
 from gardenpath.settings.command.grid import GridBlock, narrowed, read_grid, swept_in
 from gardenpath.settings.command.origins import file_of
 from gardenpath.settings.command.overrides import (
@@ -84,8 +91,11 @@ class CommandLine:
             self.arguments = [*self.arguments, *chosen[:1]]
         if self.source.script == "train":
             self.arguments = in_new_words(self.arguments)
+        written = [written_out(one, self._root) for one in self.arguments]
+        if not self.is_sweep:
+            written = [quoted(one, self._root) for one in written]
         self.arguments, self._named_corpora = listed(
-            [escaped(written_out(one, self._root)) for one in self.arguments],
+            [escaped(one) for one in written],
             self._root,
             is_sweep=self.is_sweep,
         )

@@ -16,6 +16,7 @@ from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
+from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES
 from gardenpath.runs.suite_tables import suite_tables
 from tests.eval.suites.samples import cats_suite
 
@@ -314,7 +315,7 @@ def test_whole_sentences_without_first_words_are_undefined(tmp_path: Path) -> No
     found = _import(path, suites=[suite])
     assert all(math.isnan(row[0]) for row in found.runs[0].rows)
     assert any("comparisons of whole sentences are undefined" in note for note in found.notes)
-    tables = suite_tables([], [], imported=found.runs, ties="expectation", tie_seed=0)
+    tables = suite_tables([], [], imported=found.runs, ties=EXACT_TIES)
     assert tables.items["outcome"].isna().all()
     (shown,) = ScoredItems(items=tables.items).tables()
     assert [column.header for column in shown.columns] == ["class", "m"]

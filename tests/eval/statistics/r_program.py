@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-NEEDS_R = "needs R with lme4 and lmerTest"
+NEEDS_R = "needs R with lme4, lmerTest and readr"
 
 # Prints a data frame as r_table reads it.
 _PRINT = 'write.csv({}, stdout(), row.names = FALSE, na = "")'
@@ -19,11 +19,11 @@ _PRINT = 'write.csv({}, stdout(), row.names = FALSE, na = "")'
 
 @cache
 def _rscript() -> str | None:
-    """The program, if it is installed with both packages."""
+    """The program, if it is installed with these packages."""
     program = shutil.which("Rscript")
     if program is None:
         return None
-    found = 'all(sapply(c("lme4", "lmerTest"), requireNamespace, quietly = TRUE))'
+    found = 'all(sapply(c("lme4", "lmerTest", "readr"), requireNamespace, quietly = TRUE))'
     asked = [program, "-e", f"quit(status = !{found})"]
     return None if subprocess.run(asked, capture_output=True).returncode else program
 

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.headers.side_cars import side_car
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.table_import import import_tables
 from gardenpath.eval.published.token_tables import read_words
@@ -35,6 +34,7 @@ from gardenpath.eval.surprisal.surprisal_table import (
     read_surprisals,
     write_surprisals,
 )
+from gardenpath.store.headers.side_cars import side_car
 from gardenpath.store.tables import SEARCH_COLUMN_NAMES, WORD_SURPRISALS
 from tests.data.strategies import words
 from tests.eval.suites.samples import cats_suite
@@ -100,8 +100,16 @@ def test_a_table_comes_back(tmp_path: Path, extension: str) -> None:
     write_surprisals(path, ROWS, HEADER)
     rows, header = read_surprisals(path)
     assert _same(rows, ROWS) and header == HEADER
-    beside = [] if extension == ".tsv" else [side_car(path).name]
-    assert sorted(p.name for p in path.parent.iterdir()) == [path.name, *beside]
+    assert sorted(p.name for p in path.parent.iterdir()) == [path.name, side_car(path).name]
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_columns_of_the_input_come_back(tmp_path: Path, extension: str) -> None:
+    given = [{"item": "1", "condition": "a,b"}, {"item": "2", "condition": ""}]
+    rows = [replace(row, given=given[n % 2]) for n, row in enumerate(SEARCHED)]
+    write_surprisals(tmp_path / f"table{extension}", rows, HEADER)
+    found, _ = read_surprisals(tmp_path / f"table{extension}")
+    assert _same(found, rows)
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -123,7 +131,7 @@ def test_the_columns_of_a_search_are_documented() -> None:
 def test_other_programs_read_the_columns_of_a_search(tmp_path: Path) -> None:
     for extension in EXTENSIONS:
         write_surprisals(tmp_path / f"table{extension}", SEARCHED, HEADER)
-    plain = {"quoting": csv.QUOTE_NONE, "skiprows": 15, "sep": "\t", "keep_default_na": False}
+    plain = {"quoting": csv.QUOTE_NONE, "sep": "\t", "keep_default_na": False}
     missing = {name: ["NaN", ""] for name in ("surprisal_bits", *SEARCH_COLUMN_NAMES)}
     frames = [
         pd.read_csv(tmp_path / "table.tsv", na_values=missing, **plain),
@@ -209,30 +217,47 @@ def test_any_table_comes_back(
     assert _same(found, rows) and found_header == header
 
 
+_COMMENTS = """\
+# unit: bits
+# end_of_sentence: row
+# run: toy/lstm/seed1
+# model: lstm
+# vocabulary: 0123456789abcdef
+# search: none
+# run: toy/rnng/seed1
+# model: rnng
+# vocabulary: "1234567890123456"
+# search: word_sync
+# boundary: next
+# search.action_beam: 100
+# search.marginal: survivors
+# search.fixed_shapes: null
+# failure: {"sentence_id": 1, "place": "in.txt:7", "word_id": 2, "remedy": "raise x"}
+"""
+
+
+def _older_table(path: Path) -> None:
+    """A TSV table as older versions wrote it: the header as comments, truth values as numbers."""
+    write_surprisals(path, ROWS, HEADER)
+    side_car(path).unlink()
+    rows = path.read_text(encoding="utf-8").replace("TRUE", "1").replace("FALSE", "0")
+    path.write_text(_COMMENTS + rows, encoding="utf-8")
+
+
 def test_the_tsv_as_it_stands(tmp_path: Path) -> None:
     path = tmp_path / "table.tsv"
     write_surprisals(path, ROWS[2:], HEADER)
-    failure = '{"sentence_id": 1, "place": "in.txt:7", "word_id": 2, "remedy": "raise x"}'
     assert path.read_text(encoding="utf-8").splitlines() == [
-        "# unit: bits",
-        "# end_of_sentence: row",
-        "# run: toy/lstm/seed1",
-        "# model: lstm",
-        "# vocabulary: 0123456789abcdef",
-        "# search: none",
-        "# run: toy/rnng/seed1",
-        "# model: rnng",
-        '# vocabulary: "1234567890123456"',
-        "# search: word_sync",
-        "# boundary: next",
-        "# search.action_beam: 100",
-        "# search.marginal: survivors",
-        "# search.fixed_shapes: null",
-        f"# failure: {failure}",
         "run\tsentence_id\tword_id\tword\tseen\tseen_as\tsurprisal_bits",
-        'toy/lstm/seed1\t1\t3\t"\t0\t<unk-punct>\tInf',
-        "toy/lstm/seed1\t1\t4\t</s>\t1\t</s>\tNaN",
+        'toy/lstm/seed1\t1\t3\t"\tFALSE\t<unk-punct>\tInf',
+        "toy/lstm/seed1\t1\t4\t</s>\tTRUE\t</s>\tNaN",
     ]
+
+
+def test_older_tables_have_comments(tmp_path: Path) -> None:
+    _older_table(tmp_path / "table.tsv")
+    rows, header = read_surprisals(tmp_path / "table.tsv")
+    assert _same(rows, ROWS) and header == HEADER
 
 
 def test_pandas_reads_the_tsv(tmp_path: Path) -> None:
@@ -242,7 +267,6 @@ def test_pandas_reads_the_tsv(tmp_path: Path) -> None:
     frame = pd.read_csv(
         path,
         sep="\t",
-        skiprows=6,
         quoting=csv.QUOTE_NONE,
         keep_default_na=False,
         na_values={"surprisal_bits": ["NaN"]},
@@ -373,18 +397,21 @@ def test_a_table_without_its_side_car(tmp_path: Path, extension: str) -> None:
 )
 def test_mistakes_in_a_tsv(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = tmp_path / "table.tsv"
-    write_surprisals(path, ROWS, HEADER)
+    _older_table(path)
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(InputError, match=message):
         read_surprisals(path)
 
 
-@pytest.mark.parametrize("name", ["word_bits_", "word", "best_share,"])
-def test_other_columns_of_a_csv_are_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("word", "the header is not run"), ("best_share,", "8 columns, but the header has 9|10")],
+)
+def test_wrong_columns_of_a_csv_are_refused(tmp_path: Path, name: str, message: str) -> None:
     path = tmp_path / "table.csv"
     write_surprisals(path, SEARCHED, HEADER)
     path.write_text(path.read_text().replace("best_share", name, 1))
-    with pytest.raises(InputError, match="and columns of a search"):
+    with pytest.raises(InputError, match=message):
         read_surprisals(path)
 
 
@@ -422,7 +449,7 @@ def test_mistakes_in_parquet(tmp_path: Path) -> None:
 
 def test_comments_of_others_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "table.tsv"
-    write_surprisals(path, ROWS, HEADER)
+    _older_table(path)
     path.write_text(f"# gardenpath 0.1\n#\n\n# model: odd\n{path.read_text()}")
     rows, header = read_surprisals(path)
     assert _same(rows, ROWS) and header == HEADER

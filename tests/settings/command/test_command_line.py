@@ -200,7 +200,7 @@ def test_a_sweep_costs_by_groups_and_not_by_jobs(monkeypatch: pytest.MonkeyPatch
         ("suite=file", "suite: name files, as in 'suite.suites=[mine.yaml]'"),
         ("search=word_snyc", "did you mean 'word_sync'?"),
         ("task=suite", "suite is missing: try suite=mandarin, or list all suites with task=suites"),
-        ("task=surprisal", "input is missing: a file of sentences, or - for standard input"),
+        ("task=surprisal", "input is missing: a sentence, a file of sentences, or - for"),
         ("input=x.txt", "input is not a setting; "),
         ("trainer=cpu", "trainer= belongs to train.py; evaluate.py takes data, logger, model"),
         ("model=rnng", "model=rnng: is trained by train.py, not adopted"),
@@ -236,8 +236,8 @@ def test_mistakes_of_an_evaluation(argument: str, mistake: str) -> None:
         ("suite", "suite.items=0", "suite.items=0: must be at least 1"),
         ("suite", "suite.in_vocabulary=x", "suite.in_vocabulary=x: must be true or false"),
         ("suite", "suite.suites=mandarin", "suite.suites=mandarin: must be a list"),
-        ("suite", "task.ties=x", "task.ties=x: valid: expectation, coin"),
-        ("suite", "task.ties=null", "task.ties=null: valid: expectation, coin"),
+        ("suite", "task.ties=x", "task.ties=x: valid: near, exact"),
+        ("suite", "task.ties=null", "task.ties=null: valid: near, exact"),
         ("suite", "task.tie_seed=-1", "task.tie_seed=-1: must be in [0, 4294967295]"),
         ("suite", "task.report=perhaps", "task.report=perhaps: must be true or false"),
         ("suite", "task.perplexity_sentences=abc", "must be a whole number"),
@@ -371,7 +371,7 @@ def test_wrong_id_ranges_are_listed_with_all_other_mistakes() -> None:
 
 
 def test_a_suite_that_does_not_exist_is_not_missing_too() -> None:
-    for arguments in (("suite=mandrin",), ("task=suite", "suite=mandrin", "task.ties=coin")):
+    for arguments in (("suite=mandrin",), ("task=suite", "suite=mandrin", "task.tie_credit=coin")):
         (found,) = _mistakes(*arguments, script="evaluate")
         assert "did you mean 'mandarin'?" in found
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gardenpath.eval.published.headers.side_cars import read_side_car, side_car
 from gardenpath.eval.published.surprisal_files import read_lines
 from gardenpath.safe_text import parse_json
+from gardenpath.store.headers.side_cars import read_side_car, side_car
 
 
 def stated_boundaries(path: Path) -> dict[str, str | None]:

@@ -15,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gardenpath.data.segmenting.chinese_text import has_han
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.formats.csv_tables import csv_rows, separator_of
-from gardenpath.eval.suites.formats.minimal_pairs import Pair, has_han, pair_suite
+from gardenpath.eval.suites.formats.minimal_pairs import Pair, pair_suite
 from gardenpath.store.files import read_text
 
 _NAMES = ("phenomenon", "paradigm")

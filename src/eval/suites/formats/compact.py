@@ -31,19 +31,17 @@ from typing import Any, cast, get_args
 
 import yaml
 
-from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Formula, FormulaError
 from gardenpath.eval.suites.design.suite import (
     CountedTies,
     Item,
     Metric,
-    Prediction,
     Suite,
     SuiteError,
     Variant,
     chance_of,
-    named,
     split_words,
 )
+from gardenpath.eval.suites.formats.own_criteria import CRITERIA_KEYS, CriteriaReader
 from gardenpath.eval.suites.formats.syntaxgym import OWN_META
 from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes, flow, scalar
 from gardenpath.settings.check import nearest
@@ -53,7 +51,7 @@ _REQUIRED = ("name", "language", "regions", "predictions", "items")
 _TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
 _FLAGS = ("spaced", "normalised")
 _LISTS = ("conditions", "critical", "differing", "regions")
-_KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "chance", "ties", "meta", "predictions", "items")
+_KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "chance", "ties", "meta", *CRITERIA_KEYS, "items")
 _LABELS, _GLOSS, _TRANSLATION = "labels", "gloss", "translation"
 # Entries of an item that are not conditions.
 _NO_CONDITIONS = (_LABELS, _GLOSS, _TRANSLATION)
@@ -86,7 +84,7 @@ class _Reader:
                 self.known(region, lists["regions"], f"{name}: region", entries[name].value)
         items = self.items(entries["items"].value, lists["regions"], lists.get("conditions"))
         conditions = lists.setdefault("conditions", _conditions(items))
-        predictions = self.predictions(entries["predictions"].value, lists["regions"], conditions)
+        criteria = CriteriaReader(self.nodes, lists["regions"], conditions)
         settings.update(lists)
         return Suite(
             **settings,
@@ -95,7 +93,9 @@ class _Reader:
             ties=self.ties(entries.get("ties")),
             meta=self.meta(entries.get("meta")),
             items=items,
-            predictions=predictions,
+            predictions=criteria.predictions(entries),
+            effects=criteria.effects(entries),
+            factors=criteria.factors(entries.get("factors")),
         )
 
     def text(self, entry: YamlEntry, name: str) -> str:
@@ -141,24 +141,6 @@ class _Reader:
         names = tuple(valid)
         if name not in names:
             raise self.nodes.error(f"{what} {name!r} is unknown", node, nearest(name, names))
-
-    def predictions(
-        self, node: yaml.Node, regions: tuple[str, ...], conditions: tuple[str, ...]
-    ) -> tuple[Prediction, ...]:
-        numbers = tuple(str(number) for number in range(1, len(regions) + 1))
-        found = []
-        for name, entry in self.nodes.mapping(node, "predictions").items():
-            try:
-                formula = Formula.parse(self.nodes.text(entry.value, f"prediction {name}"))
-            except FormulaError as error:
-                raise self.nodes.error(f"prediction {name}: {error}", entry.value) from error
-            for term in formula.terms:
-                what = f"prediction {name}:"
-                places = (*regions, *numbers, WHOLE_SENTENCE)
-                self.known(term.region, places, f"{what} region", entry.value)
-                self.known(term.condition, conditions, f"{what} condition", entry.value)
-            found.append(Prediction(name, named(formula, regions)))
-        return tuple(found)
 
     def items(
         self, node: yaml.Node, regions: tuple[str, ...], conditions: tuple[str, ...] | None

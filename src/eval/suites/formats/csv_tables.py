@@ -14,6 +14,19 @@ from typing import Any
 from gardenpath.errors import InputError
 from gardenpath.store.files import read_text
 
+# Usual names of columns, by what they hold.
+COLUMN_ROLES: Mapping[str, tuple[str, ...]] = {
+    "item": ("item", "item_number", "item_id"),
+    "condition": ("condition", "condition_name", "cond"),
+    "variant": ("variant",),
+    "region": ("region", "region_name"),
+    "word": ("word", "token"),
+    "content": ("content",),
+    "sentence": ("sentence",),
+    "sentence_id": ("sentence_id", "sent_id"),
+    "suite": ("suite", "suite_name", "test_suite"),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvTable:
@@ -53,7 +66,17 @@ def read_csv_table(path: Path) -> CsvTable:
         reader = csv_rows(without_quotes, path)
     else:
         reader = csv_rows(csv.reader(lines, delimiter=separator), path)
-    header = tuple(cell.strip() for cell in next(reader, (1, []))[1])
+    return table_of(reader, path, skipped=skipped)
+
+
+def table_of(
+    reader: Iterator[tuple[int, Sequence[str]]], path: Path, *, skipped: int = 0
+) -> CsvTable:
+    """Return the table of rows, each with its line; the first is the header.
+
+    ``skipped`` is the number of lines before them.
+    """
+    header = tuple(cell.strip() for cell in next(reader, (1, ()))[1])
     if not any(header):
         raise InputError("the table is empty", path=path)
     if twice := [name for name, count in Counter(header).items() if name and count > 1]:

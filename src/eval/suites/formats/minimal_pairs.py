@@ -11,12 +11,12 @@ its sentences, by default into characters. A file may not mix the two.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
+from gardenpath.data.segmenting.chinese_text import has_han
+from gardenpath.data.segmenting.english_text import english_words
 from gardenpath.data.segmenting.segmenter import Segmenter, segmenter_named
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.design.formula import Formula
@@ -25,12 +25,6 @@ from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
 GOOD, BAD = "good", "bad"
 REGION = "sentence"
 PREDICTION = Prediction("good_preferred", Formula.parse(f"(*;%{BAD}%) > (*;%{GOOD}%)"))
-
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_OPENING = "\"'“‘([{"
-_CLOSING = ".,;:!?\"'”’…)]}"
-_CLITIC = re.compile(r"(?i)n['’]t|['’](?:s|re|ve|ll|d|m)")
-_ABBREVIATION = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|(?:[A-Za-z]\.)*[A-Za-z])\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +35,6 @@ class Pair:
     bad: str
     line: int
     labels: Mapping[str, str] = field(default_factory=dict)
-
-
-def has_han(text: str) -> bool:
-    """Whether a text contains Chinese characters."""
-    return _HAN.search(text) is not None
 
 
 def pair_suite(
@@ -107,42 +96,3 @@ def has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
         problem = "no spaces between words, unlike other lines of the file"
         raise InputError(problem, path=path, line=line, remedy=remedy)
     return separated[0]
-
-
-def english_words(sentence: str) -> tuple[str, ...]:
-    """Split a sentence into words, punctuation and clitics, as in treebanks."""
-    chunks = split_words(sentence)
-    inner = [word for chunk in chunks[:-1] for word in _parts(chunk, False)]
-    return (*inner, *(word for chunk in chunks[-1:] for word in _parts(chunk, True)))
-
-
-@lru_cache(maxsize=50_000)
-def _parts(chunk: str, is_last: bool) -> tuple[str, ...]:
-    """Divide what stands between spaces; the sentences of a set have the same words again."""
-    before, word, after = _peel(chunk, is_last=is_last)
-    size = _clitic(word)
-    middle = [word[:-size], word[-size:]] if size else [word] if word else []
-    return (*before, *middle, *after)
-
-
-def _clitic(word: str) -> int:
-    """Return the length of the clitic at the end of a word, 0 if it has none."""
-    sizes = (3, 2)
-    return next((n for n in sizes if len(word) > n and _CLITIC.fullmatch(word[-n:])), 0)
-
-
-def _peel(chunk: str, *, is_last: bool) -> tuple[list[str], str, list[str]]:
-    start, end = 0, len(chunk)
-    # A clitic on its own is not an opening quotation mark.
-    while end - start > 1 and chunk[start] in _OPENING and not _CLITIC.fullmatch(chunk, start):
-        start += 1
-    before, after = list(chunk[:start]), list[str]()
-    while end > start and chunk[end - 1] in _CLOSING:
-        if not is_last and not after and _ABBREVIATION.fullmatch(chunk, start, end):
-            break
-        begin = end - 1
-        while chunk[end - 1] == "." and begin > start and chunk[begin - 1] == ".":
-            begin -= 1
-        after.append(chunk[begin:end])
-        end = begin
-    return before, chunk[start:end], after[::-1]

@@ -29,43 +29,31 @@ from typing import Any, cast, get_args
 import yaml
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.design.formula import WHOLE_SENTENCE, Formula, FormulaError
 from gardenpath.eval.suites.design.suite import (
     CountedTies,
     Item,
     Metric,
-    Prediction,
     Suite,
     Variant,
     chance_of,
-    named,
     split_words,
 )
-from gardenpath.eval.suites.formats.csv_tables import CsvTable, read_csv_table
+from gardenpath.eval.suites.formats.csv_tables import COLUMN_ROLES, CsvTable
+from gardenpath.eval.suites.formats.own_criteria import CRITERIA_KEYS, CriteriaReader
+from gardenpath.eval.suites.formats.sheets import read_items_table
 from gardenpath.eval.suites.formats.syntaxgym import critical_regions, differing_regions
 from gardenpath.eval.suites.formats.yaml_nodes import YamlEntry, YamlNodes
 from gardenpath.eval.suites.scoring.alignment import is_edge
-from gardenpath.settings.check import nearest
 from gardenpath.text import enumeration, is_count
 
-_ROLES: Mapping[str, tuple[str, ...]] = {
-    "item": ("item", "item_number", "item_id"),
-    "condition": ("condition", "condition_name", "cond"),
-    "variant": ("variant",),
-    "region": ("region", "region_name"),
-    "word": ("word", "token"),
-    "content": ("content",),
-    "sentence": ("sentence",),
-    "sentence_id": ("sentence_id", "sent_id"),
-    "suite": ("suite", "suite_name", "test_suite"),
-}
 _TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
 _LISTS = ("critical", "differing")
 _KEYS = (
-    *(*_TEXTS, *_LISTS, "table", "columns", "only", "regions", "conditions", "predictions"),
+    *(*_TEXTS, *_LISTS, "table", "sheet", "columns", "only", "regions", "conditions"),
+    *CRITERIA_KEYS,
     *("spaced", "normalised", "metric", "chance", "ties"),
 )
-_REQUIRED = ("name", "language", "table", "predictions")
+_REQUIRED = ("name", "language", "table")
 _SENTENCE = "sentence"
 
 # Entry of ``meta`` that says how the table of a suite is laid out, for files of its surprisals: its
@@ -107,7 +95,11 @@ class _TableReader:
         items = places.items()
         conditions = tuple(dict.fromkeys(v.condition for item in items for v in item.variants))
         names = places.region_names
-        predictions = self.predictions(entries["predictions"].value, names, conditions)
+        criteria = CriteriaReader(self.nodes, names, conditions)
+        if not {"predictions", "effects"} & set(entries):
+            remedy = "add predictions:, or effects: in bits (docs/suites.md)"
+            raise self.nodes.error("the suite says nothing to test", root, remedy)
+        predictions = criteria.predictions(entries)
         settings: dict[str, Any] = {
             **{name: self.text(entries[name], name) for name in _TEXTS if name in entries},
             "critical": critical_regions(predictions, names) or names,
@@ -123,6 +115,8 @@ class _TableReader:
             regions=names,
             conditions=conditions,
             predictions=predictions,
+            effects=criteria.effects(entries),
+            factors=criteria.factors(entries.get("factors")),
             items=items,
             metric=cast(Metric, self.choice(entries.get("metric"), "metric", get_args(Metric))),
             ties=cast(CountedTies, self.choice(entries.get("ties"), "ties", get_args(CountedTies))),
@@ -132,7 +126,8 @@ class _TableReader:
 
     def table(self, entries: Mapping[str, YamlEntry]) -> CsvTable:
         given = Path(self.text(entries["table"], "table"))
-        return read_csv_table(Path(self.nodes.path).parent / given)
+        sheet = self.text(entries["sheet"], "sheet") if "sheet" in entries else None
+        return read_items_table(Path(self.nodes.path).parent / given, sheet=sheet)
 
     def text(self, entry: YamlEntry, name: str) -> str:
         return self.nodes.text(entry.value, name).strip()
@@ -159,27 +154,6 @@ class _TableReader:
             return chance_of(self.text(entry, "chance"))
         except ValueError as error:
             raise self.nodes.error(f"chance: {error}", entry.value) from error
-
-    def predictions(
-        self, node: yaml.Node, regions: tuple[str, ...], conditions: tuple[str, ...]
-    ) -> tuple[Prediction, ...]:
-        found = []
-        for name, entry in self.nodes.mapping(node, "predictions").items():
-            try:
-                text = self.nodes.text(entry.value, f"prediction {name}")
-                formula = named(Formula.parse(text), regions)
-            except FormulaError as error:
-                raise self.nodes.error(f"prediction {name}: {error}", entry.value) from error
-            for term in formula.terms:
-                for what, valid, one in (
-                    ("region", (*regions, WHOLE_SENTENCE), term.region),
-                    ("condition", conditions, term.condition),
-                ):
-                    if one not in valid:
-                        problem = f"prediction {name}: {what} {one!r} is unknown"
-                        raise self.nodes.error(problem, entry.value, nearest(one, valid))
-            found.append(Prediction(name, formula))
-        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +183,7 @@ class _Places:
             if self.columns[role] not in self.table.header:
                 raise self._lacks(self.columns[role])
             return self.columns[role]
-        return self.table.column(_ROLES[role])
+        return self.table.column(COLUMN_ROLES[role])
 
     def required(self, role: str) -> str:
         found = self.column(role)

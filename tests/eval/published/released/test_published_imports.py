@@ -19,6 +19,7 @@ from gardenpath.eval.published.released.published_imports import import_mandarin
 from gardenpath.eval.studies.papers.reflexives_measures import chosen_items
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.scoring.aggregation import summarise
+from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES
 from gardenpath.runs.suite_tables import SuiteTables, suite_tables
 from tests.eval.published.released_numbers import (
     CLASSES,
@@ -35,7 +36,7 @@ from tests.eval.published.released_numbers import (
 
 
 def _tables(runs: Sequence[ImportedRun]) -> SuiteTables:
-    return suite_tables([], [], imported=runs, ties="expectation", tie_seed=0)
+    return suite_tables([], [], imported=runs, ties=EXACT_TIES)
 
 
 @pytest.fixture(scope="module")

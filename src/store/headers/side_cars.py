@@ -1,4 +1,4 @@
-"""The headers of JSON Lines and Parquet tables: a file beside each table.
+"""The headers of tables: a file beside each table, ``items.csv.meta.json``.
 
 Two files cannot be replaced in one step. A header therefore contains the checksum of its table and,
 until the table is in place, the header of the previous table, too. Whenever a writer is killed, the
@@ -22,7 +22,7 @@ _PREVIOUS = "previous"
 
 
 def side_car(path: Path) -> Path:
-    """Return the path of the header file of a JSON Lines or Parquet table."""
+    """Return the path of the header file of a table."""
     return path.with_name(f"{path.name}{SIDE_CAR}")
 
 
@@ -34,6 +34,11 @@ def whole_table(path: Path, header: Mapping[str, Any]) -> Iterator[Path]:
         content = {**header, _CHECKSUM: sha256_of(temporary)}
         write_json(side_car(path), {**content, _PREVIOUS: _header_in_place(path)})
     write_json(side_car(path), content)
+
+
+def write_side_car(path: Path, header: Mapping[str, Any]) -> None:
+    """Write the header of a table that is in place, in a folder that nobody reads yet."""
+    write_json(side_car(path), {**header, _CHECKSUM: sha256_of(path)})
 
 
 def read_side_car(path: Path) -> dict[str, Any]:

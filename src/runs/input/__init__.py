@@ -1,0 +1,1 @@
+"""Input of tasks, as the models of runs read it."""

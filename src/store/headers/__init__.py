@@ -1,0 +1,1 @@
+"""Headers of tables, in files beside them."""

@@ -1,0 +1,1 @@
+"""Own stimuli: what tasks print and write for them."""
