@@ -133,6 +133,7 @@ def test_the_build_uses_the_setuptools_of_the_tests() -> None:
 
 def test_tools_are_in_extras() -> None:
     extras = PROJECT["optional-dependencies"]
-    assert set(extras) == {"wandb", "launchers", "hf", "annotate", "playground", "docs", "test"}
+    for_users = {"wandb", "launchers", "hf", "annotate", "excel", "playground"}
+    assert set(extras) == for_users | {"docs", "test"}
     needed = {Requirement(text).name for text in PROJECT["dependencies"]}
     assert needed.isdisjoint(Requirement(text).name for group in extras.values() for text in group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -120,10 +121,10 @@ def test_commands_name_a_damaged_run_and_write_the_others(
     assert "Traceback" not in printed.err and f"{weights}: is damaged" in printed.err
     assert "1 run folder skipped: 1 damaged" in printed.out
     found = (tmp_path / "out" / "surprisal.tsv").read_text(encoding="utf-8")
-    rows = [line for line in whole.splitlines() if not line.startswith("#")]
-    kept = [line for line in found.splitlines() if not line.startswith("#")]
+    rows, kept = whole.splitlines(), found.splitlines()
     assert kept == [line for line in rows if "/lstm\t" not in line] and len(kept) > 3
-    assert any(line.startswith("# skipped: ") for line in found.splitlines())
+    header = json.loads((tmp_path / "out" / "surprisal.tsv.meta.json").read_text(encoding="utf-8"))
+    assert len(header["skipped"]) == 1 and str(weights) in header["skipped"][0]
     # Named itself, the damaged run is an error, and nothing is written.
     (tmp_path / "out" / "surprisal.tsv").unlink()
     assert call("evaluate.py", *given, f"run={weights.parent}") == 2

@@ -57,6 +57,7 @@ class Searches:
             *,
             keeps_history: bool,
             matters: Sequence[Collection[int]] | None = None,
+            **_: object,
         ) -> Any:
             places = [None if matters is None else {*matters[n]} for n in range(len(sentences))]
             self.asked += zip(sentences, places, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +11,7 @@ import pytest
 
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.report import write as report_module
+from gardenpath.eval.suites.scoring.tie_rule import USUAL_TIES
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.results import Results, how_made
 from gardenpath.store.results_folder import read_results_manifest
@@ -44,7 +45,7 @@ def test_the_manifest_says_what_was_measured(
     about = read_results_manifest(folder).about
     assert about == {
         "command": "notebook 'two words'", "title": "mine", "suites": ["agreement"],
-        "search": None, "runs": {"r": "key"},
+        "search": None, "runs": {"r": "key"}, "ties": asdict(USUAL_TIES),
     }  # fmt: skip
     assert how_made(x=1) == {"command": "notebook 'two words'", "x": 1}
 

@@ -112,6 +112,7 @@ NEEDED = {
     "merge": ["stores=[a.sqlite]"],
     "study": ["study=mandarin", "run=runs"],
     "adopt": ["model=hf", "name=gpt2"],
+    "new_suite": ["name=mine"],
 }
 
 

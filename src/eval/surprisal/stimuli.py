@@ -98,7 +98,7 @@ def _at_end(values: Sequence[Mapping[str, str]]) -> dict[str, str]:
 def _is_file(path: Path) -> bool:
     try:
         if path.is_dir():
-            raise InputError("is a folder, not a file of sentences", path=path)
+            raise InputError("is a folder, not a file (name one of its files)", path=path)
         return path.exists()
     except (OSError, ValueError):  # too long for a name of a file
         return False

@@ -133,6 +133,6 @@ def test_the_file_has_them_and_rows_without_stay(tmp_path: Path) -> None:
     written = pd.read_csv(tmp_path / "summary.csv", keep_default_na=False, dtype=str)
     assert list(written.columns)[-3:] == list(CRITERIA)
     assert written["class"].tolist() == ["filler_gap", "reflexives"]
-    assert written[list(CRITERIA)].to_numpy().tolist() == [["1.0", "True", ""], ["", "", ""]]
+    assert written[list(CRITERIA)].to_numpy().tolist() == [["1.0", "TRUE", ""], ["", "", ""]]
     assert list(written.columns)[:-3] == list(results.summary.columns)
     assert written["accuracy"].tolist() == ["1.0", "0.0"]

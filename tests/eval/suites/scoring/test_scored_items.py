@@ -86,7 +86,7 @@ def test_surprisals_word_by_word(tmp_path: Path) -> None:
     lines = (tmp_path / "surprisals.tsv").read_text(encoding="utf-8").splitlines()
     assert lines[0].split("\t") == list(SURPRISALS.names)
     assert lines[3].split("\t") == [
-        "lstm-1", "lstm", "toy", "1", "cats", "1", "match", "1", "noun", "3", "猫1", "False", "4.0",
+        "lstm-1", "lstm", "toy", "1", "cats", "1", "match", "1", "noun", "3", "猫1", "FALSE", "4.0",
     ]  # fmt: skip
 
 
