@@ -66,14 +66,21 @@ class Shown:
         ]
 
     @property
+    def count(self) -> str:
+        """Number of significant comparisons as a sentence; empty for fewer than two."""
+        if len(self.found) < 2:
+            return ""
+        differ = "differs" if sum(self.found) == 1 else "differ"
+        count = f"{sum(self.found)} of {len(self.found)} comparisons"
+        return f"{count} {differ} significantly from zero (p < .05)."
+
+    @property
     def line(self) -> str:
         """The answer in one line: the only sentence, or how many comparisons differ from zero."""
         if len(self.sentences) == 1:
             return self.sentences[0]
-        if len(self.found) > 1:
-            differ = "differs" if sum(self.found) == 1 else "differ"
-            count = f"{sum(self.found)} of {len(self.found)} comparisons"
-            return f"{count} {differ} significantly from zero (p < .05)."
+        if self.count:
+            return self.count
         if self.sentences:
             return f"{plural(len(self.sentences), 'result')}."
         return f"Not tested in {plural(len(self.skipped), 'case')}." if self.skipped else ""
