@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath import console as module
 from gardenpath.console import console, say, words_progress
 
 SENTENCE = (
@@ -38,7 +37,7 @@ def test_nothing_is_lost(words: list[str]) -> None:
 
 def test_scoring_prints_lines_if_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(step=60)
-    monkeypatch.setattr(module.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("gardenpath.console.time.monotonic", lambda: float(next(clock)))
     monkeypatch.setenv("CI", "1")
     with console.capture() as capture, words_progress("runs/a/[rnng]", 4000) as advance:
         advance(1200)
