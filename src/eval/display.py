@@ -1,9 +1,10 @@
 """Display of model families: their names in text, their order, colours and markers.
 
-Colours have the hues of the colour-blind safe palette of Okabe and Ito, darkened to a contrast of at
-least 3:1 with white; families differ in marker as well as in colour, for print without colours. Each sequential model shares a hue with its syntactic counterpart: lstm and rnng are
-blue, transformer and plm are orange and red. A family that is not listed here is shown under its
-own name, after the listed ones, in a colour that depends only on its name.
+Colours have the hues of the colour-blind safe palette of Okabe and Ito, darkened to a contrast of
+at least 3:1 with white; families differ in marker as well as in colour, for print without colours.
+Each sequential model shares a hue with its syntactic counterpart: lstm and rnng are blue,
+transformer and plm are orange and red. A family that is not listed here is shown under its own
+name, after the listed ones, in a colour that depends only on its name.
 """
 
 from __future__ import annotations
