@@ -23,11 +23,11 @@ def write_report(study: Study, folder: Path, *, limits: ExplorerLimits | None = 
     from gardenpath.eval.report.page.page import page
 
     figures = folder / FIGURES_FOLDER
-    svgs = write_pictures(study, figures)
+    drawn = write_pictures(study, figures)
     path = folder / REPORT_FILE
-    write_text(path, page(study, svgs, limits or ExplorerLimits()))
+    write_text(path, page(study, drawn, limits or ExplorerLimits()))
     if figures.is_dir():
         for old in sorted(figures.iterdir()):
-            if old.suffix in (".svg", ".png") and old.stem not in svgs:
+            if old.suffix in (".svg", ".png", ".csv") and old.stem not in drawn:
                 old.unlink()
     return path

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from gardenpath.eval.display import family_of, family_style
@@ -41,7 +40,7 @@ class _Series:
     hollow: bool
 
 
-def draw_part(part: ComparedPart) -> Figure:
+def draw_part(part: ComparedPart) -> style.ReportFigure:
     """Draw one panel per panel key: columns along the axis, rows as series side by side."""
     series = _all_series(part)
     labels = [[part.label(column) for column in part.columns_of(panel)] for panel in part.panels]
@@ -60,6 +59,7 @@ def draw_part(part: ComparedPart) -> Figure:
     for axis, panel in zip(axes, part.panels, strict=True):
         _draw_panel(axis, part, panel, series)
     place_legend(figure, _handles(part, series))
+    figure.numbers = part.frame()
     return figure
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from gardenpath.eval.report.figures.all_figures import WrittenFigure
 from gardenpath.eval.report.figures.inline_figures import InlineFigures
 from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.page.markup import data_block, render
@@ -23,9 +24,9 @@ STUDY_CHAPTERS = {
 
 
 def study_page(
-    result: StudyResult, compared: Sequence[ComparedPart], svgs: Mapping[str, str]
+    result: StudyResult, compared: Sequence[ComparedPart], drawn: Mapping[str, WrittenFigure]
 ) -> str:
-    """Return the report of a study as HTML; ``svgs`` maps names of figures to their drawings."""
+    """Return the report of a study as HTML; ``drawn`` maps names to figures."""
     inline = InlineFigures()
     titles = {one.part.name: one.part.title for one in compared}
     content = {
@@ -34,7 +35,9 @@ def study_page(
         "notes": result.notes,
         "facts": result.facts,
         "compared": compared,
-        "pictures": {name: inline.figure(svg, label=titles[name]) for name, svg in svgs.items()},
+        "pictures": {
+            name: inline.figure(one.svg, label=titles[name]) for name, one in drawn.items()
+        },
         "rows": _grid_rows,
         "analyses": _analyses(result),
         "figures": [],
@@ -48,6 +51,7 @@ def study_page(
         description=result.reference,
         chapters=[(name, title, html) for name, title, html in chapters if html],
         inline=inline,
+        drawn=drawn,
         data=data_block("explorer-data", None),
     )
 

@@ -38,7 +38,7 @@ def write_study(result: StudyResult, folder: Path) -> Path:
         for one in compared
         if one.part.kind == "figure" and one.part.cells
     }
-    svgs = write_figures(figures, folder / FIGURES_FOLDER)
+    drawn = write_figures(figures, folder / FIGURES_FOLDER)
     path = folder / REPORT_FILE
-    write_text(path, study_page(result, compared, svgs))
+    write_text(path, study_page(result, compared, drawn))
     return path

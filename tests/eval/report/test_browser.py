@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from matplotlib import image as mpl_image
@@ -79,6 +80,68 @@ def test_folded_chapters_open_from_the_list_of_chapters(
     assert not shown.run(fold)
     shown.page.click(f"nav a[href='#{name}']")
     shown.page.wait_for_function(fold)
+
+
+def _downloaded(window: Browser, label: str) -> bytes:
+    with window.page.expect_download() as download:
+        window.page.get_by_label(label, exact=True).click()
+    return Path(download.value.path()).read_bytes()
+
+
+def test_every_figure_can_be_downloaded(shown: Browser, report: Path) -> None:
+    shown.open(report)
+    figures = shown.run("Array.from(document.querySelectorAll('figure'), f => f.dataset.name)")
+    assert len(figures) > 10
+    kinds = "Array.from(f.querySelectorAll('.downloads button'), b => b.textContent).join()"
+    found = shown.run(f"Array.from(document.querySelectorAll('figure'), f => {kinds})")
+    assert set(found) == {"SVG,PNG,CSV"}
+    files = report.parent / "figures"
+    name = figures[0]
+    csv = _downloaded(shown, f"Download {name} as CSV")
+    assert csv == (files / f"{name}.csv").read_bytes() and b"mean" in csv
+    assert _downloaded(shown, f"Download {name} as PNG").startswith(b"\x89PNG")
+    svg = ElementTree.fromstring(_downloaded(shown, f"Download {name} as SVG"))
+    uses = [one for one in svg.iter() if one.tag.endswith("use")]
+    assert len(uses) > 50
+    outlines = {one.get("id") for one in svg.iter() if one.tag.endswith("path")}
+    assert {str(one.get("href"))[1:] for one in uses} <= outlines, "it needs no page"
+
+
+def test_the_chart_of_the_explorer_can_be_downloaded(shown: Browser, report: Path) -> None:
+    shown.open(report)
+    button = "document.querySelector('#explorer-downloads button')"
+    label = str(shown.run(f"{button}.getAttribute('aria-label')"))
+    csv = _downloaded(shown, label.replace("as SVG", "as CSV")).decode().splitlines()
+    assert csv[0] == "variant,word_id,region,word,surprisal_bits"
+    cells = shown.run("document.querySelectorAll('#explorer-variants .cell').length")
+    assert len(csv) - 1 == cells
+    assert b"<svg" in _downloaded(shown, label)
+    assert _downloaded(shown, label.replace("as SVG", "as PNG")).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_answer_and_the_first_figure_are_on_the_first_screen(
+    shown: Browser, report: Path, dark: bool
+) -> None:
+    shown.open(report, width=1280, height=800, dark=dark)
+    box = "document.querySelector('figure svg').getBoundingClientRect()"
+    top, bottom = shown.run(f"{box}.top"), shown.run(f"{box}.bottom")
+    assert (min(bottom, 800) - top) / (bottom - top) > 0.8
+    assert shown.run("document.querySelector('.answer').getBoundingClientRect().bottom") < top
+    assert shown.run("document.documentElement.scrollHeight") <= 8 * 800
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_phone_shows_it_without_scrolling_sideways(
+    shown: Browser, report: Path, dark: bool
+) -> None:
+    shown.open(report, width=390, height=844, dark=dark)
+    answer = "document.querySelector('.answer').getBoundingClientRect()"
+    assert shown.run(f"{answer}.bottom") < 844
+    assert shown.run("document.documentElement.scrollHeight") <= 12 * 844
+    folds = "document.querySelectorAll('details')"
+    shown.run(f"(() => {{ for (const fold of {folds}) fold.open = true; }})()")
+    assert shown.run("document.documentElement.scrollWidth") <= 390, "nor with all folds open"
 
 
 def test_tables_sort_by_click(shown: Browser) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import style
@@ -21,14 +20,16 @@ from gardenpath.eval.report.figures.panels import (
     widest_label,
 )
 from gardenpath.eval.report.means import in_numbers
+from gardenpath.eval.report.near_ties import with_near_range, with_near_share
 from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
 
 
-def accuracy_by_class(study: Study, corpora: Sequence[str]) -> Figure:
+def accuracy_by_class(study: Study, corpora: Sequence[str]) -> style.ReportFigure:
     """Draw one panel per class, with one row per model."""
     items = study.items[study.items["corpus"].isin(corpora)]
     table = study.by_class[study.by_class["corpus"].isin(corpora)]
+    table = with_near_range(table, items, ["model", "corpus", "class"])
     models, classes = models_in_order(items["model"]), list(dict.fromkeys(items["class"]))
     rows = sum(model != EXACT for model in models)
     height = 0.65 + rows * (0.22 + 0.1 * (len(corpora) - 1))
@@ -38,14 +39,15 @@ def accuracy_by_class(study: Study, corpora: Sequence[str]) -> Figure:
         part = table[table["class"] == name]
         models_as_rows(axis, part, models=models, corpora=corpora, scale=scale)
         axis.set_title(style.figure_label(name or "all items"))
-    add_legend(figure, models=models, corpora=corpora, scale=ACCURACY, marks=False)
+    add_legend(figure, table, models=models, corpora=corpora, scale=ACCURACY, marks=False)
     return figure
 
 
-def mean_accuracy(study: Study, corpora: Sequence[str]) -> Figure:
+def mean_accuracy(study: Study, corpora: Sequence[str]) -> style.ReportFigure:
     """Draw one row per model: the mean over all classes, as a marker and as a number."""
     items = study.items[study.items["corpus"].isin(corpora)]
     table = study.by_model[study.by_model["corpus"].isin(corpora)]
+    table = with_near_range(table, items, ["model", "corpus"])
     models = models_in_order(items["model"])
     rows = sum(model != EXACT for model in models) * max(1.0, 0.75 * len(corpora))
     figure, (axis,) = style.panels(1, columns=1, width=6.4, height=1.1 + rows * 0.3)
@@ -59,16 +61,16 @@ def mean_accuracy(study: Study, corpora: Sequence[str]) -> Figure:
             annotation_clip=False,
         )  # fmt: skip
     axis.set_xlabel("mean accuracy over classes, 95 % interval over items")
-    add_legend(figure, models=models, corpora=corpora, scale=scale, marks=False)
+    add_legend(figure, table, models=models, corpora=corpora, scale=scale, marks=False)
     return figure
 
 
-def accuracy_by_modifier(study: Study, corpus: str) -> Figure:
+def accuracy_by_modifier(study: Study, corpus: str) -> style.ReportFigure:
     """Draw one panel per class, with modifiers from simple to complex on the x axis."""
     return _by_modifier(study, corpus, value="outcome", scale=ACCURACY, connected=True)
 
 
-def differences_by_condition(study: Study, corpus: str) -> Figure:
+def differences_by_condition(study: Study, corpus: str) -> style.ReportFigure:
     """Draw the mean surprisal difference of the compared conditions, by class and modifier."""
     scale = replace(BITS, label="difference, bits")
     items = study.items[study.items["corpus"] == corpus]
@@ -79,9 +81,10 @@ def differences_by_condition(study: Study, corpus: str) -> Figure:
 
 def _by_class(
     study: Study, items: pd.DataFrame, corpus: str, *, value: str, scale: Scale
-) -> Figure:
+) -> style.ReportFigure:
     """Draw one panel per class, with one row per model, for classes with a single modifier."""
-    table = study.bit_means(items, value=value, by=["model", "corpus", "class"])
+    keys = ["model", "corpus", "class"]
+    table = with_near_share(study.bit_means(items, value=value, by=keys), items, keys)
     models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
     classes = list(dict.fromkeys(items["class"]))
     height = 0.75 + 0.22 * sum(model != EXACT for model in models)
@@ -91,18 +94,22 @@ def _by_class(
         models_as_rows(axis, part, models=models, corpora=[corpus], scale=scale)
         axis.set_title(style.figure_label(name or "all items"))
         axis.set_xlabel(scale.label)
-    add_legend(figure, models=models, corpora=[], scale=scale, marks=False)
+    add_legend(figure, table, models=models, corpora=[], scale=scale, marks=False)
     return figure
 
 
-def _by_modifier(study: Study, corpus: str, *, value: str, scale: Scale, connected: bool) -> Figure:
+def _by_modifier(
+    study: Study, corpus: str, *, value: str, scale: Scale, connected: bool
+) -> style.ReportFigure:
     items = study.items[study.items["corpus"] == corpus]
     is_accuracy = value == "outcome"
+    keys = ["model", "class", "modifier"]
     table = (
         study.by_modifier[study.by_modifier["corpus"] == corpus]
         if is_accuracy
-        else study.bit_means(items, value=value, by=["model", "class", "modifier"])
+        else study.bit_means(items, value=value, by=keys)
     )
+    table = with_near_share(table, items, keys)
     models = [model for model in models_in_order(items["model"]) if model in set(table["model"])]
     along = {
         str(name): study.modifiers(part["modifier"])
@@ -122,5 +129,5 @@ def _by_modifier(study: Study, corpus: str, *, value: str, scale: Scale, connect
         axis.set_title(style.figure_label(name or "all items"))
         if style.is_first(axis):
             axis.set_ylabel(scale.label)
-    add_legend(figure, models=models, corpora=[], scale=scale, marks=True)
+    add_legend(figure, table, models=models, corpora=[], scale=scale, marks=True)
     return figure

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import style
@@ -26,7 +25,8 @@ from gardenpath.eval.report.figures.effect_figures import effects_by_condition
 from gardenpath.eval.report.figures.estimate_figure import estimate_rows, estimates
 from gardenpath.eval.report.figures.sentence_figure import surprisal_figure
 from gardenpath.eval.report.study import Study, corpus_groups
-from gardenpath.store.files import whole_file, write_text
+from gardenpath.store.files import read_text, whole_file, write_text
+from gardenpath.store.tables import write_table
 from gardenpath.text import short_stem
 
 FigureSection = Literal["accuracy", "effects", "sentences", "statistics", "corpora", "training"]
@@ -43,7 +43,7 @@ class Picture:
     section: FigureSection
     title: str
     caption: str
-    draw: Callable[[], Figure]
+    draw: Callable[[], style.ReportFigure]
     subject: int | None = None
 
 
@@ -58,13 +58,23 @@ def pictures(study: Study) -> list[Picture]:
     ]
 
 
-def write_pictures(study: Study, folder: Path) -> dict[str, str]:
-    """Write every figure of a study; return the SVG texts by name."""
+@dataclass(frozen=True, slots=True)
+class WrittenFigure:
+    """The texts of a figure: its drawing as SVG, and the numbers that are drawn as CSV."""
+
+    svg: str
+    csv: str
+
+
+def write_pictures(study: Study, folder: Path) -> dict[str, WrittenFigure]:
+    """Write every figure of a study; return them by name."""
     return write_figures({one.name: one.draw for one in pictures(study)}, folder)
 
 
-def write_figures(drawings: Mapping[str, Callable[[], Figure]], folder: Path) -> dict[str, str]:
-    """Write each figure as ``<name>.svg`` and ``<name>.png``; return the SVG texts by name."""
+def write_figures(
+    drawings: Mapping[str, Callable[[], style.ReportFigure]], folder: Path
+) -> dict[str, WrittenFigure]:
+    """Write each figure as ``<name>.svg`` and ``<name>.png``, and its numbers as ``<name>.csv``."""
     texts = {}
     # Compress each figure while the next one is drawn.
     with style.look(), ThreadPoolExecutor(max_workers=1) as compressing:
@@ -74,8 +84,10 @@ def write_figures(drawings: Mapping[str, Callable[[], Figure]], folder: Path) ->
             style.settle(figure)
             path = folder / f"{name}.png"
             written.append(compressing.submit(_write_png, path, style.pixels(figure)))
-            texts[name] = style.as_svg(figure)
-            write_text(folder / f"{name}.svg", texts[name])
+            table = folder / f"{name}.csv"
+            write_table(table, figure.numbers.round(6))
+            texts[name] = WrittenFigure(style.as_svg(figure), read_text(table))
+            write_text(folder / f"{name}.svg", texts[name].svg)
         for one in written:
             one.result()
     return texts

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.panels import (
@@ -15,6 +14,7 @@ from gardenpath.eval.report.figures.panels import (
     models_side_by_side,
     widest_label,
 )
+from gardenpath.eval.report.near_ties import with_near_share
 from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
 
@@ -27,12 +27,13 @@ def condition_column(effects: pd.DataFrame) -> str:
     return "suite"
 
 
-def effects_by_condition(study: Study, corpus: str, effects: Sequence[str]) -> Figure:
+def effects_by_condition(study: Study, corpus: str, effects: Sequence[str]) -> style.ReportFigure:
     """Draw one panel per effect, with conditions on the x axis and one marker per model."""
     table = study.effects
     table = table[(table["corpus"] == corpus) & table["effect"].isin(effects)]
     column = condition_column(table)
     means = study.bit_means(table, value="value_bits", by=["model", "effect", column])
+    means = with_near_share(means, table, ["model", "effect", column])
     models = [model for model in models_in_order(table["model"]) if model in set(means["model"])]
     # Not every effect is defined in every condition: a panel shows only those where it is.
     along = {
@@ -52,7 +53,7 @@ def effects_by_condition(study: Study, corpus: str, effects: Sequence[str]) -> F
         if style.is_first(axis):
             axis.set_ylabel("bits")
     scale = replace(BITS, reference_label="no effect")
-    add_legend(figure, models=models, corpora=[], scale=scale, marks=True)
+    add_legend(figure, means, models=models, corpora=[], scale=scale, marks=True)
     return figure
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from gardenpath.eval.display import BLUE
 from gardenpath.eval.report.figures import style
@@ -96,7 +96,7 @@ def _shortened(rows: Sequence[Estimate]) -> list[Estimate]:
     return [replace(row, label=label) for row, label in zip(rows, labels, strict=True)]
 
 
-def estimates(analysis: Shown) -> Figure:
+def estimates(analysis: Shown) -> style.ReportFigure:
     """Draw the estimates of an analysis with their intervals, one row per term, in groups."""
     rows = estimate_rows(analysis)
     places = _places(rows)
@@ -113,6 +113,7 @@ def estimates(analysis: Shown) -> Figure:
     axis.set_yticks(places, [style.figure_label(row.label) for row in rows])
     axis.set_ylim(places[-1] + 0.6, -0.6)
     axis.grid(False, axis="y")
+    figure.numbers = pd.DataFrame([asdict(row) for row in rows])
     return figure
 
 

@@ -18,6 +18,11 @@ from matplotlib.lines import Line2D
 
 from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.figures.near_marks import (
+    draw_near_range,
+    is_mostly_near,
+    near_handles,
+)
 from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.statistics.inference.intervals import NORMAL
 
@@ -100,11 +105,13 @@ def models_as_rows(
         colour, mark = styles[record["model"]]
         corpus = corpora.index(record["corpus"])
         axis.plot(_interval(record), [y, y], color=colour, linewidth=1.6)
+        draw_near_range(axis, record, place=y, colour=colour)
         if (reach := search_reach(record)) > 0.0:
             ends = [record["mean"] - reach, record["mean"] + reach]
             axis.plot(ends, [y, y], color=colour, **SEARCH_BAR)
             axis.plot(ends, [y, y], "|", color=colour, **SEARCH_ENDS)
-        axis.plot([record["mean"]], [y], mark, color=colour, **_corpus_look(corpus, colour))
+        look = _corpus_look(1 if is_mostly_near(record) else corpus, colour)
+        axis.plot([record["mean"]], [y], mark, color=colour, **look)
     axis.set_yticks(range(len(rows)), [style.figure_label(row) for row in rows])
     axis.set_ylim(len(rows) - 0.45, -0.55)
     axis.grid(False, axis="y")
@@ -142,6 +149,11 @@ def models_side_by_side(
                 axis.plot([place, place], ends, "_", color=colour, **SEARCH_ENDS)
         line = "-" if connected else "none"
         axis.plot(places, means, mark, color=colour, linestyle=line, linewidth=0.7)
+        near = [at for at, row in enumerate(rows) if is_mostly_near(row)]
+        axis.plot(
+            [places[at] for at in near], [means[at] for at in near], mark, color=colour,
+            markerfacecolor=style.PAPER,
+        )  # fmt: skip
     axis.set_xticks(range(len(values)), [_folded(value) for value in values])
     axis.set_xlim(-0.55, len(values) - 0.45)
     axis.grid(False, axis="x")
@@ -214,10 +226,21 @@ def _handles(
 
 
 def add_legend(
-    figure: Figure, *, models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
+    figure: style.ReportFigure,
+    table: pd.DataFrame,
+    *,
+    models: Sequence[str],
+    corpora: Sequence[str],
+    scale: Scale,
+    marks: bool,
 ) -> None:
-    """Add one legend below all panels; models are listed only if they are not rows."""
-    place_legend(figure, list(_handles(models_in_order(models), corpora, scale, marks)))
+    """Add one legend below all panels; models are listed only if they are not rows.
+
+    ``table`` has the means that are drawn, and becomes the ``numbers`` of the figure.
+    """
+    known = _handles(models_in_order(models), corpora, scale, marks)
+    place_legend(figure, [*known, *near_handles(table)])
+    figure.numbers = table
 
 
 def place_legend(figure: Figure, handles: Sequence[Line2D]) -> None:

@@ -101,7 +101,9 @@ def width_of(word: str) -> float:
     return sum(2.0 if unicodedata.east_asian_width(letter) in "WF" else 1.0 for letter in word)
 
 
-def surprisal_figure(study: Study, *, suite: str, item: int | str, corpus: str) -> Figure:
+def surprisal_figure(
+    study: Study, *, suite: str, item: int | str, corpus: str
+) -> style.ReportFigure:
     """Draw an item: one panel per model, with the words of all variants below each column."""
     table = study.surprisals
     chosen = (table["suite"] == suite) & (table["item"] == item) & (table["corpus"] == corpus)
@@ -129,7 +131,17 @@ def surprisal_figure(study: Study, *, suite: str, item: int | str, corpus: str) 
             _draw_line(axis, grid, left, base, number, line, values)
         if grid.is_last(place):
             _write_words(axis, grid, left, base, alignment, with_labels=grid.is_first(place))
+    figure.numbers = _numbers(table, [*keys, "region", "word"], reaches)
     return figure
+
+
+def _numbers(table: pd.DataFrame, keys: list[str], reaches: Mapping[Any, float]) -> pd.DataFrame:
+    """Return the mean surprisal of each word, and half the interval of its search error."""
+    means = table.groupby(keys, sort=False)["surprisal_bits"].mean().reset_index()
+    if not reaches:
+        return means
+    words = means[keys[:4]].itertuples(index=False, name=None)
+    return means.assign(search_error_95=[reaches.get(word) for word in words])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from matplotlib import image
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -108,9 +109,17 @@ def look() -> Iterator[None]:
         yield
 
 
-def empty(width: float, height: float) -> Figure:
+class ReportFigure(Figure):
+    """A figure with ``numbers``: the table of what is drawn."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.numbers = pd.DataFrame()
+
+
+def empty(width: float, height: float) -> ReportFigure:
     """Return an empty figure of this size in inches."""
-    figure = Figure(figsize=(width, height))
+    figure = ReportFigure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
 
@@ -127,7 +136,7 @@ def balanced(count: int, most: int) -> int:
 
 def panels(
     count: int, *, columns: int, width: float, height: float, foot: float = 0.0, sharey: bool = True
-) -> tuple[Figure, list[Axes]]:
+) -> tuple[ReportFigure, list[Axes]]:
     """Return a figure with a grid of ``count`` axes, ``width`` × ``height`` inches each.
 
     ``columns`` is the maximum number of columns, ``foot`` the height of a legend below the grid.

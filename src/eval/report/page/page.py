@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from gardenpath.eval.report.cautions import cautions
 from gardenpath.eval.report.figures import fonts
-from gardenpath.eval.report.figures.all_figures import Picture, pictures
+from gardenpath.eval.report.figures.all_figures import Picture, WrittenFigure, pictures
 from gardenpath.eval.report.figures.inline_figures import InlineFigures
 from gardenpath.eval.report.headline import findings
 from gardenpath.eval.report.page.explorer import ExplorerLimits, explorer_data
@@ -59,25 +59,25 @@ SCRIPTS = (
 )
 
 
-def page(study: Study, svgs: Mapping[str, str], limits: ExplorerLimits) -> str:
-    """Return the report as HTML; ``svgs`` maps names to figures."""
+def page(study: Study, drawn: Mapping[str, WrittenFigure], limits: ExplorerLimits) -> str:
+    """Return the report as HTML; ``drawn`` maps names to figures."""
     inline = InlineFigures()
     figures = [
-        (picture, inline.figure(svgs[picture.name], label=picture.title))
+        (picture, inline.figure(drawn[picture.name].svg, label=picture.title))
         for picture in pictures(study)
-        if picture.name in svgs
+        if picture.name in drawn
     ]
     content = _content(study, figures, limits)
-    drawn = {name: render(f"{name}.html", **content).strip() for name in CHAPTERS}
-    data = data_block("explorer-data", explorer_data(study, limits))
-    chapters = [(name, CHAPTERS[name], html) for name, html in drawn.items() if html]
+    written = {name: render(f"{name}.html", **content).strip() for name in CHAPTERS}
+    chapters = [(name, CHAPTERS[name], html) for name, html in written.items() if html]
     return finished_page(
         title=study.title,
         description=study.description,
         chapters=chapters,
         folded=FOLDED,
         inline=inline,
-        data=data,
+        drawn=drawn,
+        data=data_block("explorer-data", explorer_data(study, limits)),
     )
 
 
@@ -87,13 +87,14 @@ def finished_page(
     description: str,
     chapters: Sequence[tuple[str, str, Markup]],
     inline: InlineFigures,
+    drawn: Mapping[str, WrittenFigure],
     data: Markup,
     folded: Collection[str] = (),
 ) -> str:
     """Return a whole page; chapters have a name, a title and their content.
 
     Only the titles of ``folded`` chapters are shown at first. ``inline`` has the figures of the
-    chapters, ``data`` is the data block of the explorer.
+    chapters, ``drawn`` their numbers, ``data`` is the data block of the explorer.
     """
     texts = "".join([title, description, *(html for _, _, html in chapters), data])
     return render(
@@ -103,7 +104,7 @@ def finished_page(
         chapters=chapters,
         folded=folded,
         outlines=inline.outlines(),
-        data=data,
+        data=data + data_block("figure-data", {name: one.csv for name, one in drawn.items()}),
         style=Markup(_font_face(texts) + _asset("report.css") + inline.css()),
         script=Markup("\n".join(_asset(name) for name in SCRIPTS)),
     )

@@ -22,7 +22,9 @@ from gardenpath.eval.report.figures import fonts, style
 from gardenpath.eval.report.figures.all_figures import Picture, pictures, write_pictures
 from gardenpath.eval.report.figures.effect_figures import effects_by_condition
 from gardenpath.eval.report.figures.estimate_figure import Estimate, estimate_rows, estimates
+from gardenpath.eval.report.figures.near_marks import MEAN_LABEL, RANGE_LABEL
 from gardenpath.eval.report.figures.sentence_figure import align
+from gardenpath.eval.report.near_ties import IF_RIGHT, IF_WRONG, NEAR_SHARE
 from gardenpath.eval.report.study import Shown, Study
 
 ROOT = Path(__file__).parents[4]
@@ -46,10 +48,66 @@ def _picture(study: Study, name: str) -> Picture:
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
-def test_every_kind_of_figure_is_written_twice(report: Path, prefix: str) -> None:
+def test_every_kind_of_figure_is_written_with_its_numbers(report: Path, prefix: str) -> None:
     names = sorted(path.name for path in (report.parent / "figures").iterdir())
     found = [name for name in names if name.startswith(prefix)]
-    assert {Path(name).suffix for name in found} == {".svg", ".png"}
+    assert {Path(name).suffix for name in found} == {".svg", ".png", ".csv"}
+
+
+def _numbers(report: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(report.parent / "figures" / f"{name}.csv")
+
+
+def test_the_numbers_of_a_figure_are_those_that_it_draws(report: Path, study: Study) -> None:
+    drawn = _numbers(report, "accuracy_by_class_toy_english")
+    table = study.by_class[study.by_class["corpus"] == "toy_english"]
+    assert drawn["model"].tolist() == table["model"].tolist()
+    np.testing.assert_allclose(drawn[["mean", "low"]], table[["mean", "low"]], atol=1e-6)
+    lengths = _numbers(report, "sentence_lengths")
+    assert lengths.groupby("corpus")["percent"].sum().round(3).tolist() == [100.0, 100.0]
+    curves = _numbers(report, "loss_curves")
+    assert len(curves) == sum(len(curve.metrics) for curve in study.curves)
+    assert curves["epoch"].min() == 1
+    excess = _numbers(report, "excess_surprisal")
+    assert set(excess.columns) >= {"mean", "lowest", "highest"}
+    assert EXACT not in set(excess["model"])
+
+
+def test_the_numbers_of_a_sentence_have_its_words(report: Path, study: Study) -> None:
+    drawn = _numbers(report, "sentence_islands_object_toy_english")
+    chosen = study.surprisals.query("suite == 'islands_object' and item == 1")
+    assert drawn["word"].tolist() == chosen["word"].tolist()
+    np.testing.assert_allclose(drawn["surprisal_bits"], chosen["surprisal_bits"], atol=1e-6)
+
+
+def _with_near_ties(study: Study) -> Study:
+    """A study in which all outcomes of the rnng on Mandarin are near ties."""
+    near = (study.items["model"] == "rnng") & (study.items["corpus"] == "toy_mandarin")
+    items = study.items.assign(near_tie=near, outcome=study.items["outcome"].mask(near, 0.5))
+    return replace(study, items=items)
+
+
+def _legend(figure: style.ReportFigure) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def test_near_ties_are_drawn_as_such(study: Study) -> None:
+    known = _with_near_ties(study)
+    with style.look():
+        accuracy = _picture(known, "mean_accuracy").draw()
+        differences = _picture(known, "differences_by_condition").draw()
+        plain = _picture(study, "mean_accuracy").draw()
+    numbers = accuracy.numbers.set_index("model")
+    assert numbers.loc["rnng", [IF_WRONG, "mean", IF_RIGHT]].tolist() == [0.0, 0.5, 1.0]
+    assert numbers.loc["lstm", IF_WRONG] == numbers.loc["lstm", IF_RIGHT]
+    drawn = [np.asarray(line.get_xdata()) for line in accuracy.axes[0].lines]
+    (zigzag,) = (xs for xs in drawn if len(xs) > 10)
+    assert (zigzag.min(), zigzag.max()) == (0.0, 1.0)
+    assert RANGE_LABEL in _legend(accuracy) and RANGE_LABEL not in _legend(plain)
+    assert MEAN_LABEL in _legend(differences)
+    shares = differences.numbers.groupby("model")[NEAR_SHARE].mean()
+    assert shares["rnng"] == 1.0 and shares["lstm"] == 0.0
+    assert NEAR_SHARE not in plain.numbers.columns
 
 
 def test_figures_are_well_formed_and_not_blank(report: Path) -> None:

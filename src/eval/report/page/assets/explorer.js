@@ -97,13 +97,16 @@
     const models = new Map();
     for (const [place, rows] of Object.entries(item().o || {})) {
       const run = data.runs[place], name = `${run.model}${run.corpus ? `, ${run.corpus}` : ""}`;
-      if (!models.has(name)) models.set(name, { place, run, gaps: [] });
-      models.get(name).gaps.push(...rows.map((row) => row[2]).filter((bits) => bits !== null));
+      if (!models.has(name)) models.set(name, { place, run, gaps: [], near: true });
+      const known = rows.filter((row) => row[2] !== null);
+      models.get(name).gaps.push(...known.map((row) => row[2]));
+      if (!known.every((row) => row[4])) models.get(name).near = false;
     }
     const chosen = data.runs[runs.value];
     const corpora = new Set(Array.from(models.values(), (one) => one.run.corpus));
-    const chips = Array.from(models.values(), ({ place, run, gaps }) => {
-      const mean = gaps.length ? signed(gaps.reduce((a, b) => a + b, 0) / gaps.length) : "–";
+    const chips = Array.from(models.values(), ({ place, run, gaps, near }) => {
+      const size = gaps.length ? signed(gaps.reduce((a, b) => a + b, 0) / gaps.length) : "–";
+      const mean = gaps.length && near ? "≈ no difference" : size;
       const isChosen = run.model === chosen.model && run.corpus === chosen.corpus;
       const button = html("button", { type: "button", "aria-pressed": isChosen },
         html("strong", {}, run.model), ` ${corpora.size > 1 ? `${run.corpus} ` : ""}${mean}`);
