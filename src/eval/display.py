@@ -1,4 +1,4 @@
-"""Display of model families: their names in text, their order, colours and markers.
+"""Display of models: names of families in text, the order of models, colours and markers.
 
 Colours are the colour-blind safe palette of Okabe and Ito, and families differ in marker as well as
 in colour. Each sequential model shares a hue with its syntactic counterpart: lstm and rnng are
@@ -9,11 +9,14 @@ own name, after the listed ones, in a colour that depends only on its name.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 SKY, BLUE, ORANGE, VERMILLION = "#56b4e9", "#0072b2", "#e69f00", "#d55e00"
 GREEN, PURPLE, GREY = "#009e73", "#cc79a7", "#8c8c8c"
+
+# The model that generated a corpus: a yardstick, not a subject.
+EXACT = "exact grammar"
 
 # A colour and a matplotlib marker.
 ModelStyle = tuple[str, str]
@@ -68,6 +71,11 @@ def family_of(model: str) -> str:
 def family_rank(model: str) -> int:
     """Return the rank of a model's family in ``FAMILY_DISPLAYS``; unknown families come last."""
     return [*FAMILY_DISPLAYS, family_of(model)].index(family_of(model))
+
+
+def models_in_order(models: Iterable[str]) -> list[str]:
+    """Return distinct models: known families in order, others, then the exact grammar."""
+    return sorted(dict.fromkeys(models), key=lambda model: (model == EXACT, family_rank(model)))
 
 
 def family_style(model: str, taken: Collection[ModelStyle] = ()) -> ModelStyle:

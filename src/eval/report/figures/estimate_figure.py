@@ -11,10 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from gardenpath.eval.display import BLUE
+from gardenpath.eval.display import BLUE, models_in_order
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.panels import CHANCE_LINE
-from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Shown
 from gardenpath.store.tables import ESTIMATES
 

@@ -22,6 +22,7 @@ from matplotlib.text import Text
 
 from gardenpath.eval.display import (
     BLUE,
+    EXACT,
     GREEN,
     GREY,
     ORANGE,
@@ -31,7 +32,6 @@ from gardenpath.eval.display import (
     ModelStyle,
     family_style,
 )
-from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import fonts
 from gardenpath.text import spaced
 
