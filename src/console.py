@@ -29,6 +29,7 @@ from rich.progress import (
 
 from gardenpath.data.sentence import Sentence
 from gardenpath.errors import GardenpathError, StoppedError, TrainingStoppedError, in_one_line
+from gardenpath.python_process import is_parallel_job
 from gardenpath.text import NO_BREAK, unbroken
 
 _Item = TypeVar("_Item")
@@ -140,7 +141,12 @@ def track_runs(runs: Iterable[_Item], title: str) -> Iterable[_Item]:
 
 @contextmanager
 def words_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of words just completed; shows words per second."""
+    """Yield a function to call with the number of words just completed; shows words per second.
+
+    If nobody watches a terminal, a line is printed from time to time, for log files.
+    """
+    begin = last = time.monotonic()
+    done = 0
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -152,9 +158,14 @@ def words_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
         task = bar.add_task(title, total=total, rate="")
 
         def advance(words: int) -> None:
-            bar.advance(task, words)
-            speed = bar.tasks[0].speed
-            bar.update(task, rate="" if speed is None else f"{speed:.0f} words/s")
+            nonlocal done, last
+            done += words
+            now = time.monotonic()
+            rate = f"{done / max(now - begin, 1e-9):,.0f} words/s"
+            bar.update(task, completed=done, rate=rate)
+            if _is_unattended() and now - last > _SECONDS_BETWEEN_LINES:
+                last = now
+                _print_line(f"{title}: {done:,} of {total:,} words, {rate}")
 
         yield advance
 
@@ -180,7 +191,7 @@ def show_counting(title: str) -> Iterator[Callable[[int], None]]:
             bar.update(task, description=text)
             if _is_unattended() and now - last > _SECONDS_BETWEEN_LINES:
                 last = now
-                console.print(text, highlight=False, soft_wrap=True)
+                _print_line(text)
 
         yield advance
 
@@ -202,13 +213,17 @@ def count_in_lines(title: str) -> Iterator[Callable[[int], None]]:
             last = now
             rate = total / max(now - begin, 1e-9)
             text = f"{title}: {total:,} sentences, {rate:,.1f} per second"
-            console.print(text, highlight=False, soft_wrap=True)
+            _print_line(text)
 
     yield advance
 
 
+def _print_line(text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def _is_unattended() -> bool:
-    return not console.is_terminal or "CI" in os.environ
+    return not console.is_terminal or "CI" in os.environ or is_parallel_job()
 
 
 def show_progress(sentences: Iterable[Sentence], title: str) -> Iterable[Sentence]:

@@ -1,8 +1,10 @@
-"""The command that starts another Python process with the package of this one."""
+"""Python processes: the command that starts another one, and whether others run beside this."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping
 
 from gardenpath.places import PACKAGE
 
@@ -15,6 +17,24 @@ spec.loader.exec_module(package)
 from {module} import {function}
 {function}()
 """
+
+# Set for processes that run jobs of a sweep, to the number of the process that started them.
+_SWEEP_PROCESS = "GARDENPATH_SWEEP_PROCESS"
+
+
+def tied_to_this_process() -> Mapping[str, str]:
+    """Return the environment of processes whose jobs end with this process."""
+    return {_SWEEP_PROCESS: str(os.getpid())}
+
+
+def sweep_process() -> int:
+    """Return the number of the process whose sweep this process works for; 0 if there is none."""
+    return int(os.environ.get(_SWEEP_PROCESS, "0"))
+
+
+def is_parallel_job() -> bool:
+    """Whether jobs beside this one write to the same terminal, so that bars would mix."""
+    return sweep_process() != 0
 
 
 def python_command(module: str, function: str) -> list[str]:

@@ -1,9 +1,10 @@
 """Display of models: names of families in text, the order of models, colours and markers.
 
-Colours are the colour-blind safe palette of Okabe and Ito, and families differ in marker as well as
-in colour. Each sequential model shares a hue with its syntactic counterpart: lstm and rnng are
-blue, transformer and plm are orange and red. A family that is not listed here is shown under its
-own name, after the listed ones, in a colour that depends only on its name.
+Colours have the hues of the colour-blind safe palette of Okabe and Ito, darkened to a contrast of
+at least 3:1 with white; families differ in marker as well as in colour, for print without colours.
+Each sequential model shares a hue with its syntactic counterpart: lstm and rnng are blue,
+transformer and plm are orange and red. A family that is not listed here is shown under its own
+name, after the listed ones, in a colour that depends only on its name.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-SKY, BLUE, ORANGE, VERMILLION = "#56b4e9", "#0072b2", "#e69f00", "#d55e00"
-GREEN, PURPLE, GREY = "#009e73", "#cc79a7", "#8c8c8c"
+SKY, BLUE, ORANGE, VERMILLION = "#2a8fc7", "#005a8e", "#b87a00", "#b84400"
+GREEN, PURPLE, GREY = "#00795a", "#b0558a", "#767676"
 
 # The model that generated a corpus: a yardstick, not a subject.
 EXACT = "exact grammar"

@@ -8,19 +8,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-_VARIABLE = "GARDENPATH_SWEEP_PROCESS"
+from gardenpath.python_process import sweep_process
 
 _SECONDS_BETWEEN_CHECKS = 0.5
 # Time to write a checkpoint.
 _SECONDS_TO_STOP = 60.0
-
-
-def tied_to_this_process() -> Mapping[str, str]:
-    """Return the environment of processes whose jobs end with this process."""
-    return {_VARIABLE: str(os.getpid())}
 
 
 @contextmanager
@@ -29,7 +24,7 @@ def ending_with_sweep() -> Iterator[None]:
 
     Nothing happens in a process that no sweep of this machine has started.
     """
-    sweep = int(os.environ.get(_VARIABLE, "0"))
+    sweep = sweep_process()
     if not sweep:
         yield
         return

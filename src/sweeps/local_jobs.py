@@ -22,8 +22,8 @@ from joblib import cpu_count
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
 from gardenpath.errors import StoppedError, TrainingStoppedError
+from gardenpath.python_process import tied_to_this_process
 from gardenpath.sweeps.job_outcome import JobOutcome
-from gardenpath.sweeps.lane_process import tied_to_this_process
 
 _Found = JobReturn | JobOutcome
 

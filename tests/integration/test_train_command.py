@@ -32,7 +32,7 @@ def test_a_network_with_weights_and_biases_offline(tmp_path: Path) -> None:
     assert f"{run.path}: test perplexity {run.result()['test']['perplexity']:.3f}" in done.stdout
     assert list((run.path / "wandb").glob("offline-run-*/*.wandb"))
     assert len(small_runs.metrics(run)) == 1
-    assert "epoch 0: train loss" in (run.path / "train.log").read_text(encoding="utf-8")
+    assert "epoch 1/1: train loss" in (run.path / "train.log").read_text(encoding="utf-8")
     # Libraries do not talk of hardware and of their makers' other products.
     assert "available" not in done.stderr and "Tip" not in done.stderr
     # Nothing is left beside the folders that were asked for.

@@ -32,7 +32,7 @@ from gardenpath.store.tables import (
     SURPRISALS,
     read_table,
 )
-from gardenpath.text import Words, key
+from gardenpath.text import Words, key, plural
 
 # Run, suite, item, condition, variant, word_id.
 ParseKey = tuple[str, str, int | str, str, int | str, int]
@@ -75,6 +75,17 @@ class Shown:
         count = f"{sum(self.found)} of {len(self.found)} comparisons"
         return f"{count} {differ} significantly from zero (p < .05)."
 
+    @property
+    def line(self) -> str:
+        """The answer in one line: the only sentence, or how many comparisons differ from zero."""
+        if len(self.sentences) == 1:
+            return self.sentences[0]
+        if self.count:
+            return self.count
+        if self.sentences:
+            return f"{plural(len(self.sentences), 'result')}."
+        return f"Not tested in {plural(len(self.skipped), 'case')}." if self.skipped else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
@@ -108,7 +119,7 @@ class Study:
     ``critical`` maps suites to their critical regions, ``chance`` maps classes to chance levels
     (default: 1/2). ``modifier_orders`` rank modifiers from simple to complex. ``lengths`` counts,
     for each corpus, the sentences of each length in words. ``glosses`` maps suite and item to the
-    gloss of its first variant and its translation. ``notes`` are shown in the overview. Intervals
+    gloss of its first variant and its translation. ``notes`` stand below the answer. Intervals
     need ``min_items`` usable items. ``aggregate`` has the accuracies on published minimal pairs.
     """
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.callbacks import Callback, EarlyStopping, RichProgressBar
+from pytorch_lightning.callbacks import Callback, EarlyStopping
 from pytorch_lightning.loggers import Logger
 from rich.console import Console
 
@@ -17,6 +17,7 @@ from gardenpath.models.training.checkpoint_file import WholeCheckpoints
 from gardenpath.models.training.data_module import CorpusDataModule
 from gardenpath.models.training.distributed import lightning_arguments
 from gardenpath.models.training.divergence import DivergenceGuard
+from gardenpath.models.training.epoch_bar import EpochBar, epoch_text
 from gardenpath.models.training.lightning_module import LanguageModelling
 from gardenpath.models.training.placement import ALONE, Placement
 from gardenpath.models.training.precision import precision_arguments
@@ -24,6 +25,7 @@ from gardenpath.models.training.resume_point import ResumePoint
 from gardenpath.models.training.stop_signals import StopSignals
 from gardenpath.models.training.training_settings import TrainerSettings
 from gardenpath.models.weights import save_weights
+from gardenpath.python_process import is_parallel_job
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.tables import write_table
 
@@ -64,11 +66,11 @@ def _make_trainer(
     stop: StopSignals,
     placement: Placement,
 ) -> pl.Trainer:
-    # A progress bar would only clutter log files.
-    progress = settings.progress and Console().is_terminal
+    # A progress bar would clutter log files, and those of parallel jobs would mix.
+    progress = settings.progress and Console().is_terminal and not is_parallel_job()
     callbacks = _make_callbacks(settings, folder, stop)
     if progress:
-        callbacks.append(RichProgressBar(leave=False))
+        callbacks.append(EpochBar(str(folder.path)))
     processes, precision = lightning_arguments(placement), precision_arguments(settings)
     plugins = [WholeCheckpoints(), *processes.pop("plugins"), *precision.pop("plugins", [])]
     return pl.Trainer(
@@ -183,8 +185,9 @@ class EpochMetrics(Callback):
         if trainer.is_global_zero:
             write_table(self._folder.metrics_path, self._rows)
             log.info(
-                "epoch %d: train loss %.4f, validation loss %.4f (%.1f s)",
-                row["epoch"],
+                "%s: %s: train loss %.4f, validation loss %.4f (%.1f s)",
+                self._folder.path,
+                epoch_text(trainer.current_epoch, trainer.max_epochs).lower(),
                 metrics.get("train/loss", float("nan")),
                 metrics.get("valid/loss", float("nan")),
                 row["seconds"],

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from matplotlib import image as mpl_image
 
+from gardenpath.eval.report.page.page import FOLDED
 from tests.eval.report.browser import Browser, browser, find_browser
 from tests.no_skips import NEEDS_BROWSER
 
@@ -40,6 +41,12 @@ def _choose(window: Browser, name: str, value: str) -> None:
     )
 
 
+def _open_by_link(window: Browser, name: str) -> None:
+    """Follow a link to an element, as one in the text of the page would."""
+    window.run(f"(() => {{ location.hash = '#{name}'; }})()")
+    window.page.wait_for_function(f"document.getElementById('{name}').checkVisibility()")
+
+
 def _words(window: Browser) -> list[str]:
     path = "#explorer-variants .variant:first-child .word"
     return list(window.run(f"Array.from(document.querySelectorAll('{path}'), w => w.textContent)"))
@@ -49,6 +56,29 @@ def test_it_opens_without_errors(shown: Browser) -> None:
     assert "Six models" in shown.run("document.title")
     assert shown.run("document.querySelectorAll('figure svg').length") > 10
     assert shown.errors == []
+
+
+@pytest.mark.parametrize("name", ["table-perplexity", "table-summary", "table-analysis-0-0"])
+def test_folds_open_for_a_link_to_something_in_them(
+    shown: Browser, report: Path, name: str
+) -> None:
+    is_seen = f"document.getElementById('{name}').checkVisibility()"
+    shown.open(report)
+    assert not shown.run(is_seen)
+    _open_by_link(shown, name)
+    shown.open(report, fragment=f"#{name}")
+    assert shown.run(is_seen), "also if the page is opened with it"
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_folded_chapters_open_from_the_list_of_chapters(
+    shown: Browser, report: Path, name: str
+) -> None:
+    shown.open(report)
+    fold = f"document.querySelector('#{name} > details').open"
+    assert not shown.run(fold)
+    shown.page.click(f"nav a[href='#{name}']")
+    shown.page.wait_for_function(fold)
 
 
 def test_tables_sort_by_click(shown: Browser) -> None:
@@ -65,6 +95,7 @@ def test_tables_sort_by_click(shown: Browser) -> None:
 
 
 def test_tables_sort_by_keyboard(shown: Browser) -> None:
+    _open_by_link(shown, "table-summary")
     shown.run("document.querySelectorAll('#table-summary th')[0].querySelector('button').focus()")
     shown.press("Enter")
     models = _column(shown, "table-summary", 0)

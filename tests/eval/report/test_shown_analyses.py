@@ -57,7 +57,7 @@ def test_modifiers_may_have_another_order() -> None:
 
 def test_sentences_that_belong_to_no_row_are_all_told() -> None:
     shown = as_shown(_result(ROWS, ("one", "two")))
-    assert shown.told() == (["one", "two"], []) and shown.count == ""
+    assert shown.told() == (["one", "two"], []) and shown.line == "2 results."
 
 
 def test_what_the_tables_do_not_allow_is_listed_with_its_reason(tmp_path: Path) -> None:

@@ -49,9 +49,11 @@ def test_suites_stand_together_from_plain_to_complex(study: Study) -> None:
 def test_what_was_found_is_told_first() -> None:
     analysis = Shown(title="x", sentences=("a", "b", "c"), found=(False, True, False))
     assert analysis.told() == (["b"], ["a", "c"])
-    assert analysis.count == "1 of 3 comparisons differs significantly from zero (p < .05)."
+    assert analysis.line == "1 of 3 comparisons differs significantly from zero (p < .05)."
     unknown = Shown(title="x", sentences=("a", "b"))
-    assert unknown.told() == (["a", "b"], []) and unknown.count == ""
+    assert unknown.told() == (["a", "b"], []) and unknown.line == "2 results."
+    assert Shown(title="x", sentences=("a",), found=(False,)).line == "a"
+    assert Shown(title="x", skipped=("a", "b")).line == "Not tested in 2 cases."
 
 
 def test_curves_are_read_from_metrics(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -105,8 +105,17 @@ def _accuracy(study: Study) -> Iterator[Picture]:
             "exact grammar, the ceiling for models."
         )
     for corpora in groups:
-        tail = "" if len(groups) == 1 else f"_{slug(' '.join(corpora))}"
-        place = "" if len(groups) == 1 else f", {' and '.join(corpora)}"
+        if study.items[study.items["corpus"].isin(corpora)]["class"].nunique() > 1:
+            tail, place = _of_group(corpora, groups)
+            yield Picture(
+                name=f"mean_accuracy{tail}",
+                section="accuracy",
+                title=f"Mean accuracy by model{place}",
+                caption=f"Mean over all classes, with equal weights. {lines}",
+                draw=partial(mean_accuracy, study, corpora),
+            )
+    for corpora in groups:
+        tail, place = _of_group(corpora, groups)
         yield Picture(
             name=f"accuracy_by_class{tail}",
             section="accuracy",
@@ -115,18 +124,16 @@ def _accuracy(study: Study) -> Iterator[Picture]:
             f"intervals over items. {lines}",
             draw=partial(accuracy_by_class, study, corpora),
         )
-        if study.items[study.items["corpus"].isin(corpora)]["class"].nunique() < 2:
-            continue
-        yield Picture(
-            name=f"mean_accuracy{tail}",
-            section="accuracy",
-            title=f"Mean accuracy by model{place}",
-            caption="Mean over all classes, with equal weights.",
-            draw=partial(mean_accuracy, study, corpora),
-        )
     corpora = list(dict.fromkeys(study.items["corpus"]))
     for corpus in corpora:
         yield from _by_modifier(study, corpus, alone=len(corpora) == 1)
+
+
+def _of_group(corpora: Sequence[str], groups: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """Return the end of the file name and of the title of a figure of a group of corpora."""
+    if len(groups) == 1:
+        return "", ""
+    return f"_{slug(' '.join(corpora))}", f", {' and '.join(corpora)}"
 
 
 def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]:

@@ -51,7 +51,7 @@ def _draw_loss(axis: Axes, curve: Curve, colour: str, mark: str) -> None:
         points = table[["epoch", "train/loss"]].dropna()
         axis.plot(
             points["epoch"] + 1, points["train/loss"], color=colour, linestyle=TRAINING,
-            linewidth=0.9, alpha=0.7,
+            linewidth=0.9,
         )  # fmt: skip
     if "valid/loss" in table.columns:
         points = table[["epoch", "valid/loss"]].dropna()

@@ -28,6 +28,7 @@ CEILING_LINE: dict[str, Any] = {
 CHANCE_LINE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.0, "linestyle": (0, (2, 2))}
 # The interval of the search error, behind the interval over items.
 SEARCH_BAR: dict[str, Any] = {"linewidth": 5.0, "alpha": 0.3, "zorder": 1.5}
+SEARCH_ENDS: dict[str, Any] = {"markersize": 6.0, "markeredgewidth": 0.9, "zorder": 1.6}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +98,12 @@ def models_as_rows(
     for y, record in placed_rows(table, models=models, corpora=corpora):
         colour, mark = styles[record["model"]]
         corpus = corpora.index(record["corpus"])
-        alpha = 0.6 if corpus > 1 else 1.0
-        face = style.PAPER if corpus % 2 else colour
-        axis.plot(_interval(record), [y, y], color=colour, linewidth=1.6, alpha=alpha)
+        axis.plot(_interval(record), [y, y], color=colour, linewidth=1.6)
         if (reach := search_reach(record)) > 0.0:
             ends = [record["mean"] - reach, record["mean"] + reach]
             axis.plot(ends, [y, y], color=colour, **SEARCH_BAR)
-        axis.plot([record["mean"]], [y], mark, color=colour, markerfacecolor=face, alpha=alpha)
+            axis.plot(ends, [y, y], "|", color=colour, **SEARCH_ENDS)
+        axis.plot([record["mean"]], [y], mark, color=colour, **_corpus_look(corpus, colour))
     axis.set_yticks(range(len(rows)), [style.figure_label(row) for row in rows])
     axis.set_ylim(len(rows) - 0.45, -0.55)
     axis.grid(False, axis="y")
@@ -137,12 +137,20 @@ def models_side_by_side(
         for place, mean, reach in zip(places, means, map(search_reach, rows), strict=True):
             if reach > 0.0:
                 axis.vlines(place, mean - reach, mean + reach, color=colour, **SEARCH_BAR)
+                ends = [mean - reach, mean + reach]
+                axis.plot([place, place], ends, "_", color=colour, **SEARCH_ENDS)
         line = "-" if connected else "none"
         axis.plot(places, means, mark, color=colour, linestyle=line, linewidth=0.7)
     axis.set_xticks(range(len(values)), [_folded(value) for value in values])
     axis.set_xlim(-0.55, len(values) - 0.45)
     axis.grid(False, axis="x")
     spread(axis, scale=scale, vertical=True)
+
+
+def _corpus_look(place: int, colour: str) -> dict[str, Any]:
+    """Return what tells corpora apart: filled and hollow markers, from the third on small ones."""
+    face = style.PAPER if place % 2 else colour
+    return {"markerfacecolor": face, "markersize": 5.5 if place < 2 else 3.5}
 
 
 def search_reach(row: Mapping[str, float]) -> float:
@@ -197,11 +205,9 @@ def _handles(
             )
     if len(corpora) > 1:
         for place, corpus in enumerate(corpora):
-            face = style.PAPER if place % 2 else style.MUTED
-            alpha = 0.6 if place > 1 else 1.0
             yield Line2D(
-                [], [], color=style.MUTED, marker="o", ls="none", alpha=alpha,
-                markerfacecolor=face, label=style.figure_label(corpus),
+                [], [], color=style.MUTED, marker="o", ls="none",
+                label=style.figure_label(corpus), **_corpus_look(place, style.MUTED),
             )  # fmt: skip
     yield Line2D([], [], **CHANCE_LINE, label=scale.reference_label)
 

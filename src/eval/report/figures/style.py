@@ -25,9 +25,7 @@ from gardenpath.eval.display import (
     EXACT,
     GREEN,
     GREY,
-    ORANGE,
     PURPLE,
-    SKY,
     VERMILLION,
     ModelStyle,
     family_style,
@@ -40,7 +38,7 @@ Pixels = npt.NDArray[np.uint8]
 INK = "#1f2933"
 MUTED = "#5f6b76"
 GRID = "#d5dae0"
-BAND = "#f3e9c6"
+BAND = "#faf3da"
 PAPER = "#ffffff"
 
 MIN_WIDTH = 5.6  # inches
@@ -48,8 +46,8 @@ PNG_DPI = 200
 
 EXACT_STYLE: ModelStyle = (INK, "D")
 # Colours and dashes of series that are not models: variants of an item, corpora. Words are
-# written in these colours, so pale ones come last.
-SERIES = (BLUE, VERMILLION, GREEN, INK, PURPLE, GREY, ORANGE, SKY)
+# written in these colours, so they have the contrast of text; dashes tell more series apart.
+SERIES = (BLUE, VERMILLION, GREEN, INK, PURPLE, GREY)
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), "-.")
 
 RC: dict[str, Any] = {

@@ -33,6 +33,8 @@ class ExplorerLimits:
     items: int = 30
     items_with_parses: int = 8
     parses: int = 3
+    # Notes beside the answer; more are folded.
+    notes: int = 2
 
 
 class Numbers:

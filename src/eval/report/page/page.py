@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
+from gardenpath.eval.report.cautions import cautions
 from gardenpath.eval.report.figures import fonts
 from gardenpath.eval.report.figures.all_figures import Picture, pictures
 from gardenpath.eval.report.figures.inline_figures import InlineFigures
-from gardenpath.eval.report.headline import findings, near_tie_note
+from gardenpath.eval.report.headline import findings
 from gardenpath.eval.report.page.explorer import ExplorerLimits, explorer_data
 from gardenpath.eval.report.page.first_item import opening
 from gardenpath.eval.report.page.html_tables import ReportTable
@@ -27,21 +29,34 @@ from gardenpath.eval.report.page.summaries import (
     unusable_table,
 )
 from gardenpath.eval.report.study import Shown, Study
-from gardenpath.store.tables import COULD_FLIP
 
 # Names and titles of the chapters; each has a template of this name. Empty chapters are omitted.
 CHAPTERS = {
-    "overview": "Overview",
+    "answer": "Answer",
     "accuracy": "Accuracy",
-    "effects": "Effects",
+    "effects": "Effects in bits",
     "explorer": "Item explorer",
-    "sentences": "Surprisal by word",
     "statistics": "Statistics",
-    "doubts": "Out-of-vocabulary words and ties",
-    "perplexity": "Perplexity and corpora",
+    "sentences": "Surprisal by word",
+    "doubts": "Unknown words and ties",
+    "perplexity": "Perplexity",
     "training": "Training",
+    "runs": "Runs and settings",
 }
-SCRIPTS = ("tables.js", "trees.js", "downloads.js", "chart.js", "cells.js", "explorer.js")
+# Chapters that show their title alone until they are opened.
+FOLDED = ("sentences", "doubts", "perplexity", "training", "runs")
+# Height in pixels, without captions, up to which the figures of a chapter are open; the first
+# always is.
+OPEN_HEIGHTS = {"accuracy": 1100, "effects": 1000}
+SCRIPTS = (
+    "tables.js",
+    "trees.js",
+    "downloads.js",
+    "chart.js",
+    "cells.js",
+    "explorer.js",
+    "folds.js",
+)
 
 
 def page(study: Study, svgs: Mapping[str, str], limits: ExplorerLimits) -> str:
@@ -60,6 +75,7 @@ def page(study: Study, svgs: Mapping[str, str], limits: ExplorerLimits) -> str:
         title=study.title,
         description=study.description,
         chapters=chapters,
+        folded=FOLDED,
         inline=inline,
         data=data,
     )
@@ -72,10 +88,12 @@ def finished_page(
     chapters: Sequence[tuple[str, str, Markup]],
     inline: InlineFigures,
     data: Markup,
+    folded: Collection[str] = (),
 ) -> str:
     """Return a whole page; chapters have a name, a title and their content.
 
-    ``inline`` has the figures of the chapters, ``data`` is the data block of the explorer.
+    Only the titles of ``folded`` chapters are shown at first. ``inline`` has the figures of the
+    chapters, ``data`` is the data block of the explorer.
     """
     texts = "".join([title, description, *(html for _, _, html in chapters), data])
     return render(
@@ -83,6 +101,7 @@ def finished_page(
         title=title,
         description=description,
         chapters=chapters,
+        folded=folded,
         outlines=inline.outlines(),
         data=data,
         style=Markup(_font_face(texts) + _asset("report.css") + inline.css()),
@@ -113,13 +132,10 @@ def _content(
         "study": study,
         "limits": limits,
         "figures": figures,
-        "warnings": [str(one) for one in study.unusable],
-        "unusable_tables": _filled([unusable_table(study)] if has_items else ()),
-        "findings": [
-            *findings(study.items, min_items=study.min_items),
-            *_doubts(study),
-            *study.notes,
-        ],
+        "open_figures": _open_figures(figures),
+        "findings": list(findings(study.items, min_items=study.min_items)),
+        "warnings": list(cautions(study)),
+        "notes": study.notes,
         "facts": {name: value for name, value in study.facts.items() if value},
         "opening": first.reason if (first := opening(study)) else "",
         "scored_items": int(per_suite.max()) if len(per_suite) else 0,
@@ -128,11 +144,31 @@ def _content(
         "accuracy_tables": _filled(accuracy_tables(study) if has_items else ()),
         "pair_tables": _filled(pair_set_tables(study)),
         "summary_tables": _filled([summary_table(study)] if has_items else ()),
+        "unusable_tables": _filled([unusable_table(study)] if has_items else ()),
         "doubt_tables": _filled(
             [unknown_items_table(study), unknown_words_table(study)] if has_items else ()
         ),
         "perplexity_tables": _filled([perplexity_table(study), excess_table(study)]),
     }
+
+
+def _open_figures(figures: Sequence[tuple[Picture, Markup]]) -> set[str]:
+    """Return the names of the figures that are open: the first ones of each chapter."""
+    found: set[str] = set()
+    heights = dict.fromkeys(OPEN_HEIGHTS, 0.0)
+    for picture, svg in figures:
+        if picture.section in heights:
+            is_first = not heights[picture.section]
+            heights[picture.section] += _height(svg)
+            if is_first or heights[picture.section] <= OPEN_HEIGHTS[picture.section]:
+                found.add(picture.name)
+    return found
+
+
+def _height(svg: str) -> float:
+    """Return the height of a figure in pixels; sizes in the drawing are in points."""
+    size = re.search(r'viewBox="\S+ \S+ \S+ ([\d.]+)"', svg)
+    return float(size[1]) * 4 / 3 if size else 0.0
 
 
 def _filled(tables: Iterable[ReportTable | None]) -> list[ReportTable]:
@@ -144,19 +180,3 @@ def _analysis_tables(analysis: Shown, number: int) -> list[ReportTable]:
         ReportTable(name=f"analysis-{number}-{place}", title=title, frame=frame)
         for place, (title, frame) in enumerate(analysis.tables.items())
     )
-
-
-def _doubts(study: Study) -> Iterator[str]:
-    """Yield a sentence on near ties, and one on the outcomes that are within the search error."""
-    if note := near_tie_note(study.items):
-        yield note
-    if COULD_FLIP not in study.items.columns:
-        return
-    known = study.items.dropna(subset=COULD_FLIP)
-    counts = known.groupby("model", sort=False)[COULD_FLIP].agg(["sum", "size"])
-    if not len(counts):
-        return
-    each = [f"{model} {int(row['sum'])} of {int(row['size'])}" for model, row in counts.iterrows()]
-    total = f"{int(counts['sum'].sum())} of {int(counts['size'].sum())}"
-    more = f" ({', '.join(each)})" if len(each) > 1 else ""
-    yield f"{total} outcomes could flip within the 95 % interval of the search error{more}."

@@ -22,7 +22,7 @@ from gardenpath.eval.report.figures.inline_figures import InlineFigures
 from gardenpath.eval.report.page.explorer import INFINITE, ExplorerLimits, explorer_data
 from gardenpath.eval.report.page.html_tables import ReportTable, cell_text
 from gardenpath.eval.report.page.markup import PAGE_TEMPLATES, data_block, render
-from gardenpath.eval.report.page.page import CHAPTERS, page
+from gardenpath.eval.report.page.page import CHAPTERS, FOLDED, page
 from gardenpath.eval.report.page.summaries import perplexity_table, summary_table
 from gardenpath.eval.report.study import Shown, Study
 from gardenpath.eval.report.write import write_report
@@ -85,8 +85,8 @@ def test_ids_are_unique_and_references_find_them(outline: Outline) -> None:
 def test_every_chapter_is_there(outline: Outline) -> None:
     chapters = [a["id"] for tag, a in outline.elements if a.get("class") == "chapter"]
     assert chapters == [
-        *("overview", "accuracy", "effects", "explorer", "sentences"),
-        *("statistics", "doubts", "perplexity", "training"),
+        *("answer", "accuracy", "effects", "explorer", "statistics"),
+        *("sentences", "doubts", "perplexity", "training", "runs"),
     ]
 
 
@@ -131,9 +131,9 @@ def test_json_in_pages_reads_back_and_cannot_end_its_element(word: str) -> None:
 
 
 def _table(frame: pd.DataFrame, **settings: Any) -> str:
-    """A table of the overview, which shows whatever tables it is given."""
+    """A table of the chapter on runs, which shows whatever tables it is given."""
     table = ReportTable(name="t", title="T", frame=frame, **settings)
-    return render("overview.html", warnings=[], findings=[], facts={}, run_tables=[table])
+    return render("runs.html", facts={}, run_tables=[table])
 
 
 @given(st.text(max_size=40))
@@ -180,21 +180,40 @@ def test_figures_share_letters_and_styles_but_no_marks() -> None:
     assert InlineFigures().outlines() == ""
 
 
-def test_what_was_found_is_shown_and_all_else_is_folded(content: str) -> None:
+def test_a_statistical_question_is_one_line_and_significant_results_come_first(
+    content: str,
+) -> None:
     chapter = content[content.index('id="statistics"') :]
-    first = chapter[: chapter.index("</section>")]
-    shown, folded = first.split("<details>", 1)
-    assert "1 of 3 comparisons differs significantly from zero (p\N{NO-BREAK SPACE}&lt;" in shown
-    assert "RNNG is more accurate" in shown and "No difference" not in shown
-    assert folded.startswith("<summary>No significant difference in 2 other comparisons<")
-    assert "t(4)\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}−0.57" in folded
-    assert "<summary>Not tested in 1 case</summary>" in chapter
+    first = chapter[chapter.index('<details class="analysis">') : chapter.index("</details>")]
+    line, details = first.split("</summary>", 1)
+    assert "<strong>Does structural supervision help?</strong> 1 of 3 comparisons differs" in line
+    assert "significantly from zero (p\N{NO-BREAK SPACE}&lt;" in line
+    others = details.index("No significant difference in 2 other comparisons:")
+    assert details.index("RNNG is more accurate") < others < details.index("No difference")
+    assert "t(4)\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}−0.57" in details
+    assert "Not tested in 1 case:" in chapter
 
 
 def test_a_single_answer_is_never_folded() -> None:
     analysis = Shown(title="x", sentences=("No effect could be shown.",), found=(False,))
     content = page(Study(title="t", analyses=[analysis]), {}, ExplorerLimits())
-    assert "<li>No effect could be shown.</li>" in content and "<details>" not in content
+    assert "<strong>x</strong> No effect could be shown.</summary>" in content
+
+
+def test_the_answer_has_its_warnings(study: Study) -> None:
+    content = page(study, {}, ExplorerLimits())
+    chapter = content[content.index('id="answer"') : content.index('id="accuracy"')]
+    assert chapter.count('<p class="answer">On toy_') == 2
+    warnings = re.findall(r"<li>(.*?)</li>", chapter)
+    assert warnings[0].startswith("Items with unknown critical words: unigram (toy_mandarin) 16 of")
+    assert "and 3 others. Accuracies of these models say little." in warnings[0]
+    assert warnings[1].startswith("Too few usable items (fewer than 10, or than half)")
+    assert warnings[1].endswith("in: classifier noun, missing object.")
+
+
+def test_details_of_runs_are_folded_and_the_answer_is_not(content: str) -> None:
+    folded = dict(re.findall(r'<section id="(\w+)" class="chapter">\s*<(details|h2)', content))
+    assert [name for name, how in folded.items() if how == "details"] == list(FOLDED)
 
 
 def test_a_title_that_asks_has_no_full_stop(content: str) -> None:

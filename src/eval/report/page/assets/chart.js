@@ -16,7 +16,7 @@ const Chart = (function () {
   const HEIGHT = 200, TOP = 22, LEFT = 62, ROW = 20;
   const DASHES = ["none", "6 3", "2 2", "8 3 2 3"];
   const isFinite = (bits) => bits !== null && bits !== undefined && bits >= 0;
-  const colour = (number) => `var(--series-${number % 8})`;
+  const colour = (number) => `var(--series-${number % 6})`;
 
   const regionsOf = (variant) => variant.regions || variant.words.map(() => "");
 
