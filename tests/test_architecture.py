@@ -16,7 +16,10 @@ SCRIPTS = ("train.py", "evaluate.py", "playground.py")
 FILES = sorted([*SOURCE.rglob("*.py"), *(ROOT / name for name in SCRIPTS)])
 OURS = [path for path in FILES if path.is_relative_to(SOURCE)]
 
-_BASICS = ("errors", "units", "text", "places", "versions", "safe_text", "python_process")
+_BASICS = (
+    *("errors", "units", "text", "places", "versions", "safe_text", "python_process"),
+    "fitted_table",
+)
 _CHECKS = ("settings.bounds", "settings.check")
 
 # What each part of the package may import, beside itself. A module belongs to the part with the
@@ -53,9 +56,9 @@ EVAL: dict[str, tuple[str, ...]] = {
     "word_scorer": (),
     "search": ("word_scorer",),
     "parsing": ("search",),
-    "perplexity": ("search", "word_scorer"),
+    "perplexity": ("display", "search", "word_scorer"),
     "usable": (),
-    "suites": ("search", "usable"),
+    "suites": ("display", "search", "usable"),
     "statistics": ("display", "usable"),
     "published": ("suites",),
     "surprisal": ("published", "suites"),

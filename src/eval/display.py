@@ -1,4 +1,4 @@
-"""Display of model families: their names in text, their order, colours and markers.
+"""Display of models: names of families in text, the order of models, colours and markers.
 
 Colours have the hues of the colour-blind safe palette of Okabe and Ito, darkened to a contrast of
 at least 3:1 with white; families differ in marker as well as in colour, for print without colours.
@@ -10,11 +10,14 @@ name, after the listed ones, in a colour that depends only on its name.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 SKY, BLUE, ORANGE, VERMILLION = "#2a8fc7", "#005a8e", "#b87a00", "#b84400"
 GREEN, PURPLE, GREY = "#00795a", "#b0558a", "#767676"
+
+# The model that generated a corpus: a yardstick, not a subject.
+EXACT = "exact grammar"
 
 # A colour and a matplotlib marker.
 ModelStyle = tuple[str, str]
@@ -69,6 +72,11 @@ def family_of(model: str) -> str:
 def family_rank(model: str) -> int:
     """Return the rank of a model's family in ``FAMILY_DISPLAYS``; unknown families come last."""
     return [*FAMILY_DISPLAYS, family_of(model)].index(family_of(model))
+
+
+def models_in_order(models: Iterable[str]) -> list[str]:
+    """Return distinct models: known families in order, others, then the exact grammar."""
+    return sorted(dict.fromkeys(models), key=lambda model: (model == EXACT, family_rank(model)))
 
 
 def family_style(model: str, taken: Collection[ModelStyle] = ()) -> ModelStyle:

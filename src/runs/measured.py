@@ -19,7 +19,7 @@ from gardenpath.data.arrays import Floats
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.positions import positions_that_matter
 from gardenpath.eval.suites.scoring.scored_items import RunName

@@ -33,8 +33,6 @@ from gardenpath.store.tables import (
 from gardenpath.versions import versions
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from gardenpath.data.surprisal_forms import ResultForm
     from gardenpath.eval.perplexity.comparison import PerplexityRow
     from gardenpath.eval.published.imported import Imported
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from gardenpath.eval.statistics.choices import Correction, Weighting
     from gardenpath.eval.statistics.questions.analysis import AnalysisResult
     from gardenpath.eval.suites.design.suite import Suite
+    from gardenpath.fitted_table import FittedTable
     from gardenpath.runs.suite_tables import SuiteTables
     from gardenpath.store.schema import Schema
     from gardenpath.store.status.run_status import RunStatus
@@ -163,7 +162,7 @@ class Results:
         """Accuracies with 95 % intervals by model, corpus, class and modifier."""
         return self.scored.summary
 
-    def accuracy_tables(self) -> list[Table]:
+    def accuracy_tables(self) -> list[FittedTable]:
         """Return a table for the terminal for each corpus: classes as rows, models as columns.
 
         Tables of published minimal pairs, averaged as by their authors, follow.

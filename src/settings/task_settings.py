@@ -204,11 +204,14 @@ class SuiteTask(TieSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class SuitesTask:
-    """List the test suites, with counts and an example of each; export them."""
+    """List the test suites, with counts; show one with an example; export them."""
 
     name: Literal["suites"] = "suites"
-    examples: bool = True
-    """Whether to show an example of each suite."""
+    show: str | None = None
+    """Name of a suite to show with its conditions, predictions and first item, or the beginning of
+    names (mandarin/verb_noun), whose suites are listed; null lists the classes of all suites."""
+    examples: bool = False
+    """Whether to list every suite with an example."""
     export: ExportFormat | None = None
     """Format in which to write the suites to the output folder."""
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.table import Table
-
 from gardenpath.console import console, words_progress
 from gardenpath.data.sentence import Sentence
 from gardenpath.data.trees.tree import Tree
@@ -23,6 +21,7 @@ from gardenpath.eval.parsing.diagnostics import (
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.surprisal.inputs import GivenText
 from gardenpath.eval.surprisal.stimuli import read_input
+from gardenpath.fitted_table import FittedTable
 from gardenpath.runs.finding.whole_runs import each_whole, skip_facts
 from gardenpath.runs.input.writing import read_as
 from gardenpath.runs.parsing import parsed, trees_text
@@ -51,9 +50,9 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
             f"{', '.join(settings.run_folders)}: no run of a syntactic model at or below; "
             "train one with 'python train.py model=rnng' (or plm), or set run="
         )
-    table = Table(title="Labelled bracketing")
+    table = FittedTable("Labelled bracketing", elsewhere=BRACKETING.file)
     for name in _COLUMNS:
-        table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
+        table.column(name, right=name != "run")
     given = read_input(task.input) if task.input is not None else None
     if given is not None:
         require_known_input(runs, [_sentences(one, given, task) for one in runs], task)

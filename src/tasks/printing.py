@@ -16,7 +16,8 @@ from gardenpath.runs.run import Run
 from gardenpath.settings.task_settings import ParseTask, SurprisalTask
 from gardenpath.text import enumeration, plural
 
-_MOST_SENTENCES = 6
+# Lines about statistics on the terminal.
+_MOST_LINES = 10
 _MOST_REASONS = 2
 
 
@@ -56,21 +57,29 @@ def print_too_few(results: Results) -> None:
 
 
 def print_analyses(analyses: Iterable[Shown]) -> None:
-    """Print each question, how often the answer is yes, and the first answers.
+    """Print how often the answer to each question is yes, a line each, in ten lines at most.
 
-    Significant answers come first. Of questions that were not asked, only the number is printed.
+    Questions with significant answers come first.
     """
-    for analysis in analyses:
-        if not analysis.sentences:
-            if analysis.skipped and not analysis.tables:
-                say(f"{analysis.title}: {len(analysis.skipped)}, with reasons in the report")
-            continue
-        console.print(f"[bold]{analysis.title}[/bold]")
-        if analysis.count:
-            say(analysis.count)
-        first, others = analysis.told()
-        sentences = [*first, *others]
-        for sentence in sentences[:_MOST_SENTENCES]:
-            say(sentence)
-        if (more := len(sentences) - _MOST_SENTENCES) > 0:
-            say(f"… {more} more in the report")
+    asked = [one for one in analyses if one.sentences]
+    asked.sort(key=lambda one: not any(one.found))
+    if not asked:
+        return
+    console.print("[bold]Statistics[/bold] (answers: statistics/ and the report)")
+    shown = asked if len(asked) < _MOST_LINES else asked[: _MOST_LINES - 2]
+    for one in shown:
+        console.print(_in_a_line(one), markup=False, highlight=False, soft_wrap=True)
+    if more := len(asked) - len(shown):
+        say(f"… {plural(more, 'more question')}")
+
+
+def _in_a_line(one: Shown) -> str:
+    """Return a question and its answer, cut at the end of a word so that it fits a line."""
+    total = len(one.found)
+    answer = f"  {sum(one.found)}/{total} significant" if total else ""
+    room = console.width - len(answer) - 4
+    words = one.title.split()
+    while len(words) > 1 and len(" ".join(words)) > room:
+        words.pop()
+    is_cut = len(words) < len(one.title.split())
+    return f"  {' '.join(words)}{' …' if is_cut else ''}{answer}"

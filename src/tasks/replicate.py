@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from rich.table import Table
-
 from gardenpath.console import console, say
 from gardenpath.eval.studies.compared import compared_parts
 from gardenpath.eval.studies.study_parts import StudyResult
+from gardenpath.fitted_table import FittedTable
 from gardenpath.runs.finding.loading import Runs
 from gardenpath.runs.finding.whole_runs import skip_facts
 from gardenpath.runs.studies.replication import study
@@ -72,13 +71,13 @@ def study_folder(settings: EvaluateSettings) -> Path:
 
 def _print(result: StudyResult) -> None:
     """Print how many cells agree with the paper, and the verdicts on its claims."""
-    table = Table(title=f"{result.title} ({result.reference}): cells as published")
-    table.add_column("part", no_wrap=True)
-    table.add_column("title")
+    table = FittedTable(f"{result.title} ({result.reference}): cells as published", keys=2)
+    table.column("part")
+    table.column("title")
     compared = compared_parts(result)
     sources = list(dict.fromkeys(claim.source for claim in result.claims))
     for source in sources:
-        table.add_column(source, justify="right")
+        table.column(source, right=True)
     for one in compared:
         counts = [one.counts(source) for source in sources]
         shown = [f"{agree} of {known}" if known else "" for agree, known in counts]

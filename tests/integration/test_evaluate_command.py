@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.runs.training import train
 from tests import small_runs, toy_runs
 from tests.integration.commands import call, start, toy

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.runs.measured import exact_grammars, measured_run, measured_scorer
 from gardenpath.text import Words
 from tests.toy_runs import run_of

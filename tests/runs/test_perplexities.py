@@ -11,7 +11,8 @@ import pytest
 
 from gardenpath.data.sentence import SPLITS
 from gardenpath.errors import RunError
-from gardenpath.eval.perplexity.comparison import EXACT, PerplexityRow
+from gardenpath.eval.display import EXACT
+from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.models.scores import Totals
 from gardenpath.runs.perplexities import CorpusPerplexities, as_perplexity, perplexities
 from gardenpath.runs.run import Run

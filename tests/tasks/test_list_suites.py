@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.console import console
+from gardenpath.eval.suites.design.suite import SuiteError
 from gardenpath.eval.suites.library.collection import load_suites, suite_names
 from gardenpath.settings.compose import load_settings
 from gardenpath.tasks import run_task
@@ -16,16 +17,34 @@ def test_all_suites_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(console, "width", 200)
-    run_task(
-        load_settings("evaluate", ["task=suites", f"output={tmp_path}", "task.examples=false"])
-    )
+    run_task(load_settings("evaluate", ["task=suites", f"output={tmp_path}", "task.examples=true"]))
     shown = capsys.readouterr().out
     assert all(name in shown for name in suite_names())
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_list_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    run_task(load_settings("evaluate", ["task=suites"]))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 80
+    for name in suite_names():
+        assert any(f" {name.rpartition('/')[0]} " in line for line in lines), name
+
+
+def test_one_suite_or_class_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    run_task(load_settings("evaluate", ["task=suites", "task.show=reflexives/toy"]))
+    shown = capsys.readouterr().out
+    assert "prediction: " in shown and "himself" in shown and "first item:" in shown
+    run_task(load_settings("evaluate", ["task=suites", "task.show=mandarin/verb_noun"]))
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in suite_names() if name.startswith("mandarin/verb_noun/"))
+    with pytest.raises(SuiteError, match="reflexives/toy"):
+        arguments = ["task=suites", "suite=toy_english", "task.show=reflexives/toi"]
+        run_task(load_settings("evaluate", arguments))
+
+
 def test_a_few_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    run_task(load_settings("evaluate", ["task=suites", "suite=toy_english"]))
+    run_task(load_settings("evaluate", ["task=suites", "suite=toy_english", "task.examples=true"]))
     shown = capsys.readouterr().out
     assert "reflexives/toy" in shown and "himself" in shown and "mandarin" not in shown
 

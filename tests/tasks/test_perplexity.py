@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from tests.toy_runs import TEST_SENTENCES, evaluate
 
 

@@ -10,18 +10,24 @@ from gardenpath.tasks.printing import print_analyses
 from tests.eval.report.samples import garden_paths
 
 
-def test_what_was_found_is_printed_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_questions_with_significant_answers_come_first(capsys: pytest.CaptureFixture[str]) -> None:
     items = garden_paths({"lstm": 0.0, "plm": 0.0, "rnng": 9.0, "transformer": 0.0})
     print_analyses(shown_results(run_analyses(items)))
-    shown = " ".join(capsys.readouterr().out.split())
-    count = "1 of 4 comparisons differs significantly from zero (p < .05)."
-    assert f"garden-path effect? {count} RNNG" in shown
-    assert shown.index("RNNG, trained on") < shown.index("for LSTM") < shown.index("for PLM")
-    assert "Analyses that were not run: " in shown
-
-
-def test_long_answers_are_cut_and_empty_ones_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    many = Shown(title="Many?", sentences=[f"answer {number}" for number in range(9)])
-    print_analyses([Shown(title="None?"), many])
     lines = capsys.readouterr().out.splitlines()
-    assert lines == ["Many?", *(f"  answer {n}" for n in range(6)), "  … 3 more in the report"]
+    counts = [int(line.split("/")[0].split()[-1]) for line in lines[1:] if "significant" in line]
+    assert counts[0] > 0 and any("1/4 significant" in line for line in lines)
+    assert [count > 0 for count in counts] == sorted((c > 0 for c in counts), reverse=True)
+
+
+def test_at_most_ten_lines_of_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    many = [
+        Shown(title=f"{n} " + "long question " * 9, sentences=["yes"] * 2, found=[n > 20, False])
+        for n in range(30)
+    ]
+    print_analyses([Shown(title="None?"), *many])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 10 and max(map(len, lines)) <= 80
+    assert lines[1].startswith("  21 long question") and lines[1].endswith("…  1/2 significant")
+    assert lines[-1] == "  … 22 more questions"
+    print_analyses([Shown(title="None?")])
+    assert capsys.readouterr().out == ""

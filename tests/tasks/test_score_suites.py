@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from gardenpath.errors import GardenpathError, RunError
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.suites.design.suite import SuiteError
 from gardenpath.eval.suites.library.catalogue import export

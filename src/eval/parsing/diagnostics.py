@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from rich.table import Table
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.encoding.encoded import EncodedSplit
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.fitted_table import FittedTable
 from gardenpath.units import bits
 
 # For each sentence, the log probability (nats) of each word, then its end.
@@ -153,14 +153,16 @@ def mass_rows(
     ]
 
 
-def convergence_table(rows: Sequence[ConvergenceRow], *, title: str = "Beam convergence") -> Table:
+def convergence_table(
+    rows: Sequence[ConvergenceRow], *, title: str = "Beam convergence"
+) -> FittedTable:
     """Return the rows as a table for the terminal."""
-    table = Table(title=title, caption="changes in bits, relative to the row above")
+    table = FittedTable(title, "changes in bits, relative to the row above")
     for name in ("beam", "action", "word", "fast-track", "bits/word", "max change"):
-        table.add_column(name, justify="right")
-    table.add_column("at")
-    table.add_column("mean change", justify="right")
-    table.add_column("failed", justify="right")
+        table.column(name, right=True)
+    table.column("at")
+    table.column("mean change", right=True)
+    table.column("failed", right=True)
     for row in rows:
         table.add_row(
             f"{row.factor}×",

@@ -7,19 +7,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.perplexity.measure import Perplexity
+from gardenpath.fitted_table import FittedTable
 from gardenpath.store.tables import PERPLEXITY
 
 if TYPE_CHECKING:
     import pandas as pd
 
-EXACT = "exact grammar"
 # Suffixes for syntactic models: words with their gold trees, or summed over the trees of a search.
 JOINT, MARGINAL = " (joint)", " (marginal)"
 
-_TRAINED_ON = "trained\non"
+_TRAINED_ON, _WITHOUT_END, _PER_SENTENCE = "trained on", "without end", "bits/ sentence"
+# Left out of narrow tables.
+_NOT_NEEDED = (_WITHOUT_END, _PER_SENTENCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,19 +154,16 @@ def perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
     )
 
 
-def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") -> Table:
+def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") -> FittedTable:
     """Return the rows of one corpus as a table for the terminal.
 
     A line separates rows on different sentences, which are not comparable.
     """
     columns = _columns(rows)
-    table = Table(title=title, caption=caption or None)
-    table.add_column("model", no_wrap=True)
+    table = FittedTable(title, caption, elsewhere=PERPLEXITY.file)
+    table.column("model")
     for name in columns:
-        is_name = name == _TRAINED_ON
-        table.add_column(
-            name, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold"
-        )
+        table.column(name, right=name != _TRAINED_ON, needed=name not in _NOT_NEEDED)
     for row, after in itertools.zip_longest(rows, rows[1:]):
         ends = after is not None and (row.sentences, row.words) != (after.sentences, after.words)
         table.add_row(
@@ -178,36 +176,34 @@ def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") ->
 
 
 def _columns(rows: Sequence[PerplexityRow]) -> dict[str, Callable[[PerplexityRow], str]]:
-    """Return headings, in short lines so that a table fits 80 columns, and what they show."""
+    """Return headings and what they show."""
     errors: dict[str, Callable[[PerplexityRow], str]] = {}
     if any(row.perplexity_se is not None for row in rows):
-        errors["std.\nerror"] = lambda row: _number(row.perplexity_se, 2)
+        errors["std. error"] = lambda row: _number(row.perplexity_se, 2)
     is_elsewhere = any(row.is_from_elsewhere for row in rows)
-    # Tables with more columns need a narrow heading.
-    sentences = "sen-\ntences" if errors or is_elsewhere else "sentences"
     always: dict[str, Callable[[PerplexityRow], str]] = {
         "seed": lambda row: "" if row.seed is None else str(row.seed),
-        sentences: lambda row: f"{row.sentences:,}",
+        "sentences": lambda row: f"{row.sentences:,}",
         "perplexity": lambda row: f"{row.perplexity:.2f}",
         **errors,
-        "without\nend": lambda row: _number(row.perplexity_without_end, 2),
+        _WITHOUT_END: lambda row: _number(row.perplexity_without_end, 2),
     }
     if is_elsewhere:
         return {
             _TRAINED_ON: lambda row: row.trained_on,
             "seed": always["seed"],
-            sentences: always[sentences],
+            "sentences": always["sentences"],
             "perplexity": always["perplexity"],
             **errors,
-            "unknown\nwords": lambda row: (
+            "unknown words": lambda row: (
                 "" if row.unknown_rate is None else f"{row.unknown_rate:.1%}"
             ),
-            "shared\nwords": lambda row: _number(row.shared_perplexity, 2),
+            "shared words": lambda row: _number(row.shared_perplexity, 2),
         }
     return {
         **always,
-        "bits/\nsent.": lambda row: f"{row.bits_per_sentence:.2f}",
-        "excess\nbits/\nword": lambda row: _number(row.excess_bits_per_word, 3),
+        _PER_SENTENCE: lambda row: f"{row.bits_per_sentence:.2f}",
+        "excess bits/word": lambda row: _number(row.excess_bits_per_word, 3),
     }
 
 

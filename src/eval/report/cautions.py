@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.headline import near_tie_note
 from gardenpath.eval.report.study import Study
 from gardenpath.eval.usable import ItemCount, is_enough, usable_counts

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT, models_in_order
 from gardenpath.eval.report.means import accuracies, accuracy_difference, in_numbers
-from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.suites.scoring.aggregation import near_tied
 from gardenpath.eval.usable import MIN_ITEMS, is_enough
 from gardenpath.text import enumeration, plural

@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gardenpath.eval.display import family_rank
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import models_in_order
 from gardenpath.eval.suites.library.modifiers import Chain
 from gardenpath.text import key
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def models_in_order(models: Iterable[str]) -> list[str]:
-    """Return distinct models: known families in order, others, then the exact grammar."""
-    return sorted(dict.fromkeys(models), key=lambda model: (model == EXACT, family_rank(model)))
 
 
 def ranked(values: Iterable[str], chains: Sequence[Chain]) -> list[str]:

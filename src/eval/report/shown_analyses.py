@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.study import Shown
 from gardenpath.eval.statistics.choices import Correction, Weighting

@@ -14,9 +14,10 @@ from pathlib import Path
 import pandas as pd
 
 from gardenpath.errors import GardenpathError, InputError
+from gardenpath.eval.display import models_in_order
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.report.means import accuracies, bit_means
-from gardenpath.eval.report.order import arranged, models_in_order, ranked
+from gardenpath.eval.report.order import arranged, ranked
 from gardenpath.eval.suites.design.chance import USUAL_CHANCE
 from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
 from gardenpath.eval.suites.scoring.scored_items import RunName

@@ -7,8 +7,8 @@ from itertools import chain
 
 import pandas as pd
 
+from gardenpath.eval.display import models_in_order
 from gardenpath.eval.perplexity.comparison import PerplexityRow
-from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.shown_analyses import shown_results
 from gardenpath.eval.report.study import Curve, Parse, ParseKey, Study
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult

@@ -73,7 +73,3 @@ class Front:
     beam: Beam
     is_best: Tensor
     word_end: Tensor | None = None
-
-    def groups(self, replicates: int) -> int:
-        """Number of groups; each has a row for each replicate."""
-        return len(self.beam.score) // replicates

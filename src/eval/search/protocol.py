@@ -80,7 +80,8 @@ class TransitionModel(Protocol):
     def settle(self, nodes: Tensor, is_alive: Tensor) -> Tensor:
         """Discard all states that the ``(groups, beam)`` nodes do not need; return new numbers.
 
-        A group contains the hypotheses of one prefix, which compete with each other. All nodes of
-        a group descend from one group of the previous call, and equal nodes remain equal.
+        A group contains the hypotheses of one prefix (and one replicate), which compete with each
+        other. All nodes of a group descend from one group of the previous call, and equal nodes of
+        a group remain equal.
         :data:`ROOT_NODE` is kept.
         """

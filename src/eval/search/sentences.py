@@ -201,14 +201,14 @@ class SentenceSearch:
         """
         beam = front.beam if targets.pieces is None else self._narrowed(front.beam, tokens_next)
         if self._shares_nodes:
-            beam = self._settled(beam, front.groups(self.expansion.replicates)).rows(parents)
+            beam = self._settled(beam).rows(parents)
             if targets.pieces is not None:
                 beam = self.expansion.begin_word(beam, targets)
         else:
             beam = beam.rows(parents)
             if targets.pieces is not None:
                 beam = self.expansion.begin_word(beam, targets)
-            beam = self._settled(beam, len(tokens_next))
+            beam = self._settled(beam)
         flags = is_best(beam)
         if targets.pieces is not None:
             before = front.is_best.index_select(0, parents)[:, : flags.shape[1]]
@@ -235,13 +235,11 @@ class SentenceSearch:
     def _shares_nodes(self) -> bool:
         return self.is_packed and self.share_prefixes
 
-    def _settled(self, beam: Beam, groups: int) -> Beam:
-        """Let the model discard what is not needed; the replicates of a group count as one."""
-        if not groups:
+    def _settled(self, beam: Beam) -> Beam:
+        """Let the model discard what is not needed."""
+        if not len(beam.score):
             return beam
-        shape = beam.score.shape
-        nodes = self.model.settle(beam.node.reshape(groups, -1), beam.is_alive.reshape(groups, -1))
-        return beam.with_nodes(nodes.view(shape))
+        return beam.with_nodes(self.model.settle(beam.node, beam.is_alive))
 
     def _report(
         self,

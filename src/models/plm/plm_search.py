@@ -213,10 +213,10 @@ class PlmSearch:
         self._position += positions
 
     def _grid(self, own: Tensor, width: int) -> RowGrid:
-        """Place rows side by side within their groups; rows are ordered by group.
+        """Place rows side by side within their groups.
 
-        With fixed shapes, all rows of a group are present, dead or alive; groups may be missing
-        where a word is read.
+        With fixed shapes, rows are ordered by group, and all rows of a group are present, dead or
+        alive; groups may be missing where a word is read.
         """
         groups = self._blocks.groups
         if not self._is_packed and len(own) == max(groups - 1, 1) * width:

@@ -32,10 +32,12 @@ class RowGrid:
 
 
 def packed_grid(group: Tensor, groups: int) -> RowGrid:
-    """Place rows, which are ordered by group; their groups are read on the host."""
+    """Place rows; their groups are read on the host."""
     of_row = group.cpu().numpy()
-    first = np.searchsorted(of_row, np.arange(groups))
-    rank = np.arange(len(of_row)) - first[of_row]
+    order = of_row.argsort(kind="stable")
+    first = np.searchsorted(of_row[order], np.arange(groups))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(of_row)) - first[of_row[order]]
     width = int(rank.max()) + 1
     cell = np.zeros(groups * width, dtype=np.int64)
     cell[of_row * width + rank] = np.arange(len(of_row))

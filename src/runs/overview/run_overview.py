@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
-from rich.table import Table
 from rich.text import Text
 
 from gardenpath.errors import RunError
+from gardenpath.fitted_table import FittedTable
 from gardenpath.runs.overview.run_summaries import RunSummary, summary_of
 from gardenpath.settings.command.job_names import flat_settings, short_names
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.status.run_status import RunState, run_status
 from gardenpath.store.status.run_tree import find_statuses
+from gardenpath.store.tables import RUNS
 from gardenpath.text import enumeration, plural
 
 if TYPE_CHECKING:
@@ -81,18 +82,17 @@ def overview_frame(states: Sequence[RunSummary]) -> pd.DataFrame:
     return pd.DataFrame([_row(state, settings) for state in states])
 
 
-def overview_table(states: Sequence[RunSummary], *, title: str = "") -> Table:
+def overview_table(states: Sequence[RunSummary], *, title: str = "") -> FittedTable:
     """Return the table of runs for the terminal."""
     settings = dict(list(different_settings(states).items())[:_MOST_SETTINGS])
     above, names = _common_folder([str(state.path) for state in states])
-    table = Table(title=title or above or None, caption=summary(states), box=SIMPLE_HEAD)
-    table.padding, table.pad_edge = (0, 1, 0, 0), False
-    table.add_column("run", overflow="fold", min_width=12)
-    table.add_column("status", no_wrap=True)
+    table = FittedTable(title or above, summary(states), box=SIMPLE_HEAD, elsewhere=RUNS.file)
+    table.column("run")
+    table.column("status")
     for name in settings.values():
-        table.add_column(name, overflow="fold")
-    for name in ("seed", "epochs", "valid\nppl", "test\nppl", "time", "size"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.column(name, needed=False)
+    for name in ("seed", "epochs", "valid ppl", "test ppl", "time", "size"):
+        table.column(name, right=True, needed=name not in ("epochs", "time", "size"))
     for name, state in zip(names, states, strict=True):
         table.add_row(
             name,

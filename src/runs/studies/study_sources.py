@@ -11,7 +11,7 @@ import numpy as np
 
 from gardenpath.console import show_counting, show_progress
 from gardenpath.data.data_settings import DataSettings
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.shown_analyses import run_analyses
 from gardenpath.eval.statistics.choices import Correction, Weighting
 from gardenpath.eval.statistics.corpora.corpus_statistics import (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.perplexity.comparison import (
-    EXACT,
     ModelPerplexity,
     as_table,
     compare,

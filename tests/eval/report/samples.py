@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import EXACT, PerplexityRow
+from gardenpath.eval.display import EXACT
+from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.report.study import Curve, Parse, ParseKey, Shown, Study
 from gardenpath.eval.suites.scoring.aggregation import summarise
 from gardenpath.store.tables import EFFECTS, ITEMS, SURPRISALS

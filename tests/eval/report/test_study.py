@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.perplexity.comparison import EXACT
-from gardenpath.eval.report.order import models_in_order
+from gardenpath.eval.display import EXACT, models_in_order
 from gardenpath.eval.report.study import Curve, Shown, Study, corpus_groups
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.store.tables import ITEMS

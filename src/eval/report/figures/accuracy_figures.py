@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT, models_in_order
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.panels import (
     ACCURACY,
@@ -21,7 +21,6 @@ from gardenpath.eval.report.figures.panels import (
 )
 from gardenpath.eval.report.means import in_numbers
 from gardenpath.eval.report.near_ties import with_near_range, with_near_share
-from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.accuracy_figures import (
     accuracy_by_class,

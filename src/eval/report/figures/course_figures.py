@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from gardenpath.eval.perplexity.comparison import EXACT, JOINT, MARGINAL, PerplexityRow
+from gardenpath.eval.display import EXACT, models_in_order
+from gardenpath.eval.perplexity.comparison import JOINT, MARGINAL, PerplexityRow
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.panels import CEILING_LINE, place_legend
-from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Curve
 
 TRAINING = (0, (2, 2))

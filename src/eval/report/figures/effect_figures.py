@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from gardenpath.eval.display import models_in_order
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.panels import (
     BITS,
@@ -15,7 +16,6 @@ from gardenpath.eval.report.figures.panels import (
     widest_label,
 )
 from gardenpath.eval.report.near_ties import with_near_share
-from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
 
 

@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from gardenpath.eval.display import BLUE
+from gardenpath.eval.display import BLUE, models_in_order
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.panels import CHANCE_LINE
-from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Shown
 from gardenpath.store.tables import ESTIMATES
 

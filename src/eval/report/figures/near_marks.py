@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.path import Path
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.near_ties import IF_RIGHT, IF_WRONG, MOSTLY_NEAR, NEAR_SHARE
 

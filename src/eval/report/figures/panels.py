@@ -16,14 +16,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT, models_in_order
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.near_marks import (
     draw_near_range,
     is_mostly_near,
     near_handles,
 )
-from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.statistics.inference.intervals import NORMAL
 
 CEILING_LINE: dict[str, Any] = {

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from gardenpath.eval.display import models_in_order
 from gardenpath.eval.report.figures import fonts, style
-from gardenpath.eval.report.order import models_in_order
 from gardenpath.eval.report.study import Study
 from gardenpath.eval.statistics.inference.intervals import NORMAL
 from gardenpath.store.tables import SURPRISAL_SE

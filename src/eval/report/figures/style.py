@@ -23,6 +23,7 @@ from matplotlib.text import Text
 
 from gardenpath.eval.display import (
     BLUE,
+    EXACT,
     GREEN,
     GREY,
     PURPLE,
@@ -30,7 +31,6 @@ from gardenpath.eval.display import (
     ModelStyle,
     family_style,
 )
-from gardenpath.eval.perplexity.comparison import EXACT
 from gardenpath.eval.report.figures import fonts
 from gardenpath.text import spaced
 

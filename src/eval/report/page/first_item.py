@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.study import Study
 from gardenpath.eval.usable import USABLE, with_usable
 

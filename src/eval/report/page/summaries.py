@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from gardenpath.eval.perplexity.comparison import EXACT, JOINT, PerplexityRow
+from gardenpath.eval.display import EXACT
+from gardenpath.eval.perplexity.comparison import JOINT, PerplexityRow
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.study import Study, corpus_groups

@@ -9,25 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from rich import box
-from rich.table import Table
+from rich.box import SIMPLE_HEAD
 
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.preparation import Counting, no_counting
 from gardenpath.data.sentence import SPLITS, Sentence
 from gardenpath.data.words.vocabulary import Vocabulary
+from gardenpath.fitted_table import FittedTable
 from gardenpath.store.tables import CORPUS_STATISTICS, LENGTHS
 
-# In short lines, so that a table fits 80 columns.
-_HEADINGS = (
-    "sen-\ntences",
-    "tokens",
-    "types",
-    "vocab-\nulary",
-    "un-\nknown",
-    "words/\nsent.",
-    "long-\nest",
-)
+_HEADINGS = ("sentences", "tokens", "types", "vocabulary", "unknown", "mean length", "longest")
+_NOT_NEEDED = ("longest", "mean length")
 REFLEXIVES = ("himself", "herself", "themselves")
 
 
@@ -180,13 +172,15 @@ def lengths_frame(statistics: Sequence[CorpusStatistics]) -> pd.DataFrame:
     return LENGTHS.frame(rows)
 
 
-def statistics_table(statistics: Sequence[CorpusStatistics], *, title: str = "Corpora") -> Table:
+def statistics_table(
+    statistics: Sequence[CorpusStatistics], *, title: str = "Corpora"
+) -> FittedTable:
     """Format the sizes of corpora as a table for the terminal; see :func:`words_table`."""
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("corpus", no_wrap=True)
-    table.add_column("split", no_wrap=True)
+    table = FittedTable(title, box=SIMPLE_HEAD, keys=2, elsewhere=CORPUS_STATISTICS.file)
+    table.column("corpus")
+    table.column("split")
     for name in _HEADINGS:
-        table.add_column(name, justify="right")
+        table.column(name, right=True, needed=name not in _NOT_NEEDED)
     for one in statistics:
         rate = one.unknown_rate
         table.add_row(
@@ -203,16 +197,16 @@ def statistics_table(statistics: Sequence[CorpusStatistics], *, title: str = "Co
     return table
 
 
-def words_table(statistics: Sequence[CorpusStatistics]) -> Table | None:
+def words_table(statistics: Sequence[CorpusStatistics]) -> FittedTable | None:
     """Format the counts of selected words for the terminal; None if no words were selected."""
     words = list(dict.fromkeys(word for one in statistics for word in one.words))
     if not words:
         return None
-    table = Table(title="Counts of words, in any case")
-    table.add_column("corpus", no_wrap=True)
-    table.add_column("split", no_wrap=True)
+    table = FittedTable("Counts of words, in any case", keys=2)
+    table.column("corpus")
+    table.column("split")
     for word in words:
-        table.add_column(word, justify="right")
+        table.column(word, right=True)
     for one in statistics:
         cells = (f"{one.words[word]:,}" if word in one.words else "" for word in words)
         table.add_row(one.corpus, one.split, *cells)

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rich.table import Table
-
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.preparation import Progress, no_progress
 from gardenpath.data.sentence import SPLITS, Source, Split
@@ -24,6 +22,7 @@ from gardenpath.data.trees.tree import Tree
 from gardenpath.data.words.unknown_words import Language
 from gardenpath.errors import InputError
 from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.fitted_table import FittedTable
 from gardenpath.places import CONFIG_DIR
 from gardenpath.safe_text import parse_yaml
 from gardenpath.store.tables import CONSTRUCTIONS
@@ -214,14 +213,14 @@ def counts_table(counts: Iterable[ConstructionCount]) -> pd.DataFrame:
     )
 
 
-def construction_table(counts: Sequence[ConstructionCount]) -> Table:
+def construction_table(counts: Sequence[ConstructionCount]) -> FittedTable:
     """Format counts for the terminal: one row per construction, one column per corpus."""
     corpora = list(dict.fromkeys(one.corpus for one in counts))
     found = {(one.construction, one.corpus): one.count for one in counts}
-    table = Table(title="Constructions (matching nodes)")
-    table.add_column("construction", no_wrap=True)
+    table = FittedTable("Constructions (matching nodes)")
+    table.column("construction")
     for corpus in corpora:
-        table.add_column(corpus, justify="right")
+        table.column(corpus, right=True)
     for name in dict.fromkeys(one.construction for one in counts):
         cells = (found.get((name, corpus)) for corpus in corpora)
         table.add_row(name, *("" if count is None else f"{count:,}" for count in cells))

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from gardenpath.eval.perplexity.comparison import EXACT, JOINT, MARGINAL
+from gardenpath.eval.display import EXACT
+from gardenpath.eval.perplexity.comparison import JOINT, MARGINAL
 from gardenpath.eval.studies.evidence import Evidence
 from gardenpath.eval.studies.papers.mandarin_claims import NEURAL
 from gardenpath.eval.studies.study_means import short_count

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rich.table import Table
-from rich.text import Text
-
 from gardenpath.eval.suites.design.suite import Suite, SuiteError
 from gardenpath.eval.suites.formats.compact import dump_compact
 from gardenpath.eval.suites.formats.syntaxgym import dump_syntaxgym
+from gardenpath.fitted_table import FittedTable
 from gardenpath.settings.check import nearest
 from gardenpath.store.files import write_text
 from gardenpath.text import short_stem
@@ -70,22 +68,57 @@ def _example(suite: Suite) -> tuple[tuple[str, str], ...]:
     return (*first.items(), *((name, text) for name, text in said.items() if text))
 
 
-def suite_table(entries: Sequence[SuiteEntry], *, examples: bool = True) -> Table:
-    """Return the catalogue as a table for the terminal."""
-    found = Table(title="Test suites", title_justify="left", show_lines=examples)
-    found.add_column("suite", overflow="fold")
-    found.add_column("language")
+def suite_table(entries: Sequence[SuiteEntry], *, examples: bool = False) -> FittedTable:
+    """Return a table for the terminal with a line per suite, or with an example of each."""
+    found = FittedTable("Test suites")
+    found.show_lines = examples
+    found.column("suite")
+    found.column("language")
     for heading in ("items", "sentences", "conditions"):
-        found.add_column(heading, justify="right")
+        found.column(heading, right=True)
     if examples:
-        found.add_column("example", overflow="fold")
+        found.column("example")
     for entry in entries:
         counts = (f"{entry.items:,}", f"{entry.sentences:,}", str(len(entry.conditions)))
         lines = "\n".join(f"{name}: {text}" for name, text in entry.example)
-        cells = (entry.name, entry.language, *counts, *([lines] if examples else []))
-        # Square brackets in a sentence must not be read as markup.
-        found.add_row(*map(Text, cells))
+        found.add_row(entry.name, entry.language, *counts, *([lines] if examples else []))
     return found
+
+
+def class_table(entries: Sequence[SuiteEntry]) -> FittedTable:
+    """Return a table with a line for each class of suites of one language."""
+    classes: dict[tuple[str, str], list[SuiteEntry]] = {}
+    for entry in entries:
+        classes.setdefault((_group(entry), entry.language), []).append(entry)
+    found = FittedTable(
+        "Test suites, by class", "task.show=NAME lists a class, or shows one suite with an example"
+    )
+    found.column("class")
+    found.column("language")
+    for heading in ("suites", "items", "sentences"):
+        found.column(heading, right=True)
+    for (name, language), members in classes.items():
+        counts = (len(members), sum(x.items for x in members), sum(x.sentences for x in members))
+        found.add_row(name, language, *(f"{count:,}" for count in counts))
+    return found
+
+
+def _group(entry: SuiteEntry) -> str:
+    """Return the beginning of a suite's name, which selects all suites of its class."""
+    return entry.name.rpartition("/")[0] or entry.name
+
+
+def described_suite(entry: SuiteEntry) -> list[str]:
+    """Return lines about one suite: counts, predictions, and an example of each condition."""
+    about = f"{entry.items:,} items, {entry.sentences:,} sentences, {len(entry.conditions)}"
+    return [
+        f"{entry.name} ({entry.language})",
+        f"class {entry.kind}" + (f", modifier {entry.modifier}" if entry.modifier else ""),
+        f"{about} conditions: {', '.join(entry.conditions)}",
+        *(f"prediction: {formula}" for formula in entry.predictions),
+        "first item:",
+        *(f"  {name}: {text}" for name, text in entry.example),
+    ]
 
 
 def dump_text(suite: Suite) -> str:

@@ -6,16 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 import pandas as pd
-from rich.table import Table
 
+from gardenpath.eval.display import models_in_order
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.pairs.pair_accuracy import OVERALL, PHENOMENON
 from gardenpath.eval.suites.pairs.pair_sets import PAIR_SETS, PairScore, PairSet
 from gardenpath.eval.suites.pairs.pair_suites import WORDS_ENTRY, pair_set_of
+from gardenpath.fitted_table import FittedTable
 from gardenpath.text import spaced
-
-# The caption is longer than the names of phenomena.
-_WIDTH = 60
 
 _SCORE_IN_WORDS: dict[PairScore, str] = {
     "log_prob": "log probability of the sentence",
@@ -59,18 +57,17 @@ def pairs_in_words(which: PairSet, aggregate: pd.DataFrame) -> str:
     return f"{said}; not all of the {whole} were scored: not comparable with {which.reference}"
 
 
-def pair_tables(aggregate: pd.DataFrame) -> list[Table]:
+def pair_tables(aggregate: pd.DataFrame) -> list[FittedTable]:
     """Return a table for the terminal for each set: phenomena as rows, models as columns."""
     return [_table(which, frame, aggregate) for which, frame in phenomenon_frames(aggregate)]
 
 
-def _table(which: PairSet, frame: pd.DataFrame, aggregate: pd.DataFrame) -> Table:
-    caption = pairs_in_words(which, aggregate)
-    table = Table(title=f"{which.title}: accuracy", caption=caption, min_width=_WIDTH)
-    table.add_column(PHENOMENON, no_wrap=True)
-    models = [name for name in frame.columns if name not in ("level", "name")]
+def _table(which: PairSet, frame: pd.DataFrame, aggregate: pd.DataFrame) -> FittedTable:
+    table = FittedTable(f"{which.title}: accuracy", pairs_in_words(which, aggregate))
+    table.column(PHENOMENON)
+    models = models_in_order(name for name in frame.columns if name not in ("level", "name"))
     for name in models:
-        table.add_column(str(name), justify="right", overflow="fold")
+        table.column(name, right=True)
     is_overall = cast("pd.Series[bool]", frame["level"] == OVERALL)
     for part in (frame[~is_overall], frame[is_overall]):
         for row in part.to_dict("records"):

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from rich.table import Table
 
+from gardenpath.eval.display import models_in_order
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.aggregation import summarise
 from gardenpath.eval.suites.scoring.criteria import with_criteria
 from gardenpath.eval.suites.scoring.effects import ItemEffect
 from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
 from gardenpath.eval.usable import MIN_ITEMS
+from gardenpath.fitted_table import FittedTable
 from gardenpath.store.tables import (
     BOUNDARY_COLUMN,
     COULD_FLIP,
@@ -79,7 +80,7 @@ class ScoredItems:
         write_table(folder / ITEMS.file, self.items)
         write_table(folder / SUMMARY.file, summary)
 
-    def tables(self, *, title: str = "Accuracy") -> list[Table]:
+    def tables(self, *, title: str = "Accuracy") -> list[FittedTable]:
         """Return a table for the terminal per corpus: classes as rows, models as columns."""
         found = self.by_class
         corpora = list(dict.fromkeys(found["corpus"]))
@@ -200,17 +201,17 @@ def word_rows(
                 yield (*fixed, *here, word not in unknown, bits)
 
 
-def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] = ()) -> Table:
+def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] = ()) -> FittedTable:
     """Return mean accuracies of one corpus, classes as rows and models as columns.
 
     The last rows count exact and near ties, outcomes within the search error, missing surprisals
     and out-of-vocabulary words.
     """
-    table = Table(title=title, caption="\n".join(notes) or None)
-    table.add_column("class", no_wrap=True)
-    models = list(dict.fromkeys(by_class["model"]))
+    table = FittedTable(title, "\n".join(notes))
+    table.column("class")
+    models = models_in_order(by_class["model"])
     for name in models:
-        table.add_column(name, justify="right", overflow="fold")
+        table.column(name, right=True)
     # Not pivot_table, which drops models without any accuracy.
     found = by_class.set_index(["class", "model"])["accuracy"].unstack("model", sort=False)
     for name, row in found.iterrows():

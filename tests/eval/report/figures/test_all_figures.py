@@ -16,8 +16,7 @@ from matplotlib import font_manager
 from matplotlib import image as mpl_image
 from matplotlib.axes import Axes
 
-from gardenpath.eval.display import FAMILY_DISPLAYS
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT, FAMILY_DISPLAYS
 from gardenpath.eval.report.figures import fonts, style
 from gardenpath.eval.report.figures.all_figures import Picture, pictures, write_pictures
 from gardenpath.eval.report.figures.effect_figures import effects_by_condition

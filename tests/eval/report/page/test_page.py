@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.perplexity.comparison import EXACT
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.figures import style
 from gardenpath.eval.report.figures.inline_figures import InlineFigures
 from gardenpath.eval.report.page.explorer import INFINITE, ExplorerLimits, explorer_data
