@@ -43,7 +43,7 @@ class Guard:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """PageAnswer one request."""
+        """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -53,7 +53,7 @@ class Guard:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        problem = next(_problems(scope["method"], Headers(scope=scope)), None)
+        problem = next(_problems(scope, Headers(scope=scope)), None)
         if problem is not None:
             status, text = problem
             await JSONResponse({"error": text}, status)(scope, receive, send_with_headers)
@@ -61,20 +61,32 @@ class Guard:
         await self._app(scope, _bounded(receive), send_with_headers)
 
 
-def _problems(method: str, headers: Headers) -> Iterator[tuple[int, str]]:
+def _problems(scope: Scope, headers: Headers) -> Iterator[tuple[int, str]]:
     """Yield why a request is refused: status and message."""
+    method = scope["method"]
     host = headers.get("host", "")
     if host.rsplit(":", 1)[0] not in LOCAL_NAMES:
         yield 421, "the playground answers only to 127.0.0.1 and localhost"
     if headers.get("origin", f"http://{host}") != f"http://{host}":
         yield 403, "the playground answers only to its own page"
-    if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+    is_own = headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+    if not is_own and not _is_link(scope, headers):
         yield 403, "the playground answers only to its own page"
     if method == "POST":
         if headers.get("content-type", "").split(";")[0].strip() != "application/json":
             yield 415, "requests must be JSON"
         if int(headers.get("content-length", "0") or 0) > MOST_BYTES:
             yield 413, f"the request is larger than {MOST_BYTES:,} bytes"
+
+
+def _is_link(scope: Scope, headers: Headers) -> bool:
+    """Whether somebody follows a link to the page, from a message or a document."""
+    return (
+        scope["method"] == "GET"
+        and scope["path"] == "/"
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+    )
 
 
 def _bounded(receive: Receive) -> Receive:

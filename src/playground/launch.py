@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -37,6 +38,10 @@ def playground_main() -> None:
         return
     with exit_on_error():
         serve_playground(playground_settings_of(arguments))
+        console.print("The playground has ended.")
+        sys.stdout.flush()
+        # A model that is loaded, or that scores a sentence in one step, cannot be interrupted.
+        os._exit(0)
 
 
 def serve_playground(settings: PlaygroundSettings) -> None:
@@ -44,14 +49,16 @@ def serve_playground(settings: PlaygroundSettings) -> None:
     # Models of others are read from this machine; whatever is not there is not downloaded.
     os.environ["HF_HUB_OFFLINE"] = "1"
     _require_extra()
-    import uvicorn
-
-    from gardenpath.playground.loaded_models import ModelShelf
-    from gardenpath.playground.server import playground_app
-
-    shelf = ModelShelf(settings)
+    # The port is tried before anything that takes time.
     with bound(settings.port) as listening:
         address = f"http://{HOST}:{listening.getsockname()[1]}/"
+        console.print("Looking for models …")
+        import uvicorn
+
+        from gardenpath.playground.loaded_models import ModelShelf
+        from gardenpath.playground.server import playground_app
+
+        shelf = ModelShelf(settings)
         _announce(address, len(shelf.models), shelf.skipped)
         app = playground_app(shelf, settings.limits)
         config = uvicorn.Config(
@@ -63,7 +70,9 @@ def serve_playground(settings: PlaygroundSettings) -> None:
         )
         if settings.browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
-        uvicorn.Server(config).run(sockets=[listening])
+        # Ctrl-C is how a playground ends; the server raises it again after it has ended.
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 def _require_extra() -> None:

@@ -7,15 +7,17 @@ that a second sentence has in common with the first are known at once.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.models.family import AdoptedFamily
 from gardenpath.playground.playground_settings import PlaygroundSettings
-from gardenpath.runs.finding.loading import find, load
+from gardenpath.runs.finding.loading import Runs, find
 from gardenpath.runs.run import Run
 from gardenpath.runs.scorers import Computing, LoadedScorer, OnStored
 from gardenpath.store.score_through import score_through
@@ -34,6 +36,17 @@ class LoadedModel:
         self._lock = threading.Lock()
         self._scorer: LoadedScorer | None = None
         self._check: KeepGoing = lambda: None
+        # Settings and words may be in memory before the weights are, and must belong to them.
+        self._files = [run.folder.config_path, run.folder.weights_path]
+        self._stamps = [_stamp(path) for path in self._files]
+
+    @functools.cached_property
+    def weight_bytes(self) -> int:
+        """The size of the weights; 0 if it cannot be found out."""
+        try:
+            return self.run.weight_bytes
+        except (GardenpathError, OSError):
+            return 0
 
     @property
     def is_loaded(self) -> bool:
@@ -43,9 +56,19 @@ class LoadedModel:
     def load(self) -> None:
         """Load the weights, unless they are loaded."""
         with self._lock:
+            self._require_same()
             if self._scorer is None:
                 self.run.verify()
                 self._scorer = self.run.scorer(on_words=lambda _: self._check())
+
+    def _require_same(self) -> None:
+        """Refuse a run that was trained again; one that was deleted remains in memory."""
+        for path, before in zip(self._files, self._stamps, strict=True):
+            if _stamp(path) not in (None, before):
+                raise GardenpathError(
+                    f"{self.run.path}: has changed since the playground was started; start the "
+                    "playground again"
+                )
 
     def drop(self) -> None:
         """Forget the weights."""
@@ -99,6 +122,15 @@ class LoadedModel:
         return self.run.is_syntactic and isinstance(self.run.search, WordSync)
 
 
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from one that replaced it; None if there is no file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
 def beginnings_of(sentences: Iterable[Words]) -> list[Words]:
     """Return all beginnings of sentences, short ones first, and the sentences themselves."""
     found = {words[:length]: None for words in sentences for length in range(1, len(words) + 1)}
@@ -113,17 +145,21 @@ class ModelShelf:
         self._models: OrderedDict[str, LoadedModel] = OrderedDict()
         self._used: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
-        found = find(
-            *settings.run,
+        found = self._found(*settings.run)
+        self.skipped = [one.reason for one in found.skipped]
+        for run in found:
+            self._models[str(run.path)] = LoadedModel(run)
+
+    def _found(self, *references: str) -> Runs:
+        settings = self._settings
+        return find(
+            *references,
             device=settings.device,
             search=settings.search,
             cache=settings.surprisals,
             unfinished=settings.unfinished == "include",
             boundary=settings.boundary,
         )
-        self.skipped = [one.reason for one in found.skipped]
-        for run in found:
-            self._models[str(run.path)] = LoadedModel(run)
 
     @property
     def models(self) -> dict[str, LoadedModel]:
@@ -131,20 +167,13 @@ class ModelShelf:
         with self._lock:
             return dict(self._models)
 
-    def add(self, reference: str) -> str:
-        """Add a model that :func:`gardenpath.load` takes; return its name."""
-        settings = self._settings
-        run = load(
-            reference,
-            device=settings.device,
-            search=settings.search,
-            cache=settings.surprisals,
-            unfinished=settings.unfinished == "include",
-            boundary=settings.boundary,
-        )
+    def add(self, reference: str) -> list[str]:
+        """Add a model that :func:`gardenpath.load` takes, or all below a folder; return names."""
+        found = self._found(reference)
         with self._lock:
-            self._models.setdefault(str(run.path), LoadedModel(run))
-        return str(run.path)
+            for run in found:
+                self._models.setdefault(str(run.path), LoadedModel(run))
+        return [str(run.path) for run in found]
 
     def used(self, name: str) -> LoadedModel:
         """Return a model that will be used now; too many others are dropped from memory."""
@@ -154,11 +183,17 @@ class ModelShelf:
         with self._lock:
             self._used[name] = None
             self._used.move_to_end(name)
-            surplus = len(self._used) - self._settings.limits.loaded
-            old = [self._used.popitem(last=False)[0] for _ in range(max(surplus, 0))]
+            old = []
+            while len(self._used) > 1 and self._are_too_many(models):
+                old.append(self._used.popitem(last=False)[0])
         for one in old:
             models[one].drop()
         return models[name]
+
+    def _are_too_many(self, models: Mapping[str, LoadedModel]) -> bool:
+        limits = self._settings.limits
+        size = sum(models[name].weight_bytes for name in self._used)
+        return len(self._used) > limits.loaded or size > limits.loaded_gb * 1e9
 
 
 def shown_model(name: str, model: LoadedModel) -> dict[str, object]:

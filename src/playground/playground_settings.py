@@ -48,6 +48,8 @@ class PlaygroundLimits:
     """Most requests that are answered or wait at the same time."""
     loaded: PositiveInt = 12
     """Most models that stay in memory; the one that was used least recently is dropped first."""
+    loaded_gb: Annotated[float, Bounds(0)] = 8.0
+    """Most gigabytes of weights that stay in memory, as files; a single model may be larger."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from gardenpath import __version__
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.report.figures.fonts import ASSETS as REPORT_ASSETS
+from gardenpath.playground.examples import examples_for
 from gardenpath.playground.guard import Guard, TooLargeBodyError
 from gardenpath.playground.loaded_models import ModelShelf, shown_model
 from gardenpath.playground.playground_settings import PlaygroundLimits
@@ -29,7 +30,6 @@ from gardenpath.playground.sentence_requests import (
 )
 from gardenpath.playground.turns import Turns
 from gardenpath.playground.word_events import seen_words
-from gardenpath.safe_text import parse_yaml
 from gardenpath.store.tables import SEARCH_COLUMN_NAMES, WORD_SURPRISALS
 
 OWN_ASSETS = Path(__file__).with_name("assets")
@@ -68,7 +68,6 @@ def playground_app(shelf: ModelShelf, limits: PlaygroundLimits) -> Guard:
             {
                 "models": [shown_model(name, one) for name, one in shelf.models.items()],
                 "skipped": shelf.skipped,
-                "examples": examples(),
                 "columns": [*WORD_SURPRISALS.names, *SEARCH_COLUMN_NAMES],
                 "limits": {"characters": limits.characters, "words": limits.words},
                 "version": __version__,
@@ -79,8 +78,15 @@ def playground_app(shelf: ModelShelf, limits: PlaygroundLimits) -> Guard:
         reference = content_of(await request.body()).get("reference")
         if not isinstance(reference, str) or not reference.strip():
             raise RefusedRequestError("name a run folder, or a model such as hf:gpt2")
-        name = await run_in_threadpool(shelf.add, reference.strip())
-        return _json(shown_model(name, shelf.models[name]))
+        names = await run_in_threadpool(shelf.add, reference.strip())
+        known = shelf.models
+        return _json({"models": [shown_model(name, known[name]) for name in names]})
+
+    async def examples(request: Request) -> Response:
+        asked = sentence_request(await request.body(), limits)
+        known = shelf.models
+        runs = [known[name].run for name in asked.runs if name in known]
+        return _json({"examples": await run_in_threadpool(examples_for, runs)})
 
     async def seen(request: Request) -> Response:
         asked = sentence_request(await request.body(), limits)
@@ -93,7 +99,12 @@ def playground_app(shelf: ModelShelf, limits: PlaygroundLimits) -> Guard:
         turns.require_room()
         return StreamingResponse(_lines(turns, asked), media_type="application/x-ndjson")
 
-    posted = {"/api/models": add, "/api/seen": seen, "/api/surprisal": surprisal}
+    posted = {
+        "/api/models": add,
+        "/api/examples": examples,
+        "/api/seen": seen,
+        "/api/surprisal": surprisal,
+    }
     return Guard(
         Starlette(
             routes=[
@@ -119,14 +130,6 @@ def asset(name: str) -> Response:
 def _assets() -> dict[str, Path]:
     own = {path.name: path for path in OWN_ASSETS.iterdir() if path.suffix in MEDIA_TYPES}
     return {**{name: REPORT_ASSETS / name for name in SHARED_ASSETS}, **own}
-
-
-@functools.cache
-def examples() -> list[dict[str, str]]:
-    """Return the sentences to start from."""
-    text = (OWN_ASSETS / "examples.yaml").read_text(encoding="utf-8")
-    found: list[dict[str, str]] = parse_yaml(text)
-    return found
 
 
 def _seen(shelf: ModelShelf, asked: SentenceRequest) -> dict[str, Any]:

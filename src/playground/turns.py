@@ -44,7 +44,7 @@ class Turns:
     def close(self) -> None:
         """Stop what is computed at the moment."""
         self._closing.set()
-        self._thread.shutdown(cancel_futures=True)
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     def require_room(self) -> None:
         """Refuse a request if too many are answered or wait."""

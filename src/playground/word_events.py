@@ -71,7 +71,7 @@ def _word_events(
                 "word": place,
                 "bits": number(bits(stored.log_probs[place])),
                 "columns": {
-                    name: number(stored.columns[name][place])
+                    name: finite(stored.columns[name][place])
                     for name in SHOWN_COLUMNS
                     if name in stored.columns
                 },
@@ -102,13 +102,15 @@ def _cell(row: SurprisalRow) -> PageEvent:
         "seen_as": row.seen_as,
         "seen": row.seen,
         "bits": number(row.surprisal_bits),
-        "columns": {name: number(value) for name, value in row.columns.items()},
+        "columns": {name: finite(value) for name, value in row.columns.items()},
     }
 
 
 def number(value: float) -> float | None:
-    """Return a number for the page, which has no NaN (null) and no infinity (negative)."""
-    found = float(value)
-    if math.isnan(found):
-        return None
-    return -1.0 if math.isinf(found) else found
+    """Return a surprisal for the page, which has no NaN (null) and no infinity (negative)."""
+    return -1.0 if math.isinf(value) else finite(value)
+
+
+def finite(value: float) -> float | None:
+    """Return a number that may be negative for the page, which has neither NaN nor infinity."""
+    return float(value) if math.isfinite(value) else None

@@ -343,12 +343,17 @@ class Run:
         return {"version": SEARCH_VERSION, **self.search.result_settings()}
 
     @property
+    def weight_bytes(self) -> int:
+        """The size of the file of weights, or of the tables of an n-gram model."""
+        return self.folder.weights_path.stat().st_size
+
+    @property
     def chunk_words(self) -> int | None:
         """Number of words scored together, which takes at most about a minute; None: any."""
         if not isinstance(self.family, NeuralFamily):
             return None
         return words_per_chunk(
-            self.folder.weights_path.stat().st_size,
+            self.weight_bytes,
             hypotheses=self.search.width if self.is_syntactic else 1,
             is_gpu=self.device.type != "cpu",
         )

@@ -179,7 +179,7 @@ def _content(path: Path) -> Mapping[str, Any]:
 
 def _fetched(name: str, revision: str | None) -> Path:
     require_transformers()
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
 
     problem: Exception | None = None
     for is_local in (True, False):
@@ -196,6 +196,12 @@ def _fetched(name: str, revision: str | None) -> Path:
         # Another program may have fetched only some of the files.
         if not is_local or any(path.suffix == ".safetensors" for path in _files(folder)):
             return folder
+    if constants.HF_HUB_OFFLINE:
+        raise GardenpathError(
+            f"{name} is no folder here, its files are not on this machine, and downloads are "
+            "turned off (HF_HUB_OFFLINE, as in the playground): fetch it with 'python evaluate.py "
+            f"task=adopt model=hf name={name}'"
+        ) from problem
     reason = str(problem).strip().partition("\n")[0]
     raise GardenpathError(
         f"{name} is no folder here, and could not be fetched from the Hugging Face hub: {reason}"

@@ -52,6 +52,9 @@ const Cards = (function () {
     const one = result.variants[variant].cells[place];
     const node = Cells.cell({ ...options, critical: [] }, variant, place);
     if (!one.done) node.querySelector(".bits").textContent = "…";
+    // Models without parses have words to choose, too: a suite tests the chosen one.
+    const variantName = nameOf(result, variant), unknown = one.seen ? "" : ", unknown word";
+    node.setAttribute("aria-label", `${variantName ? `${variantName}, ` : ""}${one.word}, ${one.done ? `${Cells.written(one.bits)} bits` : "not computed yet"}${unknown}`);
     if (one.seen_as !== one.word) node.title = `${one.seen ? "" : "unknown word, "}seen as ${one.seen_as}`;
     return node;
   }

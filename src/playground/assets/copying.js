@@ -5,59 +5,77 @@ const Copying = (function () {
 
   const quoted = (text) => JSON.stringify(text);
 
-  // Regions: stretches of equal and of differing columns; the word after the difference that was chosen is its own.
+  // The column that a suite tests: the chosen one, or the most telling one, if it has a word of every variant.
+  function criticalColumn(result, columns, state) {
+    const usable = columns.filter((column) => column.words.every(Cards.has));
+    const telling = Cards.mostTelling(result);
+    return usable.find((column) => state.name === result.name && column.words[state.variant] === state.place) ||
+      usable.find((column) => column.words[0] === telling) || usable[usable.length - 1] || null;
+  }
+
+  // Regions: stretches of equal and of differing columns, and the critical column. Variants without a common column
+  // are one region each.
   function regionsOf(result, state) {
     const columns = Cards.columnsOf(result).filter((column) =>
-      column.words.some((place, variant) => place !== null && result.variants[variant].cells[place].word !== END));
-    const chosen = columns.findIndex((column) => column.words[state.variant] === state.place);
-    const regions = [];
-    columns.forEach((column, number) => {
-      const kind = number === chosen ? "critical" : column.same ? (regions.some((one) => one.kind === "critical") ? "rest" : "same") : "differs";
+      column.words.some((place, variant) => Cards.has(place) && result.variants[variant].cells[place].word !== END));
+    const critical = criticalColumn(result, columns, state);
+    if (critical === null) return [{ kind: "critical", name: "critical", columns }];
+    const regions = [], counts = {};
+    for (const column of columns) {
+      const isLater = regions.some((one) => one.kind === "critical");
+      const kind = column === critical ? "critical" : !column.same ? "differs" : isLater ? "rest" : "same";
       const last = regions[regions.length - 1];
-      if (last && last.kind === kind && kind !== "critical") last.columns.push(column);
-      else regions.push({ kind, columns: [column] });
-    });
-    const counts = {};
-    for (const region of regions) {
-      counts[region.kind] = (counts[region.kind] || 0) + 1;
-      region.name = region.kind === "critical" ? "critical" : `${region.kind}${counts[region.kind]}`;
+      if (last && last.kind === kind) { last.columns.push(column); continue; }
+      counts[kind] = (counts[kind] || 0) + 1;
+      regions.push({ kind, columns: [column], name: kind === "critical" ? kind : `${kind}${counts[kind]}` });
     }
     return regions;
   }
 
+  // A suite with one item; an error if its words cannot be written in one.
   function yaml(result, state, language) {
     const regions = regionsOf(result, state);
     const names = result.variants.map((_, variant) => ["a", "b"][variant]);
+    const words = (columns, variant) => columns.map((column) => column.words[variant]).filter(Cards.has)
+      .map((place) => result.variants[variant].cells[place].word);
     const lines = names.map((name, variant) => {
-      const parts = regions.map((region) => region.columns.map((column) => column.words[variant])
-        .filter((place) => place !== null && place !== undefined)
-        .map((place) => result.variants[variant].cells[place].word).join(" "));
-      return `    ${name}: ${quoted(parts.join(" | "))}`;
+      const parts = regions.map((region) => words(region.columns, variant));
+      if (parts.flat().some((word) => word.includes("|"))) throw new Error("in a suite, | separates regions and cannot be a word");
+      return `    ${name}: ${quoted(parts.map((part) => part.join(" ")).join(" | "))}`;
     });
-    const isPair = names.length > 1 && regions.some((region) => region.kind === "critical");
-    const head = isPair ? [
+    const differing = regions.filter((region) => region.kind === "differs").map((region) => region.name);
+    const isPair = names.length > 1;
+    return [
       "name: mine/example", `language: ${language}`, `spaced: ${language !== "zh"}`,
       `regions: [${regions.map((region) => region.name).join(", ")}]`, "critical: [critical]",
-      "predictions:", "  a_is_harder: (critical;%a%) > (critical;%b%)",
-    ] : [`# regions: ${regions.map((region) => region.name).join(", ")}`];
-    return [...head, "items:", "  1:", ...lines, ""].join("\n");
+      ...(differing.length ? [`differing: [${differing.join(", ")}]`] : []),
+      ...(isPair ? ["predictions:", "  a_is_harder: (critical;%a%) > (critical;%b%)",
+        "effects:", "  a_minus_b: (critical;%a%) - (critical;%b%)"]
+        : ["predictions: {}  # a second variant makes a comparison", "effects:", "  critical_bits: (critical;%a%)"]),
+      "items:", "  1:", ...lines, "",
+    ].join("\n");
   }
 
+  const FIRST_COLUMNS = ["run", "sentence_id", "word_id", "word", "seen", "seen_as"];
+
+  // The table of task=surprisal, for all models; like there, quotation marks have no meaning.
   function tsv(results, names) {
-    const used = names.filter((name) => !["run", "sentence_id", "word_id", "word", "seen_as", "seen", "surprisal_bits"].includes(name) &&
-      results.some((one) => one.variants.some((variant) => variant.cells.some((cell) => cell.columns && name in cell.columns))));
     const measure = results.some((one) => one.measure === "pll") ? "pll_bits" : "surprisal_bits";
-    const rows = [["run", "sentence_id", "word_id", "word", "seen_as", "seen", measure, ...used]];
-    const number = (value) => (value === null || value === undefined ? "" : value < 0 && value === -1 ? "inf" : String(value));
+    const used = names.filter((name) => ![...FIRST_COLUMNS, "surprisal_bits"].includes(name) &&
+      results.some((one) => one.variants.some((variant) => variant.cells.some((cell) => cell.columns && name in cell.columns))));
+    const rows = [[...FIRST_COLUMNS, measure, ...used]];
     for (const one of results) {
       one.variants.forEach((variant, sentence) => variant.cells.forEach((cell, place) => {
         if (!cell.done) return;
-        rows.push([one.run, sentence + 1, place + 1, cell.word, cell.seen_as, cell.seen ? "TRUE" : "FALSE",
-          cell.bits === null ? "nan" : number(cell.bits), ...used.map((name) => (cell.columns && name in cell.columns ? String(cell.columns[name] ?? "nan") : ""))]);
+        const columns = cell.columns || {};
+        rows.push([one.run, sentence + 1, place + 1, cell.word, cell.seen ? "TRUE" : "FALSE", cell.seen_as, cell.bits === -1 ? "Inf" : written(cell.bits),
+          ...used.map((name) => (name in columns ? written(columns[name]) : ""))]);
       }));
     }
     return rows.map((row) => row.join("\t")).join("\n") + "\n";
   }
+
+  const written = (value) => (value === null || value === undefined ? "NaN" : String(value));
 
   // A picture of one model: its cells, differences and chart, and the best parses at the chosen word.
   function picture(result, card) {

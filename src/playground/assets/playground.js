@@ -8,30 +8,7 @@
   const results = new Map();
   // The chosen word; ``auto`` until somebody has chosen one.
   const state = { name: null, variant: 0, place: 0, auto: true };
-  let running = null, asking = 0, timer = null, drawing = false, last = null;
-
-  // ---- server ----------------------------------------------------------------------------------
-
-  async function post(path, content, signal) {
-    const answer = await fetch(path, {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content), signal,
-    });
-    if (answer.ok) return answer;
-    const said = await answer.json().catch(() => ({}));
-    throw new Error(said.error || `the server answered ${answer.status}`);
-  }
-
-  async function* lines(answer) {
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      const parts = (rest + value).split("\n");
-      rest = parts.pop();
-      for (const part of parts) if (part) yield JSON.parse(part);
-    }
-  }
+  let running = null, asking = 0, timer = null, drawing = false, last = null, fitting = 0, untouched = true;
 
   function complain(message) {
     at("problem").textContent = message || "";
@@ -42,45 +19,22 @@
 
   const ticked = () => Array.from(at("models").querySelectorAll("input:checked"), (box) => box.value);
   const known = (name) => page.models.find((one) => one.name === name);
-
-  function titleOf(model) {
-    const corpus = model.corpus ? ` · ${model.corpus}` : "";
-    const title = model.model + corpus + (model.seed === null || model.adopted ? "" : ` · seed ${model.seed}`);
-    const same = page.models.filter((one) => one.model === model.model && one.corpus === model.corpus && one.seed === model.seed);
-    return same.length > 1 ? `${title} (${model.name})` : title;
-  }
-
-  function showModels(chosen) {
-    const groups = new Map();
-    for (const model of page.models) {
-      const group = model.adopted ? "models of others" : model.corpus || "models";
-      if (!groups.has(group)) groups.set(group, []);
-      const box = html("input", { type: "checkbox", value: model.name });
-      box.checked = chosen.includes(model.name);
-      groups.get(group).push(html("label", { class: "tick", title: model.name }, box, " ", titleOf(model)));
-    }
-    at("models").replaceChildren(...Array.from(groups, ([group, boxes]) =>
-      html("div", { class: "ticks", role: "group", "aria-label": group }, ...boxes)));
-  }
-
-  // Without a choice: the models of the first corpus if they are few, else one that parses and one that does not.
-  function usual() {
-    const same = page.models.filter((model) => model.corpus === page.models[0].corpus);
-    if (same.length <= 3) return same.map((one) => one.name);
-    const found = [same.find((model) => model.syntactic), same.find((model) => !model.syntactic)];
-    return found.filter(Boolean).map((one) => one.name);
-  }
+  const titleOf = (model) => Models.title(model, page.models);
+  const showModels = (chosen) => Models.show(at("models"), page.models, chosen);
 
   async function add() {
     const reference = at("reference").value.trim();
     if (!reference) return;
     at("add-note").textContent = "looking for it …";
     try {
-      const model = await (await post("/api/models", { reference })).json();
-      if (!known(model.name)) page.models.push(model);
-      showModels([...ticked(), model.name]);
-      at("add-note").textContent = `${titleOf(model)} is ticked`;
+      const { models } = await (await Server.post("/api/models", { reference })).json();
+      page.models.push(...models.filter((model) => !known(model.name)));
+      // A folder may have many runs; one that was named is meant.
+      const added = models.length === 1 ? `${titleOf(models[0])} is ticked` : `${models.length} models are in the list`;
+      showModels([...ticked(), ...(models.length === 1 ? [models[0].name] : [])]);
+      at("add-note").textContent = added;
       at("reference").value = "";
+      fit();
       look();
     } catch (error) {
       at("add-note").textContent = error.message;
@@ -105,37 +59,23 @@
     timer = setTimeout(lookNow, SEEN_DELAY);
   }
 
+  function showSeen(found) {
+    const models = Object.entries(found).filter(([, one]) => one.words).map(([name, one]) => ({ ...one, title: titleOf(known(name)) }));
+    const typed = inputs.filter((input) => input.value.trim());
+    for (const input of inputs) Seen.show(at(`${input.id}-seen`), models, typed.indexOf(input));
+  }
+
   async function lookNow() {
     const number = ++asking;
     const given = texts(), runs = ticked();
     complain(tooLong());
     if (tooLong() || !given.length || !runs.length) { showSeen({}); return; }
     try {
-      const found = await (await post("/api/seen", { runs, sentences: given })).json();
+      const found = await (await Server.post("/api/seen", { runs, sentences: given })).json();
       if (number === asking) showSeen(found);
     } catch (error) {
       if (number === asking) complain(error.message);
     }
-  }
-
-  function showSeen(found) {
-    const models = Object.entries(found).filter(([, one]) => one.words);
-    let given = 0;
-    inputs.forEach((input) => {
-      const place = at(`${input.id}-seen`);
-      if (!input.value.trim() || !models.length) { place.replaceChildren(); return; }
-      const number = given++;
-      const words = models[0][1].words[number] || [];
-      // Models may divide a text into words in different ways; those that do not agree with the first are left out.
-      const alike = models.filter(([, one]) => (one.words[number] || []).length === words.length);
-      const unknown = words.map((_, word) => alike.filter(([, one]) => one.seen[number][word] === false).map(([name]) => titleOf(known(name))));
-      const shown = words.flatMap((word, w) => {
-        if (!unknown[w].length) return [word, " "];
-        return [html("mark", { title: `unknown to ${unknown[w].join(", ")}` }, word), " "];
-      });
-      const count = unknown.filter((one) => one.length).length;
-      place.replaceChildren(...shown, ...(count ? [html("span", { class: "note" }, `· ${count} unknown`)] : []));
-    });
   }
 
   // ---- computing -------------------------------------------------------------------------------
@@ -188,23 +128,32 @@
     }
     const mine = running = new AbortController();
     busy(true);
+    drawNow();
+    showResults();
     try {
-      const answer = await post("/api/surprisal", { runs, sentences: given }, mine.signal);
-      for await (const event of lines(answer)) {
+      const answer = await Server.post("/api/surprisal", { runs, sentences: given }, mine.signal);
+      for await (const event of Server.lines(answer)) {
         if (event.name && HANDLERS[event.type]) HANDLERS[event.type](results.get(event.name), event);
         draw();
       }
     } catch (error) {
       if (error.name !== "AbortError" && running === mine) complain(error.message);
     } finally {
-      if (running === mine) { running = null; busy(false); draw(); }
+      if (running === mine) settleDown();
     }
   }
 
   function stop() {
     if (running) running.abort();
+    settleDown();
+  }
+
+  // Whoever has no result now will have none.
+  function settleDown() {
     running = null;
     busy(false);
+    for (const one of results.values()) if (one.state) one.state = "stopped";
+    draw();
   }
 
   function busy(isBusy) {
@@ -221,6 +170,13 @@
     requestAnimationFrame(() => { drawing = false; drawNow(); });
   }
 
+  // With many models the results begin below the window.
+  function showResults() {
+    if (at("results").getBoundingClientRect().top < 0.6 * window.innerHeight) return;
+    const isCalm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    at("results").scrollIntoView({ behavior: isCalm ? "auto" : "smooth" });
+  }
+
   function settle() {
     const one = results.get(state.name);
     if (!one || !one.variants.length) return;
@@ -230,19 +186,23 @@
 
   function drawNow() {
     const all = Array.from(results.values());
-    at("results").hidden = !all.length;
+    at("results").hidden = at("skip").hidden = !all.length;
     settle();
     const hadFocus = document.activeElement && document.activeElement.closest(".cell");
+    const restore = Keeping.of(at("cards"));
     const most = Cards.top(all);
     at("cards").replaceChildren(...all.map((one) => Cards.card(one, one.name === state.name ? state : { name: state.name }, most)));
     const buttons = at("cards").querySelectorAll("button.cell");
     if (buttons.length && !at("cards").querySelector('button.cell[tabindex="0"]')) buttons[0].tabIndex = 0;
-    if (hadFocus) focusChosen();
+    restore();
+    const cell = at("cards").querySelector('button.cell[aria-pressed="true"]');
+    if (cell && !running) Keeping.reveal(cell);
+    if (hadFocus) focusChosen({ preventScroll: true });
   }
 
-  function focusChosen() {
+  function focusChosen(how) {
     const chosen = at("cards").querySelector('button.cell[aria-pressed="true"]');
-    if (chosen) chosen.focus();
+    if (chosen) chosen.focus(how);
   }
 
   function choose(name, variant, place) {
@@ -280,7 +240,7 @@
 
   // ---- state in the address --------------------------------------------------------------------
 
-  // After the sign #, which browsers never send.
+  // After the sign #, which browsers never send. A link may name models that are not in the list.
   function remember() {
     const found = new URLSearchParams();
     inputs.forEach((input) => { if (input.value.trim()) found.set(input.id, input.value.trim()); });
@@ -292,7 +252,13 @@
   function recall() {
     const found = new URLSearchParams(location.hash.slice(1));
     inputs.forEach((input) => { input.value = found.get(input.id) || ""; });
-    showModels(found.getAll("run").filter(known).length ? found.getAll("run") : usual());
+    const runs = found.getAll("run"), missing = runs.filter((name) => !known(name));
+    showModels(runs.length > missing.length ? runs : Models.usual(page.models));
+    if (missing.length) {
+      at("more").open = true;
+      at("reference").value = missing[0];
+      at("add-note").textContent = `The link names ${missing.join(", ")}, not in the list yet: add it here.`;
+    }
     const whole = (name) => Math.max(0, Number.parseInt(found.get(name), 10) || 0);
     Object.assign(state, { name: found.get("at"), variant: Math.min(1, whole("variant")), place: whole("word"), auto: !found.has("at") });
     return texts().length > 0;
@@ -300,32 +266,54 @@
 
   // ---- examples and copying --------------------------------------------------------------------
 
-  function showExamples() {
-    page.examples.forEach((one, number) => at("examples").append(html("option", { value: number }, `${one.title}: ${one.first}`)));
+  // The examples for the models that are ticked; those that fit come first.
+  async function fit() {
+    const number = ++fitting;
+    const { examples } = await (await Server.post("/api/examples", { runs: ticked(), sentences: [] })).json();
+    if (number !== fitting) return;
+    page.examples = examples;
+    Examples.show(at("examples"), examples, "choose one …");
+  }
+
+  function fill(one) {
+    inputs[0].value = one.first;
+    inputs[1].value = one.second;
+    at("example-note").textContent = one.note;
+    state.auto = true;
   }
 
   function useExample() {
     const one = page.examples[at("examples").value];
     if (!one) return;
-    inputs[0].value = one.first;
-    inputs[1].value = one.second || "";
-    at("example-note").textContent = one.note || "";
-    const fitting = ticked().filter((name) => !known(name).language || known(name).language === one.language);
-    if (!fitting.length) showModels(page.models.filter((model) => model.language === one.language).slice(0, 2).map((model) => model.name));
-    state.auto = true;
+    fill(one);
+    const speaks = (model) => !model.language || model.language === one.language;
+    if (!ticked().some((name) => speaks(known(name)))) {
+      showModels(page.models.filter(speaks).slice(0, 2).map((model) => model.name));
+      fit();
+    }
     lookNow();
     if (ticked().length) compute();
+  }
+
+  // A newcomer finds a garden path in the page, and need only press the button.
+  function offerFirst() {
+    if (!untouched || texts().length || !page.examples.length || page.examples[0].unknown !== 0) return;
+    fill(page.examples[0]);
+    at("examples").value = "0";
+    lookNow();
   }
 
   const finished = () => Array.from(results.values()).filter((one) => one.variants.length && !one.error);
   const chosen = () => finished().find((one) => one.name === state.name) || finished()[0];
 
-  async function copy(what, content) {
+  async function copy(what, make) {
     try {
+      const content = await make();
       await navigator.clipboard.write([new ClipboardItem(content)]);
       at("copied").textContent = `${what} copied`;
     } catch (error) {
-      at("copied").textContent = `the browser does not let the page copy: ${error.message}`;
+      const why = error.name === "NotAllowedError" ? "the browser does not let the page copy: " : "";
+      at("copied").textContent = `not copied: ${why}${error.message}`;
     }
   }
 
@@ -335,7 +323,7 @@
     return known(one.name).language || (/[\u3400-\u9fff]/.test(texts().join("")) ? "zh" : "en");
   }
 
-  async function copyPicture() {
+  async function picture() {
     const one = chosen();
     const card = Array.from(document.querySelectorAll(".card")).find((node) => node.dataset.name === one.name);
     const image = await Copying.png(Copying.picture(one, card));
@@ -343,14 +331,14 @@
     if (link.href) URL.revokeObjectURL(link.href);
     link.href = URL.createObjectURL(image);
     link.hidden = false;
-    await copy("picture", { "image/png": image });
+    return { "image/png": image };
   }
 
   const COPIES = {
-    yaml: () => copy("YAML item", plain(Copying.yaml(chosen(), state, languageOf(chosen())))),
-    tsv: () => copy("table", plain(Copying.tsv(finished(), page.columns))),
-    picture: copyPicture,
-    link: () => copy("link", plain(location.href)),
+    yaml: () => copy("YAML item", () => plain(Copying.yaml(chosen(), state, languageOf(chosen())))),
+    tsv: () => copy("table", () => plain(Copying.tsv(finished(), page.columns))),
+    picture: () => copy("picture", picture),
+    link: () => copy("link", () => plain(location.href)),
   };
 
   // ---- events ----------------------------------------------------------------------------------
@@ -365,8 +353,16 @@
     if (event.key === "Enter") { event.preventDefault(); add(); }
   });
   at("examples").addEventListener("change", useExample);
-  at("models").addEventListener("change", () => { remember(); look(); });
-  for (const input of inputs) input.addEventListener("input", () => { at("example-note").textContent = ""; look(); });
+  at("models").addEventListener("change", () => { remember(); look(); fit().catch((error) => complain(error.message)); });
+  for (const input of inputs) {
+    input.addEventListener("input", () => {
+      untouched = false;
+      at("example-note").textContent = at("examples").value = "";
+      look();
+    });
+  }
+  // A jump to #results would be taken for a state of the page.
+  at("skip").addEventListener("click", (event) => { event.preventDefault(); at("results").focus(); });
   at("cards").addEventListener("click", (event) => {
     const button = event.target.closest("button.cell");
     if (button) choose(button.closest(".card").dataset.name, Number(button.dataset.variant), Number(button.dataset.word));
@@ -381,9 +377,11 @@
   async function begin() {
     Object.assign(page, await (await fetch("/api/models")).json());
     at("version").textContent = page.version;
-    showExamples();
+    if (page.skipped.length) at("skipped").replaceChildren(...page.skipped.map((reason) => html("li", {}, reason)));
+    at("skipped-runs").hidden = !page.skipped.length;
     if (recall()) { lookNow(); compute(); }
-    if (page.skipped.length) at("add-note").textContent = `left out: ${page.skipped.join("; ")}`;
+    await fit();
+    offerFirst();
   }
 
   begin().catch((error) => complain(error.message));

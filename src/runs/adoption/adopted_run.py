@@ -177,12 +177,16 @@ class AdoptedRun(Run):
         )
 
     @property
+    def weight_bytes(self) -> int:
+        """The size of the files of weights; 0 if the kind of model has none."""
+        return self.family.weight_bytes(self._model, self.path)
+
+    @property
     def chunk_words(self) -> int | None:
         """Number of words scored together, which takes at most about a minute; None: any."""
-        size = self.family.weight_bytes(self._model, self.path)
-        if not size:
+        if not self.weight_bytes:
             return None
-        return words_per_chunk(size, hypotheses=1, is_gpu=self.device.type != "cpu")
+        return words_per_chunk(self.weight_bytes, hypotheses=1, is_gpu=self.device.type != "cpu")
 
     def scorer(
         self, *, search: SearchSettings | None = None, on_words: OnWords = lambda _: None
