@@ -117,10 +117,28 @@ def test_models_used_least_recently_are_dropped(folder: Path, tmp_path: Path) ->
     assert [name for name, one in shelf.models.items() if one.is_loaded] == [names[0], names[2]]
 
 
+def test_the_weights_in_memory_are_limited(folder: Path, tmp_path: Path) -> None:
+    settings = settings_for(folder, tmp_path / "store.sqlite")
+    names = list(ModelShelf(settings).models)
+    sizes = {name: run_of(folder, name.split("/")[-2]).weight_bytes for name in names}
+    largest = max(sizes.values()) / 1e9
+    shelf = ModelShelf(settings_for(folder, tmp_path / "store.sqlite", loaded_gb=largest))
+    for name in names:
+        shelf.used(name).load()
+        loaded = [one for one, model in shelf.models.items() if model.is_loaded]
+        assert name in loaded and sum(sizes[one] for one in loaded) <= largest * 1e9
+    # A single model may be larger than the limit.
+    tight = ModelShelf(settings_for(folder, tmp_path / "store.sqlite", loaded_gb=0.0))
+    for name in names:
+        tight.used(name).load()
+        assert [one for one, model in tight.models.items() if model.is_loaded] == [name]
+
+
 def test_a_model_is_added_by_its_folder(folder: Path, tmp_path: Path) -> None:
     shelf = ModelShelf(settings_for(folder, tmp_path / "store.sqlite"))
     path = str(run_of(folder, "lstm").path)
-    assert shelf.add(path) == path and len(shelf.models) == len(FAMILIES)
+    assert shelf.add(path) == [path] and len(shelf.models) == len(FAMILIES)
+    assert sorted(shelf.add(str(folder / "runs"))) == sorted(shelf.models)
     with pytest.raises(GardenpathError):
         shelf.add(str(tmp_path / "nothing"))
     with pytest.raises(GardenpathError, match="reload the page"):

@@ -6,9 +6,11 @@ import json
 import math
 import re
 import shlex
+import shutil
 import socket
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,17 @@ import pytest
 
 from gardenpath.playground.guard import MOST_BYTES
 from gardenpath.playground.launch import HOST, bound
+from gardenpath.playground.loaded_models import beginnings_of
 from gardenpath.playground.playground_settings import PlaygroundSettings, playground_settings_of
-from gardenpath.playground.server import OWN_ASSETS, examples
+from gardenpath.playground.server import OWN_ASSETS
 from gardenpath.runs.finding.loading import load
 from tests.documents import ROOT
 from tests.models.pretrained import tiny_models
 from tests.playground.serving import Served, served, settings_for
-from tests.toy_runs import NARROW_SEARCH
+from tests.toy_runs import NARROW_SEARCH, run_of
 
+# What a browser sends when somebody clicks on a link.
+NAVIGATION = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 SENTENCE = "the author knows the senator ."
 VARIANT = "the authors know the senator ."
 
@@ -89,8 +94,12 @@ def test_a_model_of_others_can_be_added(playground: Served, tmp_path: Path) -> N
     tokeniser.save_pretrained(folder)
     tiny_models.model("gpt2", len(tokeniser)).float().save_pretrained(folder)
     status, _, body = playground.ask("/api/models", {"reference": f"hf:{folder}"})
-    added = json.loads(body)
+    (added,) = json.loads(body)["models"]
     assert status == 200 and added["adopted"] and added["name"] in playground.shelf.models
+    # Text is known as it is, so that examples fit without a look at the tokeniser.
+    asked = {"runs": [added["name"]], "sentences": []}
+    _, _, body = playground.ask("/api/examples", asked)
+    assert {one["unknown"] for one in json.loads(body)["examples"]} == {0}
     asked = {"runs": [added["name"]], "sentences": [SENTENCE]}
     _, _, body = playground.ask("/api/surprisal", asked)
     cells = _result([json.loads(line) for line in body.splitlines()])["variants"][0]["cells"]
@@ -138,6 +147,8 @@ def test_errors_of_one_model_do_not_hide_the_others(playground: Served) -> None:
         ({"Origin": "http://attacker.example"}, 403),
         ({"Origin": "null"}, 403),
         ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Sec-Fetch-Site": "cross-site", **NAVIGATION}, 403),
         ({"Sec-Fetch-Site": "same-origin"}, 200),
     ],
 )
@@ -145,6 +156,21 @@ def test_only_the_page_itself_is_answered(
     playground: Served, headers: dict[str, str], status: int
 ) -> None:
     assert playground.ask("/api/models", headers=headers)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (NAVIGATION, 200),
+        ({**NAVIGATION, "Sec-Fetch-Dest": "iframe"}, 403),
+        ({**NAVIGATION, "Sec-Fetch-Mode": "no-cors"}, 403),
+        ({**NAVIGATION, "Host": "attacker.example"}, 421),
+    ],
+)
+def test_a_link_from_elsewhere_leads_to_the_page(
+    playground: Served, headers: dict[str, str], status: int
+) -> None:
+    assert playground.ask("/", headers={"Sec-Fetch-Site": "cross-site", **headers})[0] == status
 
 
 def test_other_content_types_are_refused(playground: Served) -> None:
@@ -238,17 +264,68 @@ def test_too_many_requests_are_refused(folder: Path, tmp_path: Path) -> None:
 
 
 def test_infinite_and_undefined_numbers_are_told_apart() -> None:
-    from gardenpath.playground.word_events import number
+    from gardenpath.playground.word_events import finite, number
 
     assert [number(value) for value in (1.5, math.inf, math.nan)] == [1.5, -1.0, None]
+    # Minus one is a number where numbers may be negative.
+    assert [finite(value) for value in (-1.0, math.inf, math.nan)] == [-1.0, None, None]
 
 
-def test_examples_have_what_the_page_needs() -> None:
-    found = examples()
-    assert "raced past the barn" in found[0]["first"]
-    for one in found:
-        assert set(one) == {"title", "language", "first", "second", "note"}
-        assert one["language"] in ("en", "zh") and one["first"] != one["second"]
+def test_a_request_that_is_given_up_stops_the_model(folder: Path, tmp_path: Path) -> None:
+    settings = settings_for(folder, tmp_path / "store.sqlite")
+    with served(settings) as found:
+        words = [f"{a} {b}" for a in ("the", "old", "young") for b in ("author", "senator", "king")]
+        sentence = " ".join(words * 5)
+        model = found.shelf.models[found.name_of("plm")]
+        body = json.dumps({"runs": [found.name_of("plm")], "sentences": [sentence]}).encode()
+        head = f"POST /api/surprisal HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n"
+        with socket.create_connection((HOST, found.port)) as client:
+            client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            received = b""
+            while received.count(b'"type": "word"') < 3:
+                received += client.recv(4096)
+        # The thread that computes is free again long before all words are known.
+        assert found.events("ngram", sentences=[SENTENCE])[-1]["type"] == "done"
+        assert model.run.store is not None
+        asked = beginnings_of([tuple(sentence.split())])
+        stored = model.run.store.get(model.run.model_key, asked)
+        assert 3 <= len(stored) < len(asked)
+
+
+@pytest.mark.parametrize("family", ["lstm", "rnng"])
+def test_a_run_that_is_deleted_or_replaced_is_told(
+    folder: Path, tmp_path: Path, family: str
+) -> None:
+    copy = tmp_path / "runs" / family / "seed1"
+    shutil.copytree(run_of(folder, family).path, copy)
+    settings = replace(settings_for(folder, tmp_path / "s.sqlite"), run=(str(tmp_path / "runs"),))
+    with served(settings) as found:
+        first = found.events(family, sentences=[SENTENCE])
+        shutil.move(copy, tmp_path / "elsewhere")
+        # What is in memory remains right.
+        assert _result(found.events(family, sentences=[VARIANT]))["variants"]
+        assert _result(found.events(family, sentences=[SENTENCE])) == _result(first)
+        shutil.move(tmp_path / "elsewhere", copy)
+        weights = copy / "weights.safetensors"
+        weights.write_bytes(weights.read_bytes() + b" ")
+        (error,) = [
+            one
+            for one in found.events(family, sentences=[SENTENCE])
+            if one["type"] not in ("start", "done")
+        ]
+        assert "start the playground again" in error["message"]
+
+
+def test_a_run_that_is_deleted_before_it_is_used_is_told(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "runs" / "lstm" / "seed1"
+    shutil.copytree(run_of(folder, "lstm").path, copy)
+    settings = replace(settings_for(folder, tmp_path / "s.sqlite"), run=(str(tmp_path / "runs"),))
+    with served(settings) as found:
+        shutil.rmtree(copy)
+        events = found.events("lstm", sentences=[SENTENCE])
+        error = next(one for one in events if one["type"] == "error")
+        assert str(copy) in error["message"] and events[-1]["type"] == "done"
+        assert found.ask("/api/models")[0] == 200
 
 
 def test_documented_commands_are_valid() -> None:

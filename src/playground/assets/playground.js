@@ -97,6 +97,7 @@
       const variant = one.variants[event.variant];
       Object.assign(variant.cells[event.word], { bits: event.bits, columns: event.columns, done: true });
       variant.parses[event.word] = event.parses;
+      if (state.auto && one.name === state.name && event.variant === 0) Object.assign(state, { variant: 0, place: event.word });
     },
     result: (one, event) => {
       one.run = event.run;
