@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
+from tests.eval.report.browser import Browser, browser, find_browser
+from tests.no_skips import NEEDS_BROWSER
+from tests.playground.pages import open_page
 from tests.playground.serving import Served, served, settings_for
 
 
@@ -16,3 +20,28 @@ def playground(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     store = tmp_path_factory.mktemp("playground") / "surprisals.sqlite"
     with served(settings_for(folder, store)) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Browser]:
+    """A browser whose pages may use the clipboard."""
+    path = find_browser()
+    if path is None:
+        pytest.skip(NEEDS_BROWSER)
+    with browser(path) as found:
+        found.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        yield found
+
+
+@pytest.fixture
+def page(opened: Browser, playground: Served) -> Iterator[Page]:
+    """The page of the playground; every request goes to the playground, and nothing is an error."""
+    opened.errors.clear()
+    asked: list[str] = []
+    opened.page.on("request", lambda request: asked.append(request.url))
+    opened.resize(width=1280)
+    open_page(opened.page, playground)
+    yield opened.page
+    foreign = [url for url in asked if not url.startswith((playground.address, "data:", "blob:"))]
+    assert asked and foreign == []
+    assert [one for one in opened.errors if not one.startswith("asks for")] == []

@@ -5,10 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page
@@ -16,74 +13,25 @@ from playwright.sync_api import Page
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
 from tests.documents import ROOT
-from tests.eval.report.browser import Browser, browser, find_browser
-from tests.no_skips import NEEDS_BROWSER
+from tests.eval.report.browser import Browser
+from tests.playground.pages import (
+    FIRST,
+    SECOND,
+    cells_of,
+    compute,
+    copied,
+    finished,
+    open_page,
+)
 from tests.playground.serving import Served
 from tests.toy_runs import evaluate
-
-FIRST = "the author knows the senator ."
-SECOND = "the author that laughs knows the senator ."
-PATH = find_browser()
-pytestmark = pytest.mark.skipif(PATH is None, reason=NEEDS_BROWSER)
-
-
-@pytest.fixture(scope="module")
-def opened() -> Iterator[Browser]:
-    """A browser whose pages may use the clipboard."""
-    assert PATH is not None
-    with browser(PATH) as found:
-        found.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        yield found
-
-
-@pytest.fixture
-def page(opened: Browser, playground: Served) -> Iterator[Page]:
-    """The page of the playground; every request goes to the playground, and nothing is an error."""
-    opened.errors.clear()
-    asked: list[str] = []
-    opened.page.on("request", lambda request: asked.append(request.url))
-    opened.resize(width=1280)
-    _open(opened.page, playground)
-    yield opened.page
-    foreign = [url for url in asked if not url.startswith((playground.address, "data:", "blob:"))]
-    assert asked and foreign == []
-    assert [one for one in opened.errors if not one.startswith("asks for")] == []
-
-
-def _open(page: Page, playground: Served, **state: Any) -> None:
-    page.goto("about:blank")
-    page.goto(f"{playground.address}#{urlencode(state, doseq=True)}")
-    page.wait_for_selector("#models input", state="attached")
-
-
-def _compute(page: Page, playground: Served, *sentences: str, families: tuple[str, ...]) -> None:
-    names = [playground.name_of(family) for family in families]
-    for box in page.query_selector_all("#models input"):
-        box.set_checked(box.get_attribute("value") in names)
-    for field, sentence in zip(("#first", "#second"), (*sentences, ""), strict=False):
-        page.fill(field, sentence)
-    page.press("#first", "Enter")
-    _finished(page)
-
-
-def _finished(page: Page) -> None:
-    page.wait_for_selector('body[aria-busy="false"] .card .cell')
-    page.wait_for_function("() => !document.querySelector('.card .state').textContent")
-
-
-def _cells(page: Page, family: str) -> list[tuple[str, str]]:
-    found = page.eval_on_selector_all(
-        f'.card[data-name*="/{family}/"] .cell',
-        "all => all.map(cell => Array.from(cell.children, one => one.textContent))",
-    )
-    return [(word, bits) for word, bits in found]
 
 
 def test_cells_are_those_of_task_surprisal(
     page: Page, playground: Served, folder: Path, tmp_path: Path
 ) -> None:
     families = ("lstm", "ngram", "plm", "rnng")
-    _compute(page, playground, FIRST, SECOND, families=families)
+    compute(page, playground, FIRST, SECOND, families=families)
     (tmp_path / "sentences.txt").write_text(f"{FIRST}\n{SECOND}\n", encoding="utf-8")
     table = tmp_path / "surprisal.tsv"
     evaluate(
@@ -95,14 +43,14 @@ def test_cells_are_those_of_task_surprisal(
     for family in families:
         own = [row for row in rows if f"/{family}/" in row.run]
         assert len(own) == len(FIRST.split()) + len(SECOND.split()) + 2
-        shown = _cells(page, family)
+        shown = cells_of(page, family)
         assert [word for word, _ in shown] == [row.word for row in own]
         for (_, bits), row in zip(shown, own, strict=True):
             assert float(bits) == pytest.approx(row.surprisal_bits, abs=0.0051)
 
 
 def test_differences_stand_below_words_of_both_variants(page: Page, playground: Served) -> None:
-    _compute(page, playground, FIRST, SECOND, families=("rnng",))
+    compute(page, playground, FIRST, SECOND, families=("rnng",))
     rows = page.eval_on_selector_all(
         ".grid tr", "all => all.map(r => Array.from(r.cells).slice(1).map(c => c.textContent))"
     )
@@ -127,7 +75,7 @@ def _number(cell: str) -> float:
 
 
 def test_arrow_keys_step_through_partial_parses(page: Page, playground: Served) -> None:
-    _compute(page, playground, FIRST, SECOND, families=("rnng", "plm"))
+    compute(page, playground, FIRST, SECOND, families=("rnng", "plm"))
     card = f'.card[data-name="{playground.name_of("rnng")}"]'
     page.click(f"{card} .cell >> nth=0")
     seen = []
@@ -162,7 +110,7 @@ def test_words_appear_before_the_answer_is_complete(page: Page, playground: Serv
         }"""
     )
     sentence = "the old author that knows the young senator laughs near the lake again ."
-    _compute(page, playground, sentence, families=("rnng",))
+    compute(page, playground, sentence, families=("rnng",))
     counts = page.evaluate("window.counts")
     total = len(sentence.split()) + 1
     assert counts == sorted(counts) and counts[-1] == total
@@ -181,13 +129,13 @@ def test_unknown_words_are_marked_while_typing(page: Page, playground: Served) -
 
 
 def test_the_state_is_in_the_address(page: Page, playground: Served) -> None:
-    _compute(page, playground, FIRST, SECOND, families=("plm",))
+    compute(page, playground, FIRST, SECOND, families=("plm",))
     page.click(".cell >> nth=3")
-    before, address = _cells(page, "plm"), page.url
+    before, address = cells_of(page, "plm"), page.url
     page.goto("about:blank")
     page.goto(address)
-    _finished(page)
-    assert _cells(page, "plm") == before
+    finished(page)
+    assert cells_of(page, "plm") == before
     assert page.input_value("#second") == SECOND
     assert page.get_attribute('.cell[aria-pressed="true"]', "data-word") == "3"
     assert page.locator("#models input:checked").count() == 1
@@ -200,13 +148,18 @@ def test_an_input_that_is_too_long_is_refused_politely(page: Page, playground: S
     said = page.inner_text("#problem")
     assert "9,999 characters; the playground takes at most 1,000" in said
     assert "task=surprisal" in said and page.locator(".card").count() == 0
-    _compute(page, playground, FIRST, families=("ngram",))
+    compute(page, playground, FIRST, families=("ngram",))
     assert page.locator("#problem").is_hidden()
 
 
 def test_examples_can_be_chosen(page: Page) -> None:
-    page.select_option("#examples", "0")
-    _finished(page)
+    page.wait_for_selector("#examples option >> nth=1", state="attached")
+    (value,) = page.eval_on_selector_all(
+        "#examples option",
+        "all => all.filter(one => one.textContent.includes('the horse raced')).map(o => o.value)",
+    )
+    page.select_option("#examples", value)
+    finished(page)
     assert page.input_value("#first").startswith("the horse raced")
     assert "main verb" in page.inner_text("#example-note")
 
@@ -234,16 +187,16 @@ def test_a_model_can_be_added_and_a_wrong_one_is_explained(
 def test_copies_are_what_other_programs_read(
     page: Page, playground: Served, tmp_path: Path
 ) -> None:
-    _compute(page, playground, FIRST, SECOND, families=("lstm", "rnng"))
+    compute(page, playground, FIRST, SECOND, families=("lstm", "rnng"))
     page.click(f'.card[data-name="{playground.name_of("rnng")}"] .cell >> nth=2')
     page.click("#copy-yaml")
-    text = _copied(page, "YAML item copied")
+    text = copied(page, "YAML item copied")
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
     (suite,) = load_suites([str(tmp_path / "mine.yaml")])
     assert {" ".join(words) for words in suite.sentences} == {FIRST, SECOND}
     assert suite.critical == ("critical",)
     page.click("#copy-tsv")
-    rows = list(csv.DictReader(io.StringIO(_copied(page, "table copied")), delimiter="\t"))
+    rows = list(csv.DictReader(io.StringIO(copied(page, "table copied")), delimiter="\t"))
     assert len(rows) == 2 * (len(FIRST.split()) + len(SECOND.split()) + 2)
     assert {row["run"] for row in rows} == {
         one.run.name.run
@@ -266,19 +219,13 @@ def test_copies_are_what_other_programs_read(
     assert min(size) > 400
 
 
-def _copied(page: Page, said: str) -> str:
-    page.wait_for_function(f"() => document.getElementById('copied').textContent === '{said}'")
-    found: str = page.evaluate("navigator.clipboard.readText()")
-    return found
-
-
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_page_fits_its_window(
     opened: Browser, page: Page, playground: Served, width: int, dark: bool
 ) -> None:
     opened.resize(width=width, dark=dark)
-    _compute(page, playground, FIRST, SECOND, families=("rnng", "lstm"))
+    compute(page, playground, FIRST, SECOND, families=("rnng", "lstm"))
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -287,7 +234,7 @@ def test_two_users_see_their_own_sentences(opened: Browser, page: Page, playgrou
     assert context is not None
     other = context.new_page()
     try:
-        _open(other, playground)
+        open_page(other, playground)
         for each, sentence in ((page, FIRST), (other, SECOND)):
             for box in each.query_selector_all("#models input"):
                 box.set_checked(box.get_attribute("value") == playground.name_of("rnng"))
@@ -296,8 +243,8 @@ def test_two_users_see_their_own_sentences(opened: Browser, page: Page, playgrou
         page.press("#first", "Enter")
         other.press("#first", "Enter")
         for each, sentence in ((page, FIRST), (other, SECOND)):
-            _finished(each)
-            assert [word for word, _ in _cells(each, "rnng")] == [*sentence.split(), "</s>"]
+            finished(each)
+            assert [word for word, _ in cells_of(each, "rnng")] == [*sentence.split(), "</s>"]
     finally:
         other.close()
 

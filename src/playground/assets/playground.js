@@ -207,10 +207,11 @@
   }
 
   function choose(name, variant, place) {
+    const isSameRow = name === state.name && variant === state.variant;
     Object.assign(state, { name, variant, place, auto: false });
     remember();
     drawNow();
-    focusChosen();
+    focusChosen({ preventScroll: isSameRow });
   }
 
   // Left and right: the words of a variant. Up and down: the same column of the other variant, or the next model.
@@ -368,8 +369,11 @@
     const button = event.target.closest("button.cell");
     if (button) choose(button.closest(".card").dataset.name, Number(button.dataset.variant), Number(button.dataset.word));
   });
-  at("cards").addEventListener("keydown", (event) => {
-    if (!event.target.closest("button.cell") || !/^Arrow(Left|Right|Up|Down)$/.test(event.key)) return;
+  // Left and right also work after a click on a tree or a fold; regions that scroll and fields keep their keys.
+  document.addEventListener("keydown", (event) => {
+    const isCell = event.target.closest("button.cell"), isFree = event.target === document.body || event.target.closest(".card summary");
+    if (!/^Arrow(Left|Right|Up|Down)$/.test(event.key) || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (!isCell && !(isFree && results.size && /Left|Right/.test(event.key))) return;
     event.preventDefault();
     move(event.key);
   });
