@@ -27,8 +27,10 @@ const Alignment = (function () {
     let a = 0, b = 0;
     for (const [nextA, nextB] of [...matches(first, second), [first.length, second.length]]) {
       const paired = nextA - a === nextB - b;
-      for (; a < nextA; a++) found.push({ words: [a, paired ? b++ : null], same: false });
+      if (paired) for (; a < nextA; a++) found.push({ words: [a, b++], same: false });
+      // In the order in which the chart has them.
       for (; b < nextB; b++) found.push({ words: [null, b], same: false });
+      for (; a < nextA; a++) found.push({ words: [a, null], same: false });
       if (nextA < first.length && nextB < second.length) found.push({ words: [a++, b++], same: true });
     }
     return found;

@@ -275,6 +275,9 @@
     if (number !== fitting) return;
     page.examples = examples;
     Examples.show(at("examples"), examples, "choose one …");
+    const typed = inputs.map((input) => input.value.trim());
+    const same = examples.findIndex((one) => one.first === typed[0] && one.second === typed[1]);
+    if (same >= 0) { at("examples").value = String(same); at("example-note").textContent = examples[same].note; }
   }
 
   function fill(one) {
