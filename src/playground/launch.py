@@ -53,26 +53,16 @@ def serve_playground(settings: PlaygroundSettings) -> None:
     with bound(settings.port) as listening:
         address = f"http://{HOST}:{listening.getsockname()[1]}/"
         console.print("Looking for models …")
-        import uvicorn
-
         from gardenpath.playground.loaded_models import ModelShelf
-        from gardenpath.playground.server import playground_app
+        from gardenpath.playground.server import PlaygroundServer
 
         shelf = ModelShelf(settings)
         _announce(address, len(shelf.models), shelf.skipped)
-        app = playground_app(shelf, settings.limits)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=3,
-        )
         if settings.browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         # Ctrl-C is how a playground ends; the server raises it again after it has ended.
         with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listening])
+            PlaygroundServer(shelf, settings.limits).run(sockets=[listening])
 
 
 def _require_extra() -> None:
@@ -90,6 +80,8 @@ def bound(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
+        # Before the address is announced: who comes early waits instead of being refused.
+        listening.listen()
     except OSError as error:
         listening.close()
         raise GardenpathError(

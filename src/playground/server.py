@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -48,14 +50,8 @@ MEDIA_TYPES = {
 PageAnswer = Callable[[Request], Awaitable[Response]]
 
 
-def playground_app(shelf: ModelShelf, limits: PlaygroundLimits) -> Guard:
+def playground_app(shelf: ModelShelf, turns: Turns, limits: PlaygroundLimits) -> Guard:
     """Return the application with the models of a shelf."""
-    turns = Turns(shelf, limits)
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        turns.close()
 
     async def page(_: Request) -> Response:
         return asset("page.html")
@@ -113,9 +109,31 @@ def playground_app(shelf: ModelShelf, limits: PlaygroundLimits) -> Guard:
                 Route("/api/models", models),
                 *(Route(path, _polite(one), methods=["POST"]) for path, one in posted.items()),
             ],
-            lifespan=lifespan,
         )
     )
+
+
+class PlaygroundServer(uvicorn.Server):
+    """Ends the answers that are under way before it waits for connections to close."""
+
+    def __init__(self, shelf: ModelShelf, limits: PlaygroundLimits) -> None:
+        self._turns = Turns(shelf, limits)
+        app = playground_app(shelf, self._turns, limits)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                lifespan="off",
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=3,
+            )
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the server."""
+        self._turns.close()
+        await super().shutdown(sockets)
 
 
 def asset(name: str) -> Response:

@@ -40,11 +40,14 @@ class Turns:
         self._closing = threading.Event()
         self._active = 0
         self._jobs = 0
+        self._queues: set[asyncio.Queue[PageEvent | None]] = set()
 
     def close(self) -> None:
-        """Stop what is computed at the moment."""
+        """End all answers; called in the event loop. What cannot be interrupted goes on alone."""
         self._closing.set()
         self._thread.shutdown(wait=False, cancel_futures=True)
+        for queue in self._queues:
+            queue.put_nowait(None)
 
     def require_room(self) -> None:
         """Refuse a request if too many are answered or wait."""
@@ -58,6 +61,8 @@ class Turns:
         self._active += 1
         try:
             for name in request.runs:
+                if self._closing.is_set():
+                    return
                 async with aclosing(self._of_model(name, request)) as events:
                     async for event in events:
                         yield {"name": name, **event}
@@ -77,6 +82,7 @@ class Turns:
         if self._jobs:
             yield {"type": "waiting"}
         self._jobs += 1
+        self._queues.add(queue)
         job = loop.run_in_executor(self._thread, self._work, name, request, send, stop)
         job.add_done_callback(self._finished)
         patience = None
@@ -92,6 +98,7 @@ class Turns:
             yield {"type": "error", "message": self._too_long()}
         finally:
             stop.set()
+            self._queues.remove(queue)
 
     def _finished(self, _: object) -> None:
         self._jobs -= 1

@@ -36,7 +36,7 @@ def finished(page: Page) -> None:
 
 def cells_of(page: Page, family: str) -> list[tuple[str, str]]:
     found = page.eval_on_selector_all(
-        f'.card[data-name*="{f"/{family}/" if family else ""}"] .cell',
+        f'.card[data-name*="/{family}/"] .cell',
         "all => all.map(cell => Array.from(cell.children, one => one.textContent))",
     )
     return [(word, bits) for word, bits in found]

@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from gardenpath.playground.launch import HOST, bound
 from gardenpath.playground.loaded_models import ModelShelf
 from gardenpath.playground.playground_settings import PlaygroundLimits, PlaygroundSettings
-from gardenpath.playground.server import playground_app
+from gardenpath.playground.server import PlaygroundServer
 from tests.toy_runs import NARROW_SEARCH
 
 PATIENCE_SECONDS = 60.0
@@ -80,9 +78,7 @@ class Served:
 def served(settings: PlaygroundSettings) -> Iterator[Served]:
     """Serve a playground in a thread of this process."""
     shelf = ModelShelf(settings)
-    app = playground_app(shelf, settings.limits)
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
-    server = uvicorn.Server(config)
+    server = PlaygroundServer(shelf, settings.limits)
     with bound(0) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
