@@ -36,6 +36,8 @@ from gardenpath.text import Words, key, plural
 
 # Run, suite, item, condition, variant, word_id.
 ParseKey = tuple[str, str, int | str, str, int | str, int]
+# Glosses of each condition and variant, and the translation of the first one.
+Glossed = tuple[Mapping[tuple[str, int | str], Words], str]
 # Posterior probability and partial tree: ``(S (NP the cat) (VP``.
 Parse = tuple[float, str]
 
@@ -119,8 +121,9 @@ class Study:
     ``critical`` maps suites to their critical regions, ``chance`` maps classes to chance levels
     (default: 1/2). ``modifier_orders`` rank modifiers from simple to complex. ``lengths`` counts,
     for each corpus, the sentences of each length in words. ``glosses`` maps suite and item to the
-    gloss of its first variant and its translation. ``notes`` stand below the answer. Intervals
-    need ``min_items`` usable items. ``aggregate`` has the accuracies on published minimal pairs.
+    glosses of its variants, by condition and number, and its translation. ``notes`` stand below
+    the answer. Intervals need ``min_items`` usable items. ``aggregate`` has the accuracies on
+    published minimal pairs.
     """
 
     title: str
@@ -138,7 +141,7 @@ class Study:
     lengths: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     critical: Mapping[str, Sequence[str]] = field(default_factory=dict)
     chance: Mapping[str, float] = field(default_factory=dict)
-    glosses: Mapping[tuple[str, int | str], tuple[Words, str]] = field(default_factory=dict)
+    glosses: Mapping[tuple[str, int | str], Glossed] = field(default_factory=dict)
     modifier_orders: Sequence[Chain] = field(default_factory=modifier_orders)
     min_items: int = MIN_ITEMS
     aggregate: pd.DataFrame = field(default_factory=lambda: AGGREGATE.frame([]))

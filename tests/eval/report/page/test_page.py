@@ -309,12 +309,17 @@ def test_the_explorer_holds_what_the_study_holds(content: str, study: Study) -> 
 
 def test_the_explorer_has_glosses_and_translations(study: Study) -> None:
     name = study.suites()[0]
-    known: dict[tuple[str, int | str], tuple[tuple[str, ...], str]]
-    known = {(name, 2): (("he", "see", "cat"), "He sees a cat."), (name, 1): ((), "Only this.")}
-    items = explorer_data(replace(study, glosses=known), ExplorerLimits())["suites"][0]["items"]
-    said = {item["id"]: (item.get("g"), item.get("t")) for item in items}
-    assert said[2] == (["he", "see", "cat"], "He sees a cat.")
-    assert said[1] == (None, "Only this.")
+    words = ("he", "see", "PFV", "one", "CL", "book", ".")
+    variants: dict[tuple[str, int | str], tuple[str, ...]]
+    variants = {("match", 1): words, ("mismatch", 1): ("too", "few")}
+    known = {(name, 2): (variants, "He sees a book."), (name, 1): ({}, "Only this.")}
+    data = explorer_data(replace(study, glosses=known), ExplorerLimits())
+    items = {item["id"]: item for item in data["suites"][0]["items"]}
+    glossed, empty = items[2]["g"]
+    assert tuple(data["glosses"][number] for number in glossed) == words and empty == []
+    assert len(items[2]["variants"][0]["w"]) == len(words)
+    assert items[2]["t"] == "He sees a book."
+    assert ("g" in items[1], items[1]["t"]) == (False, "Only this.")
     assert (
         set(explorer_data(study, ExplorerLimits())["suites"][0]["items"][0]) & {"g", "t"} == set()
     )

@@ -27,13 +27,9 @@
     return readable(variant.c) + (several ? ` ${variant.v}` : "");
   }
 
-  // The gloss of an item belongs to its first variant. A word of another variant has the gloss of the same
-  // word there, or the only one that the word has in the suite.
   function glossOf(place) {
-    const first = item().variants[0].w, known = item().g;
-    if (!known) return null;
-    if (place === 0) return known.length === first.length ? known : null;
-    return item().variants[place].w.map((word) => known[first.indexOf(word)] ?? (suite().glosses || {})[word] ?? "");
+    const known = (item().g || [])[place] || [];
+    return known.length ? known.map((number) => data.glosses[number]) : null;
   }
 
   function unpacked() {
