@@ -74,7 +74,7 @@ def _group_in_words(group: list[str], numbers: dict[str, str], count: int) -> st
     if len(group) == count:
         return f"the mean accuracies of the {count} models cannot be told apart: {named}"
     return (
-        f"the {len(group)} best of {count} models cannot be told apart by their mean accuracy: "
+        f"{len(group)} of {count} models cannot be told apart from the best by their mean accuracy: "
         f"{named}"
     )
 

@@ -59,7 +59,7 @@ def test_it_opens_without_errors(shown: Browser) -> None:
     assert shown.errors == []
 
 
-@pytest.mark.parametrize("name", ["table-perplexity", "table-summary", "table-analysis-0-0"])
+@pytest.mark.parametrize("name", ["table-perplexity-0", "table-summary", "table-analysis-0-0"])
 def test_folds_open_for_a_link_to_something_in_them(
     shown: Browser, report: Path, name: str
 ) -> None:
@@ -145,15 +145,15 @@ def test_a_phone_shows_it_without_scrolling_sideways(
 
 
 def test_tables_sort_by_click(shown: Browser) -> None:
-    head = "document.querySelectorAll('#table-perplexity thead th')[4]"
-    before = [float(value) for value in _column(shown, "table-perplexity", 4)]
+    head = "document.querySelectorAll('#table-perplexity-0 thead th')[2]"
+    before = [float(value) for value in _column(shown, "table-perplexity-0", 2)]
     assert before != sorted(before), "something to sort"
     shown.run(f"{head}.querySelector('button').click()")
-    assert [float(v) for v in _column(shown, "table-perplexity", 4)] == sorted(before)
+    assert [float(v) for v in _column(shown, "table-perplexity-0", 2)] == sorted(before)
     assert shown.run(f"{head}.getAttribute('aria-sort')") == "ascending"
     shown.run(f"{head}.querySelector('button').click()")
     expected = sorted(before, reverse=True)
-    assert [float(v) for v in _column(shown, "table-perplexity", 4)] == expected
+    assert [float(v) for v in _column(shown, "table-perplexity-0", 2)] == expected
     assert shown.run(f"{head}.getAttribute('aria-sort')") == "descending"
 
 
@@ -259,7 +259,7 @@ def test_what_is_wide_shows_that_there_is_more(shown: Browser) -> None:
     )
     shown.run(f"{box}.scrollLeft = 0")
     shown.resize(width=1280)
-    for table in ("table-accuracy-0", "table-accuracy-1", "table-perplexity"):
+    for table in ("table-accuracy-0", "table-accuracy-1", "table-perplexity-0"):
         box = f"document.getElementById('{table}').parentElement"
         assert shown.run(f"{box}.scrollWidth <= {box}.clientWidth"), table
 

@@ -47,8 +47,9 @@ def test_glosses_are_those_of_the_items() -> None:
     suite = small_suite()
     gloss = (("he", "have", "one"), ("CL",), ("cat",), (".",))
     items = (replace(suite.items[0], gloss=gloss, translation="He has a cat."), suite.items[1])
+    glossed_suite = replace(suite, items=items, glosses={"本": "CL.volume"})
     study = build_study(
-        title="x", suites=[replace(suite, items=items, glosses={"本": "CL.volume"})], names=RUNS, versions="",
+        title="x", suites=[glossed_suite], names=RUNS, versions="",
         results=ScoredItems(items=garden_paths({"lstm": 0.0})), surprisals=SURPRISALS.frame([]),
     )  # fmt: skip
     first = ("he", "have", "one", "CL", "cat", ".")

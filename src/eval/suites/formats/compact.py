@@ -18,8 +18,8 @@ The conditions of an item are lines with ``|`` between regions and spaces betwee
 A condition may have a list of lines, whose surprisals are averaged. An item may have ``labels``, a
 ``gloss`` of its first line, word by word, and a ``translation``; ``glosses: {歌: song}`` of the
 suite glosses words that no first line has. ``chance`` gives the chance level if it does not follow
-from the predictions; ``ties: complete`` counts only ties of all compared quantities as ties. Further information about the suite (author, tags)
-belongs in ``meta``.
+from the predictions; ``ties: complete`` counts only ties of all compared quantities as ties.
+Further information about the suite (author, tags) belongs in ``meta``.
 """
 
 from __future__ import annotations
