@@ -86,9 +86,9 @@ def compare(
     """Return the rows of one corpus, then the exact grammar.
 
     Models are ranked among those with the same sentences only, and joint perplexities apart from
-    others: most sentences first, joint ones before others, then the highest perplexity. ``exact`` maps a number of sentences to the exact perplexity of that many
-    sentences from the start of the corpus; each model is compared with the exact value for the same
-    sentences.
+    others: most sentences first, joint ones before others, then the highest perplexity. ``exact``
+    maps a number of sentences to the exact perplexity of that many sentences from the start of the
+    corpus; each model is compared with the exact value for the same sentences.
     """
     measured = sorted(
         models,

@@ -153,7 +153,12 @@ def test_joint_and_marginal_perplexities_are_ranked_apart() -> None:
     ]
     rows = compare("c", models, {1: _perplexity(4.0)})
     assert [row.model for row in rows] == ["rnng (joint)", "rnng (marginal)", "lstm", EXACT]
-    assert [row.end_section for row in as_table(rows, title="T").rows] == [True, False, False, False]
+    assert [row.end_section for row in as_table(rows, title="T").rows] == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_a_table_of_models_from_elsewhere_names_their_corpora() -> None:

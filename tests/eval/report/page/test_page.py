@@ -249,7 +249,11 @@ def test_perplexities_say_what_they_rest_on(study: Study) -> None:
         "Perplexity on 15 test sentences of toy_english",
     ]
     models = [table.frame["model"].tolist() for table in tables]
-    assert models == [[row.model for row in joint], [row.model for row in english], [marginal.model]]
+    assert models == [
+        [row.model for row in joint],
+        [row.model for row in english],
+        [marginal.model],
+    ]
     assert ["joint" in table.note for table in tables] == [True, False, False]
     assert ["marginal" in table.note for table in tables] == [False, False, True]
     corpora = [table.title.split()[-1] for table in perplexity_tables(study)]

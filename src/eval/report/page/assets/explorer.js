@@ -19,7 +19,10 @@
   const parses = () => (item().p || {})[runs.value] || {};
   const parsesAt = (place, word) => (parses()[place] || {})[word];
   const runName = (run) => run.model + (run.seed === null ? "" : ` · seed ${run.seed}`);
-  const signed = (bits) => `${bits < 0 ? "−" : "+"}${Math.abs(bits).toFixed(2)} bits`;
+  const signed = (bits) => {
+    const size = Math.abs(bits).toFixed(2);
+    return `${Number(size) === 0 ? "" : bits < 0 ? "−" : "+"}${size} bits`;
+  };
 
   function label(place) {
     const variant = item().variants[place];
@@ -109,7 +112,7 @@
       button.addEventListener("click", () => { runs.value = place; show(); });
       return html("li", {}, button);
     });
-    at("models").replaceChildren(...chips);
+    at("models").replaceChildren(html("li", { class: "note" }, "Mean difference in every model:"), ...chips);
   }
 
   // The y axis is the same for all models that were scored on the item.
@@ -156,6 +159,7 @@
 
   function show() {
     chooseWord();
+    at("title").textContent = `${readable(suite().name)}, item ${item().id}, ${runName(data.runs[runs.value])}`;
     const variants = unpacked(), critical = suite().critical.map((region) => readable(suite().regions[region]));
     const top = commonTop();
     const draw = () => {
