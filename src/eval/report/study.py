@@ -39,7 +39,7 @@ _LINE = 118
 # Run, suite, item, condition, variant, word_id.
 ParseKey = tuple[str, str, int | str, str, int | str, int]
 # Glosses of each condition and variant, and the translation of the first one.
-Glossed = tuple[Mapping[tuple[str, int | str], Words], str]
+Glossed = tuple[Mapping[tuple[str, int], Words], str]
 # Posterior probability and partial tree: ``(S (NP the cat) (VP``.
 Parse = tuple[float, str]
 

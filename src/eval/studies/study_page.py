@@ -65,9 +65,10 @@ def study_page(
 def _verdicts(result: StudyResult) -> Iterator[str]:
     """Yield, for each source, how many claims of the paper have which verdict."""
     for source in dict.fromkeys(claim.source for claim in result.claims):
-        counts = Counter(claim.verdict for claim in result.claims if claim.source == source)
+        counts = Counter[str](claim.verdict for claim in result.claims if claim.source == source)
         tested = counts.total() - counts["not tested"]
-        said = [f"{counts['reproduced']} of {tested} tested claims are reproduced"]
+        reproduced = f"{counts['reproduced']} of {tested} tested claims are reproduced"
+        said = [reproduced] if tested else []
         said += [
             f"{counts[verdict]} {verb}"
             for verdict, verb in (

@@ -10,7 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib import image as mpl_image
 
+from gardenpath.eval.report.page.first_item import opening
 from gardenpath.eval.report.page.page import FOLDED
+from gardenpath.eval.report.study import Study
 from tests.eval.report.browser import Browser, browser, find_browser
 from tests.no_skips import NEEDS_BROWSER
 
@@ -31,6 +33,11 @@ def _column(window: Browser, table: str, column: int) -> list[str]:
     cells = f"Array.from(document.getElementById('{table}').tBodies[0].rows)"
     found = window.run(f"{cells}.filter(r => !r.hidden).map(r => r.cells[{column}].textContent)")
     return [str(value) for value in found]
+
+
+def _texts(path: str) -> str:
+    """The expression of the texts of all elements at a path."""
+    return f"Array.from(document.querySelectorAll('{path}'), one => one.textContent)"
 
 
 def _choose(window: Browser, name: str, value: str) -> None:
@@ -142,6 +149,131 @@ def test_a_phone_shows_it_without_scrolling_sideways(
     folds = "document.querySelectorAll('details')"
     shown.run(f"(() => {{ for (const fold of {folds}) fold.open = true; }})()")
     assert shown.run("document.documentElement.scrollWidth") <= 390, "nor with all folds open"
+
+
+def _state(window: Browser) -> dict[str, str]:
+    """What the explorer shows: the chosen options, the pressed word, the trees."""
+    chosen = {
+        name: window.run(f"document.getElementById('explorer-{name}').selectedOptions[0].text")
+        for name in ("suite", "item", "run")
+    }
+    pressed = "document.querySelector('button.cell[aria-pressed=true]')"
+    word = window.run(f"{pressed} && {pressed}.dataset.variant + ' ' + {pressed}.dataset.word")
+    trees = window.run("document.getElementById('explorer-parses').textContent")
+    return {**chosen, "word": str(word), "trees": str(trees)}
+
+
+def test_the_explorer_opens_where_the_page_says(shown: Browser, report: Path, study: Study) -> None:
+    shown.open(report)
+    best = opening(study)
+    assert best is not None
+    state = _state(shown)
+    assert state["suite"].startswith(best.suite.replace("_", " "))
+    assert state["item"] == str(best.item)
+    assert best.reason in shown.run("document.querySelector('#explorer .note').textContent")
+
+
+def test_the_address_has_the_state_of_the_explorer(shown: Browser, report: Path) -> None:
+    shown.open(report)
+    assert shown.run("location.hash") == "", "a page that nobody has touched has a plain address"
+    _choose(shown, "suite", "islands complex np")
+    shown.run("document.getElementById('explorer-next').click()")
+    _choose(shown, "run", "plm · seed 1")
+    shown.run(
+        "document.querySelectorAll('#explorer-variants .variant')[1]"
+        ".querySelectorAll('button.cell')[2].click()"
+    )
+    before, fragment = _state(shown), str(shown.run("location.hash"))
+    assert (before["suite"], before["item"], before["word"]) == ("islands complex np", "2", "1 2")
+    assert before["trees"]
+    shown.open(report, fragment=fragment)
+    assert _state(shown) == before
+    assert (
+        shown.run("Math.abs(document.getElementById('explorer').getBoundingClientRect().top)") < 99
+    )
+    _choose(shown, "suite", "islands object")
+    assert _state(shown) != before
+    shown.run(f"(() => {{ location.hash = '{fragment}'; }})()")
+    shown.page.wait_for_function("document.getElementById('explorer-item').value === '1'")
+    assert _state(shown) == before, "also if the address of an open page is changed"
+
+
+def test_an_address_of_something_else_does_no_harm(shown: Browser, report: Path) -> None:
+    shown.open(report)
+    plain = _state(shown)
+    for fragment in ("#explorer:suite=none&item=7", "#explorer:", "#explorer:suite=%E0%A4%A"):
+        shown.open(report, fragment=fragment)
+        assert _state(shown) == plain
+    shown.open(report, fragment="#explorer:suite=islands_object&item=99&model=x&variant=9&word=99")
+    assert _state(shown)["suite"] == "islands object" and _words(shown)
+
+
+def test_arrow_keys_move_from_item_to_item(shown: Browser, report: Path) -> None:
+    shown.open(report)
+    _choose(shown, "suite", "islands object")
+    shown.run("document.querySelector('#explorer-models button').focus()")
+    item = "document.getElementById('explorer-item').selectedOptions[0].text"
+    assert shown.run(item) == "1"
+    shown.press("ArrowRight")
+    assert shown.run(item) == "2"
+    shown.press("ArrowRight")
+    assert shown.run(item) == "2", "it is the last one"
+    shown.press("ArrowLeft")
+    assert shown.run(item) == "1"
+
+
+def test_all_models_have_the_same_axis(shown: Browser, report: Path) -> None:
+    shown.open(report)
+    _choose(shown, "suite", "islands object")
+    ticks = _texts("#explorer-chart text[text-anchor=end]")
+    labels = [t for t in shown.run(ticks) if t.isdigit()]
+    assert len(labels) >= 3 and labels[0] == "0"
+    runs = shown.run("Array.from(document.getElementById('explorer-run').options, o => o.text)")
+    assert len(runs) == 7
+    pictures = set()
+    for run in runs:
+        _choose(shown, "run", run)
+        assert [t for t in shown.run(ticks) if t.isdigit()] == labels
+        assert "bits" in shown.run(ticks)
+        pictures.add(
+            shown.run("document.querySelector('#explorer-chart polyline').getAttribute('points')")
+        )
+    assert len(pictures) == len(runs), "though the lines differ"
+    lines = shown.run("document.querySelectorAll('#explorer-chart polyline').length")
+    assert (
+        lines == shown.run("document.querySelectorAll('#explorer-variants .variant').length") == 4
+    )
+
+
+def test_parses_of_all_variants_stand_side_by_side(shown: Browser, report: Path) -> None:
+    shown.open(report)
+    _choose(shown, "suite", "classifier noun none")
+    _choose(shown, "run", "rnng · seed 1")
+    boxes = "Array.from(document.querySelectorAll('.parse-column'), c => c.getBoundingClientRect())"
+    (left, right) = shown.run(f"{boxes}.map(b => [b.left, b.top, b.right])")
+    assert left[1] == right[1] and left[2] <= right[0]
+
+
+def test_every_picture_can_be_read_and_is_not_blank(shown: Browser, report: Path) -> None:
+    """All figures and what the explorer draws, also in the dark."""
+    for dark in (False, True):
+        shown.open(report, dark=dark)
+        _choose(shown, "suite", "classifier noun none")
+        _choose(shown, "run", "rnng · seed 1")
+        shown.run(
+            "(() => { for (const d of document.querySelectorAll('details')) d.open = true; })()"
+        )
+        labels = shown.run(
+            "Array.from(document.querySelectorAll('.downloads button'), b => b.ariaLabel)"
+            ".filter(l => l.endsWith('PNG'))"
+        )
+        figures = shown.run("document.querySelectorAll('figure').length")
+        assert len(labels) == figures + 3, "the chart and two columns of parses"
+        for label in labels[:: 5 if dark else 1]:
+            pixels = mpl_image.imread(io.BytesIO(_downloaded(shown, label)))[..., :3]
+            assert min(pixels.shape[:2]) > 100, label
+            assert pixels.std() > 0.01, label
+            assert bool(pixels[0, 0].mean() < 0.4) == dark, label
 
 
 def test_tables_sort_by_click(shown: Browser) -> None:

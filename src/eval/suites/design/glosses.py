@@ -33,7 +33,7 @@ class Glosses:
             return {}
         in_region = {(region, word): text for region, word, text in _aligned(self.suite, item)}
         known = self._known | {word: text for (_, word), text in in_region.items()}
-        found = {}
+        found: dict[tuple[str, int], Words] = {}
         for number, variant in item.numbered_variants():
             given = () if found else item.gloss
             glossed: list[str] = []

@@ -24,7 +24,7 @@ from gardenpath.eval.report.page.html_tables import ReportTable, cell_text
 from gardenpath.eval.report.page.markup import PAGE_TEMPLATES, data_block, render
 from gardenpath.eval.report.page.page import CHAPTERS, FOLDED, page
 from gardenpath.eval.report.page.summaries import perplexity_tables, summary_table
-from gardenpath.eval.report.study import Shown, Study
+from gardenpath.eval.report.study import Glossed, Shown, Study
 from gardenpath.eval.report.write import write_report
 from gardenpath.eval.studies.study_page import STUDY_CHAPTERS
 from tests.eval.report.samples import NASTY
@@ -338,8 +338,9 @@ def test_the_explorer_holds_what_the_study_holds(content: str, study: Study) -> 
 def test_the_explorer_has_glosses_and_translations(study: Study) -> None:
     name = study.suites()[0]
     words = ("he", "see", "PFV", "one", "CL", "book", ".")
-    variants: dict[tuple[str, int | str], tuple[str, ...]]
+    variants: dict[tuple[str, int], tuple[str, ...]]
     variants = {("match", 1): words, ("mismatch", 1): ("too", "few")}
+    known: dict[tuple[str, int | str], Glossed]
     known = {(name, 2): (variants, "He sees a book."), (name, 1): ({}, "Only this.")}
     data = explorer_data(replace(study, glosses=known), ExplorerLimits())
     items = {item["id"]: item for item in data["suites"][0]["items"]}
