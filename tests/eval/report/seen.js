@@ -30,11 +30,11 @@
     } else if (["path", "use", "line", "polyline", "polygon", "circle", "rect"].includes(node.localName)) {
       const name = node.closest("figure")?.dataset.name || "explorer";
       const of = `${name} ${node.localName}`;
-      // A mark with a line and a filling needs one of them.
+      // A mark with a line and a filling needs one of them; pale areas have an outline of their own.
       const isFilled = style.fill !== "none", isDrawn = style.stroke !== "none" && parseFloat(style.strokeWidth) > 0;
       const filling = share * Number(style.fillOpacity), line = share * Number(style.strokeOpacity);
       if (isDrawn && line >= filling) add("mark", parts(style.stroke), line, svg.parentElement, of);
-      else if (isFilled) add("mark", parts(style.fill), filling, svg.parentElement, of);
+      else if (isFilled && filling > 0.25) add("mark", parts(style.fill), filling, svg.parentElement, of);
     }
   }
   const probe = document.createElement("i");

@@ -56,7 +56,7 @@ def test_all_that_cannot_be_told_apart() -> None:
     one = [1.0, 0.0] * 20
     text = said(outcomes(lstm=one, rnng=one[::-1], plm=[0.0, 1.0, *one[2:]]))
     assert text.startswith("On toy, the 3 models have the same mean accuracy, 0.500 [")
-    several = said(outcomes(lstm=one, rnng=[*one[::-1][:-1], 1.0]))
+    several = said(outcomes(lstm=one, rnng=[1.0, *one[::-1][1:]]))
     assert several.startswith("On toy, the mean accuracies of the 2 models cannot be told apart:")
 
 

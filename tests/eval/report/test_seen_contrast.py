@@ -5,14 +5,12 @@ The contrast of WCAG depends on the luminance alone, so it is the same in greysc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.eval.report.browser import Browser, browser, find_browser
+from tests.eval.report.browser import Browser
 from tests.eval.report.page.test_contrast import contrast
-from tests.no_skips import NEEDS_BROWSER
 
 # Colours that carry no information: lines of the grid, shading behind the critical region, paper.
 DECORATION = ("--grid", "--band", "--paper", "--page", "--line")
@@ -20,23 +18,14 @@ DECORATION = ("--grid", "--band", "--paper", "--page", "--line")
 SEEN = (Path(__file__).parent / "seen.js").read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    path = find_browser()
-    if path is None:
-        pytest.skip(NEEDS_BROWSER)
-    with browser(path) as found:
-        yield found
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark", "print"])
-def test_all_that_is_seen_has_contrast(window: Browser, report: Path, scheme: str) -> None:
-    window.open(report, dark=scheme == "dark")
-    window.run("(() => { for (const d of document.querySelectorAll('details')) d.open = true; })()")
+def test_all_that_is_seen_has_contrast(shown: Browser, report: Path, scheme: str) -> None:
+    shown.open(report, dark=scheme == "dark")
+    shown.run("(() => { for (const d of document.querySelectorAll('details')) d.open = true; })()")
     if scheme == "print":
-        window.page.emulate_media(media="print", color_scheme="light")
-    found, plain = window.page.evaluate(SEEN, list(DECORATION))
-    window.page.emulate_media(media="screen")
+        shown.page.emulate_media(media="print", color_scheme="light")
+    found, plain = shown.page.evaluate(SEEN, list(DECORATION))
+    shown.page.emulate_media(media="screen")
     counts = {kind: sum(one[0] == kind for one in found) for kind in ("text", "mark")}
     assert counts["text"] >= 10 and counts["mark"] >= 8, counts
     faint = []

@@ -112,7 +112,10 @@
       button.addEventListener("click", () => { runs.value = place; show(); });
       return html("li", {}, button);
     });
+    const hadFocus = at("models").contains(document.activeElement);
     at("models").replaceChildren(html("li", { class: "note" }, "Mean difference in every model:"), ...chips);
+    const pressed = at("models").querySelector('[aria-pressed="true"]');
+    if (hadFocus && pressed) pressed.focus({ preventScroll: true });
   }
 
   // The y axis is the same for all models that were scored on the item.
@@ -234,9 +237,17 @@
   runs.addEventListener("change", show);
   at("previous").addEventListener("click", () => step(-1));
   at("next").addEventListener("click", () => step(1));
+  function isInView() {
+    const box = root.getBoundingClientRect(), middle = window.innerHeight / 2;
+    return box.top < middle && box.bottom > middle;
+  }
+
   // Outside of words and lists, left and right move from item to item.
-  root.addEventListener("keydown", (event) => {
-    if (!["ArrowLeft", "ArrowRight"].includes(event.key) || event.target.closest("select, input, .scroll")) return;
+  document.addEventListener("keydown", (event) => {
+    if (!["ArrowLeft", "ArrowRight"].includes(event.key) || event.altKey || event.ctrlKey || event.metaKey) return;
+    const isHere = root.contains(event.target) ? !event.target.closest("select, input, .scroll") :
+      event.target === document.body && isInView();
+    if (!isHere) return;
     event.preventDefault();
     step(event.key === "ArrowLeft" ? -1 : 1);
   });
