@@ -39,7 +39,14 @@ from gardenpath.runs.measured import (
 )
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
-from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
+from gardenpath.runs.suite_tables import (
+    SuiteTables,
+    parse_table,
+    selected,
+    sentences_in,
+    suite_tables,
+    word_pair_rows,
+)
 from gardenpath.settings.bounds import ProcessCount
 from gardenpath.settings.check import plain
 from gardenpath.store.run_folder import METRICS_FILE
@@ -104,11 +111,12 @@ def evaluate(
     suite. ``ties`` says whether differences that cannot be told from zero are ties, or exactly
     equal surprisals only (``exact``); a :class:`TieRule` has further settings. ``parsed_items`` is
     the number of items of each suite for which the report shows partial parses of syntactic
-    models. ``processes`` is the number of processes, of one thread each, that
-    score sentences with the runs; None uses those given with the runs. Damaged runs among several
-    are left out and listed in ``skipped`` of the results. Tests and intervals need ``min_items``
-    usable items: those whose critical words are known and whose surprisals are present. A run that
-    does not know most words of the suites is refused, unless ``allow_unknown`` is set.
+    models, beside the item on which it opens. ``processes`` is the number of processes, of one
+    thread each, that score sentences with the runs; None uses those given with the runs. Damaged
+    runs among several are left out and listed in ``skipped`` of the results. Tests and intervals
+    need ``min_items`` usable items: those whose critical words are known and whose surprisals are
+    present. A run that does not know most words of the suites is refused, unless ``allow_unknown``
+    is set.
     """
     skipped = skipped_runs(subjects if isinstance(subjects, Iterable) else ())
     models = _whole(_as_list(subjects), skipped)
@@ -139,7 +147,10 @@ def evaluate(
         measured += exact_grammars(runs, lambda language: sentences_in(asked, language))
     searches = dict.fromkeys(search_in_words(plain(r.search)) for r in runs if r.is_syntactic)
     rule = tie_rule(ties)
-    tables = marked(suite_tables(asked, measured, ties=rule), how)
+    tables = suite_tables(asked, measured, ties=rule)
+    if parsed_items:
+        tables = _with_opening(tables, asked, runs)
+    tables = marked(tables, how)
     return Results(
         title=title,
         suites=tuple(asked),
@@ -300,6 +311,30 @@ def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
         for item in suite.items[:items]
         for variant in item.variants
     }
+
+
+def _with_opening(
+    tables: SuiteTables, suites: Sequence[Suite], runs: Sequence[Run]
+) -> SuiteTables:
+    """Add the parses of the item on which the report opens; which it is, is known only now."""
+    from gardenpath.eval.report.page.first_item import opening
+    from gardenpath.eval.report.study import Study
+
+    first = opening(Study(title="", items=tables.items, surprisals=tables.surprisals))
+    if first is None or (first.suite, first.item) in {key[1:3] for key in tables.parses}:
+        return tables
+    alone = [
+        replace(suite, items=tuple(one for one in suite.items if one.number == first.item))
+        for suite in suites
+        if suite.name == first.suite
+    ]
+    matters, parses = positions_that_matter(suites), dict(tables.parses)
+    for run in runs:
+        sentences = sentences_in(alone, run.language)
+        if run.is_syntactic and sentences:
+            found = measured_run(run, sentences, parsed=sentences, matters=matters)
+            parses |= parse_table(alone, [found])
+    return replace(tables, parses=parses)
 
 
 def _curve(run: Run) -> Curve | None:

@@ -165,7 +165,7 @@ def suite_tables(
         effects=effects_frame(effects),
         surprisals=_surprisals(scored),
         sentences=SENTENCES.frame(measures),
-        parses=_parse_table(suites, models),
+        parses=parse_table(suites, models),
         notes=(
             *_failure_notes(suites, models),
             *(note for model in models for note in model.precision_notes(suites)),
@@ -241,9 +241,10 @@ def _measures(one: _OnSuite) -> Iterator[dict[str, object]]:
         yield {**who, **measured, **label_columns(each.labels), **levels}
 
 
-def _parse_table(
+def parse_table(
     suites: Sequence[Suite], models: Sequence[Measured]
 ) -> dict[ParseKey, Sequence[Parse]]:
+    """Return the partial parses of the words of all variants that have them."""
     found: dict[ParseKey, Sequence[Parse]] = {}
     for model in models:
         for suite in suites:

@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 
 import gardenpath as gp
+from gardenpath.eval.report.page.first_item import opening
+from gardenpath.eval.report.study import Study
 from gardenpath.eval.suites.scoring.tie_rule import TieRule
 from tests.integration.commands import call
 from tests.runs.own_suite import Uniform, agreement
@@ -159,9 +161,18 @@ def test_ties_by_a_seeded_coin(suites: list[gp.Suite]) -> None:
 
 
 def test_partial_parses_are_kept_for_some_items(folder: Path, suites: list[gp.Suite]) -> None:
-    results = gp.evaluate(run_of(folder, "rnng"), suites[0], parsed_items=1)
-    assert {item for _, _, item, *_ in results.tables.parses} == {suites[0].items[0].number}
-    assert gp.evaluate(run_of(folder, "rnng"), suites[0]).tables.parses == {}
+    plain = gp.evaluate(run_of(folder, "rnng"), suites[0])
+    assert plain.tables.parses == {}
+    best = opening(Study(title="", items=plain.items, surprisals=plain.tables.surprisals))
+    assert best is not None
+    # The item on which the report opens comes last, or first.
+    for is_last in (True, False):
+        order = sorted(suites[0].items, key=lambda one: (one.number == best.item) == is_last)
+        suite = replace(suites[0], items=tuple(order))
+        results = gp.evaluate(run_of(folder, "rnng"), suite, parsed_items=1)
+        parsed = {item for _, _, item, *_ in results.tables.parses}
+        assert parsed == {order[0].number, best.item}
+        assert len(parsed) == 1 + is_last
 
 
 def test_statistics_and_a_report_with_a_manifest(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Suffixes for syntactic models: words with their gold trees, or summed over the trees of a search.
 JOINT, MARGINAL = " (joint)", " (marginal)"
 
-_TRAINED_ON, _WITHOUT_END, _PER_SENTENCE = "trained on", "without end", "bits/ sentence"
+_TRAINED_ON, _WITHOUT_END, _PER_SENTENCE = "trained on", "without end", "bits per sentence"
 # Left out of narrow tables.
 _NOT_NEEDED = (_WITHOUT_END, _PER_SENTENCE)
 
@@ -74,20 +74,30 @@ class PerplexityRow:
         """Whether the model was trained on another corpus."""
         return self.trained_on not in ("", self.corpus)
 
+    @property
+    def basis(self) -> tuple[str, int, int, bool]:
+        """What rows must share to be ranked: corpus, sentences, words, and whether joint."""
+        return self.corpus, self.sentences, self.words, self.model.endswith(JOINT)
+
 
 def compare(
     corpus: str, models: Iterable[ModelPerplexity], exact: Mapping[int, Perplexity] | None
 ) -> list[PerplexityRow]:
     """Return the rows of one corpus, then the exact grammar.
 
-    Models are ranked among those with the same sentences only: most sentences first, then the
-    highest perplexity. ``exact`` maps a number of sentences to the exact perplexity of that many
-    sentences from the start of the corpus; each model is compared with the exact value for the same
-    sentences.
+    Models are ranked among those with the same sentences only, and joint perplexities apart from
+    others: most sentences first, joint ones before others, then the highest perplexity. ``exact``
+    maps a number of sentences to the exact perplexity of that many sentences from the start of the
+    corpus; each model is compared with the exact value for the same sentences.
     """
     measured = sorted(
         models,
-        key=lambda one: (-one.result.sentences, -one.result.words, -one.result.with_end),
+        key=lambda one: (
+            -one.result.sentences,
+            -one.result.words,
+            not one.model.endswith(JOINT),
+            -one.result.with_end,
+        ),
     )
     if exact:
         measured.append(ModelPerplexity(model=EXACT, seed=None, result=exact[max(exact)]))
@@ -157,7 +167,7 @@ def perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
 def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") -> FittedTable:
     """Return the rows of one corpus as a table for the terminal.
 
-    A line separates rows on different sentences, which are not comparable.
+    A line separates rows that are not comparable (:attr:`PerplexityRow.basis`).
     """
     columns = _columns(rows)
     table = FittedTable(title, caption, elsewhere=PERPLEXITY.file)
@@ -165,7 +175,7 @@ def as_table(rows: Sequence[PerplexityRow], *, title: str, caption: str = "") ->
     for name in columns:
         table.column(name, right=name != _TRAINED_ON, needed=name not in _NOT_NEEDED)
     for row, after in itertools.zip_longest(rows, rows[1:]):
-        ends = after is not None and (row.sentences, row.words) != (after.sentences, after.words)
+        ends = after is not None and row.basis != after.basis
         table.add_row(
             row.model,
             *(show(row) for show in columns.values()),

@@ -68,8 +68,8 @@ def _few_items(study: Study) -> str:
     if not few:
         return ""
     return (
-        f"Too few usable items (fewer than {study.min_items}, or than half) for intervals and "
-        f"tests of some models in: {_named(list(dict.fromkeys(few)))}."
+        "Too few usable items for intervals and tests of some models in "
+        f"{_named(list(dict.fromkeys(few)))}: {study.min_items} are needed, and half of all items."
     )
 
 

@@ -70,12 +70,14 @@ def _best_models(items: pd.DataFrame, models: pd.DataFrame, min_items: int) -> s
 
 
 def _group_in_words(group: list[str], numbers: dict[str, str], count: int) -> str:
+    if len(group) == count and len(set(numbers.values())) == 1:
+        return f"the {count} models have the same mean accuracy, {numbers[group[0]]}"
     named = enumeration([f"{model} ({numbers[model]})" for model in group], last=" and ")
     if len(group) == count:
         return f"the mean accuracies of the {count} models cannot be told apart: {named}"
     return (
-        f"the {len(group)} best of {count} models cannot be told apart by their mean accuracy: "
-        f"{named}"
+        f"{len(group)} of {count} models cannot be told apart from the best by their mean "
+        f"accuracy: {named}"
     )
 
 

@@ -69,9 +69,11 @@ def accuracy_difference(
 
 
 def in_numbers(row: Mapping[Any, Any]) -> str:
-    """Return a mean with its interval, ``0.823 [0.75, 0.88]``, or alone if it has none."""
+    """Return a mean with its interval, ``0.823 [0.75, 0.88]``, or alone if that has no width."""
     mean = f"{row['mean']:.3f}"
     is_known = math.isfinite(row["low"]) and math.isfinite(row["high"])
+    # Resampling items that all have the same outcome says nothing about other items.
+    is_known = is_known and row["low"] < row["high"]
     return f"{mean}  [{row['low']:.2f}, {row['high']:.2f}]" if is_known else mean
 
 

@@ -34,8 +34,12 @@ from gardenpath.store.tables import (
 )
 from gardenpath.text import Words, key, plural
 
+# Characters of title and answer of a statistical question that fit on a line of 1,060 pixels.
+_LINE = 118
 # Run, suite, item, condition, variant, word_id.
 ParseKey = tuple[str, str, int | str, str, int | str, int]
+# Glosses of each condition and variant, and the translation of the first one.
+Glossed = tuple[Mapping[tuple[str, int], Words], str]
 # Posterior probability and partial tree: ``(S (NP the cat) (VP``.
 Parse = tuple[float, str]
 
@@ -66,6 +70,19 @@ class Shown:
             said for said, is_found in pairs if not is_found
         ]
 
+    def _fits(self, text: str) -> bool:
+        return len(self.title) + len(text) <= _LINE
+
+    def _short_answer(self, sentence: str) -> str:
+        """Return a sentence, its claim without numbers, or only whether there is a difference."""
+        claim = f"{sentence.partition(': ')[0].rstrip('.')}."
+        for text in (sentence, claim):
+            if self._fits(text):
+                return text
+        if not self.found:
+            return "1 result."
+        return "A significant difference." if self.found[0] else "No significant difference."
+
     @property
     def count(self) -> str:
         """Number of significant comparisons as a sentence; empty for fewer than two."""
@@ -77,11 +94,12 @@ class Shown:
 
     @property
     def line(self) -> str:
-        """The answer in one line: the only sentence, or how many comparisons differ from zero."""
+        """The answer in one line beside the title: a sentence, or how many differ from zero."""
         if len(self.sentences) == 1:
-            return self.sentences[0]
+            return self._short_answer(self.sentences[0])
         if self.count:
-            return self.count
+            total = f"{sum(self.found)} of {len(self.found)} significant."
+            return self.count if self._fits(self.count) else total
         if self.sentences:
             return f"{plural(len(self.sentences), 'result')}."
         return f"Not tested in {plural(len(self.skipped), 'case')}." if self.skipped else ""
@@ -119,8 +137,9 @@ class Study:
     ``critical`` maps suites to their critical regions, ``chance`` maps classes to chance levels
     (default: 1/2). ``modifier_orders`` rank modifiers from simple to complex. ``lengths`` counts,
     for each corpus, the sentences of each length in words. ``glosses`` maps suite and item to the
-    gloss of its first variant and its translation. ``notes`` stand below the answer. Intervals
-    need ``min_items`` usable items. ``aggregate`` has the accuracies on published minimal pairs.
+    glosses of its variants, by condition and number, and its translation. ``notes`` stand below
+    the answer. Intervals need ``min_items`` usable items. ``aggregate`` has the accuracies on
+    published minimal pairs.
     """
 
     title: str
@@ -138,7 +157,7 @@ class Study:
     lengths: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     critical: Mapping[str, Sequence[str]] = field(default_factory=dict)
     chance: Mapping[str, float] = field(default_factory=dict)
-    glosses: Mapping[tuple[str, int | str], tuple[Words, str]] = field(default_factory=dict)
+    glosses: Mapping[tuple[str, int | str], Glossed] = field(default_factory=dict)
     modifier_orders: Sequence[Chain] = field(default_factory=modifier_orders)
     min_items: int = MIN_ITEMS
     aggregate: pd.DataFrame = field(default_factory=lambda: AGGREGATE.frame([]))

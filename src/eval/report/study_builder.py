@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 import pandas as pd
 
 from gardenpath.eval.display import models_in_order
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.report.shown_analyses import shown_results
-from gardenpath.eval.report.study import Curve, Parse, ParseKey, Study
+from gardenpath.eval.report.study import Curve, Glossed, Parse, ParseKey, Study
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult
+from gardenpath.eval.suites.design.glosses import Glosses
 from gardenpath.eval.suites.design.suite import Suite, chance_by_class
 from gardenpath.eval.suites.pairs.pair_tables import pair_words
 from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
 from gardenpath.store.tables import AGGREGATE, EFFECTS
-from gardenpath.text import Words, enumeration, heading, plural
+from gardenpath.text import enumeration, heading, plural
 
 # The packages that affect the numbers of a report, in addition to Python; and those of models.
 REPORT_PACKAGES = ("numpy", "scipy", "pandas", "matplotlib")
@@ -67,11 +67,11 @@ def build_study(
     )
 
 
-def _glosses(suites: Sequence[Suite]) -> dict[tuple[str, int | str], tuple[Words, str]]:
+def _glosses(suites: Sequence[Suite]) -> dict[tuple[str, int | str], Glossed]:
     """Return glosses and translations of the items that have them."""
     return {
-        (suite.name, item.number): (tuple(chain.from_iterable(item.gloss)), item.translation)
-        for suite in suites
+        (suite.name, item.number): (glosses.of(item), item.translation)
+        for suite, glosses in ((suite, Glosses(suite)) for suite in suites)
         for item in suite.items
         if item.gloss or item.translation
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gardenpath.eval.report.figures.all_figures import WrittenFigure
@@ -20,7 +21,9 @@ STUDY_CHAPTERS = {
     "study_claims": "Claims",
     "study_parts": "Tables and figures",
     "statistics": "Statistics",
+    "runs": "Sources and versions",
 }
+FOLDED = ("runs",)
 
 
 def study_page(
@@ -34,6 +37,8 @@ def study_page(
         "many_sources": len({claim.source for claim in result.claims}) > 1,
         "notes": result.notes,
         "facts": result.facts,
+        "run_tables": [],
+        "answers": list(_verdicts(result)),
         "compared": compared,
         "pictures": {
             name: inline.figure(one.svg, label=titles[name]) for name, one in drawn.items()
@@ -53,7 +58,27 @@ def study_page(
         inline=inline,
         drawn=drawn,
         data=data_block("explorer-data", None),
+        folded=FOLDED,
     )
+
+
+def _verdicts(result: StudyResult) -> Iterator[str]:
+    """Yield, for each source, how many claims of the paper have which verdict."""
+    for source in dict.fromkeys(claim.source for claim in result.claims):
+        counts = Counter[str](claim.verdict for claim in result.claims if claim.source == source)
+        tested = counts.total() - counts["not tested"]
+        reproduced = f"{counts['reproduced']} of {tested} tested claims are reproduced"
+        said = [reproduced] if tested else []
+        said += [
+            f"{counts[verdict]} {verb}"
+            for verdict, verb in (
+                ("depends", "depend on a choice"),
+                ("not reproduced", "are not reproduced"),
+                ("not tested", "could not be tested"),
+            )
+            if counts[verdict]
+        ]
+        yield f"{source[:1].upper()}{source[1:]}: {'; '.join(said)}."
 
 
 def _grid_rows(part: ComparedPart, panel: str) -> list[tuple[str, list[ComparedCell | None]]]:

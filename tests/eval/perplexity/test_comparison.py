@@ -145,6 +145,22 @@ def test_models_are_ranked_among_those_with_the_same_sentences_only() -> None:
     assert [row.end_section for row in table.rows] == [False, True, False]
 
 
+def test_joint_and_marginal_perplexities_are_ranked_apart() -> None:
+    """The joint one would be in the middle of the others, on the same sentences."""
+    models = [
+        ModelPerplexity(model=name, seed=1, result=_perplexity(bits))
+        for name, bits in (("rnng (marginal)", 6.0), ("rnng (joint)", 5.5), ("lstm", 5.0))
+    ]
+    rows = compare("c", models, {1: _perplexity(4.0)})
+    assert [row.model for row in rows] == ["rnng (joint)", "rnng (marginal)", "lstm", EXACT]
+    assert [row.end_section for row in as_table(rows, title="T").rows] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
 def test_a_table_of_models_from_elsewhere_names_their_corpora() -> None:
     measured = ModelPerplexity(
         model="lstm", seed=1, result=_perplexity(3.0), trained_on="xinhua", vocabulary=88_000,

@@ -79,3 +79,30 @@ def browser(path: str) -> Iterator[Browser]:
             yield Browser(chromium.new_page())
         finally:
             chromium.close()
+
+
+def texts_at(path: str) -> str:
+    """The expression of the texts of all elements at a path."""
+    return f"Array.from(document.querySelectorAll('{path}'), one => one.textContent)"
+
+
+def choose(window: Browser, name: str, value: str) -> None:
+    """Choose an option by its text, as a reader does."""
+    window.run(
+        f"(() => {{ const list = document.getElementById('explorer-{name}');"
+        f"list.value = Array.from(list.options).find(o => o.text === '{value}').value;"
+        "list.dispatchEvent(new Event('change', {bubbles: true})); })()"
+    )
+
+
+def shown_words(window: Browser) -> list[str]:
+    """Return the words of the first variant in the explorer."""
+    path = "#explorer-variants .variant:first-child .word"
+    return list(window.run(f"Array.from(document.querySelectorAll('{path}'), w => w.textContent)"))
+
+
+def downloaded(window: Browser, label: str) -> bytes:
+    """Click on a button and return the file that it saves."""
+    with window.page.expect_download() as download:
+        window.page.get_by_label(label, exact=True).click()
+    return Path(download.value.path()).read_bytes()

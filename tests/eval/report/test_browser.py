@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,20 +10,7 @@ import pytest
 from matplotlib import image as mpl_image
 
 from gardenpath.eval.report.page.page import FOLDED
-from tests.eval.report.browser import Browser, browser, find_browser
-from tests.no_skips import NEEDS_BROWSER
-
-
-@pytest.fixture(scope="module")
-def shown(report: Path) -> Iterator[Browser]:
-    """The report in a window."""
-    path = find_browser()
-    if path is None:
-        pytest.skip(NEEDS_BROWSER)
-    with browser(path) as window:
-        window.open(report)
-        yield window
-        assert window.errors == []
+from tests.eval.report.browser import Browser, choose, downloaded
 
 
 def _column(window: Browser, table: str, column: int) -> list[str]:
@@ -33,24 +19,10 @@ def _column(window: Browser, table: str, column: int) -> list[str]:
     return [str(value) for value in found]
 
 
-def _choose(window: Browser, name: str, value: str) -> None:
-    """Choose an option by its text, as a reader does."""
-    window.run(
-        f"(() => {{ const list = document.getElementById('explorer-{name}');"
-        f"list.value = Array.from(list.options).find(o => o.text === '{value}').value;"
-        "list.dispatchEvent(new Event('change', {bubbles: true})); })()"
-    )
-
-
 def _open_by_link(window: Browser, name: str) -> None:
     """Follow a link to an element, as one in the text of the page would."""
     window.run(f"(() => {{ location.hash = '#{name}'; }})()")
     window.page.wait_for_function(f"document.getElementById('{name}').checkVisibility()")
-
-
-def _words(window: Browser) -> list[str]:
-    path = "#explorer-variants .variant:first-child .word"
-    return list(window.run(f"Array.from(document.querySelectorAll('{path}'), w => w.textContent)"))
 
 
 def test_it_opens_without_errors(shown: Browser) -> None:
@@ -59,7 +31,7 @@ def test_it_opens_without_errors(shown: Browser) -> None:
     assert shown.errors == []
 
 
-@pytest.mark.parametrize("name", ["table-perplexity", "table-summary", "table-analysis-0-0"])
+@pytest.mark.parametrize("name", ["table-perplexity-0", "table-summary", "table-analysis-0-0"])
 def test_folds_open_for_a_link_to_something_in_them(
     shown: Browser, report: Path, name: str
 ) -> None:
@@ -82,12 +54,6 @@ def test_folded_chapters_open_from_the_list_of_chapters(
     shown.page.wait_for_function(fold)
 
 
-def _downloaded(window: Browser, label: str) -> bytes:
-    with window.page.expect_download() as download:
-        window.page.get_by_label(label, exact=True).click()
-    return Path(download.value.path()).read_bytes()
-
-
 def test_every_figure_can_be_downloaded(shown: Browser, report: Path) -> None:
     shown.open(report)
     figures = shown.run("Array.from(document.querySelectorAll('figure'), f => f.dataset.name)")
@@ -97,26 +63,14 @@ def test_every_figure_can_be_downloaded(shown: Browser, report: Path) -> None:
     assert set(found) == {"SVG,PNG,CSV"}
     files = report.parent / "figures"
     name = figures[0]
-    csv = _downloaded(shown, f"Download {name} as CSV")
+    csv = downloaded(shown, f"Download {name} as CSV")
     assert csv == (files / f"{name}.csv").read_bytes() and b"mean" in csv
-    assert _downloaded(shown, f"Download {name} as PNG").startswith(b"\x89PNG")
-    svg = ElementTree.fromstring(_downloaded(shown, f"Download {name} as SVG"))
+    assert downloaded(shown, f"Download {name} as PNG").startswith(b"\x89PNG")
+    svg = ElementTree.fromstring(downloaded(shown, f"Download {name} as SVG"))
     uses = [one for one in svg.iter() if one.tag.endswith("use")]
     assert len(uses) > 50
     outlines = {one.get("id") for one in svg.iter() if one.tag.endswith("path")}
     assert {str(one.get("href"))[1:] for one in uses} <= outlines, "it needs no page"
-
-
-def test_the_chart_of_the_explorer_can_be_downloaded(shown: Browser, report: Path) -> None:
-    shown.open(report)
-    button = "document.querySelector('#explorer-downloads button')"
-    label = str(shown.run(f"{button}.getAttribute('aria-label')"))
-    csv = _downloaded(shown, label.replace("as SVG", "as CSV")).decode().splitlines()
-    assert csv[0] == "variant,word_id,region,word,surprisal_bits"
-    cells = shown.run("document.querySelectorAll('#explorer-variants .cell').length")
-    assert len(csv) - 1 == cells
-    assert b"<svg" in _downloaded(shown, label)
-    assert _downloaded(shown, label.replace("as SVG", "as PNG")).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -144,16 +98,38 @@ def test_a_phone_shows_it_without_scrolling_sideways(
     assert shown.run("document.documentElement.scrollWidth") <= 390, "nor with all folds open"
 
 
+def test_every_picture_can_be_read_and_is_not_blank(shown: Browser, report: Path) -> None:
+    """All figures and what the explorer draws, also in the dark."""
+    for dark in (False, True):
+        shown.open(report, dark=dark)
+        choose(shown, "suite", "classifier noun none")
+        choose(shown, "run", "rnng · seed 1")
+        shown.run(
+            "(() => { for (const d of document.querySelectorAll('details')) d.open = true; })()"
+        )
+        labels = shown.run(
+            "Array.from(document.querySelectorAll('.downloads button'), b => b.ariaLabel)"
+            ".filter(l => l.endsWith('PNG'))"
+        )
+        figures = shown.run("document.querySelectorAll('figure').length")
+        assert len(labels) == figures + 3, "the chart and two columns of parses"
+        for label in labels[:: 5 if dark else 1]:
+            pixels = mpl_image.imread(io.BytesIO(downloaded(shown, label)))[..., :3]
+            assert min(pixels.shape[:2]) > 100, label
+            assert pixels.std() > 0.01, label
+            assert bool(pixels[0, 0].mean() < 0.4) == dark, label
+
+
 def test_tables_sort_by_click(shown: Browser) -> None:
-    head = "document.querySelectorAll('#table-perplexity thead th')[4]"
-    before = [float(value) for value in _column(shown, "table-perplexity", 4)]
+    head = "document.querySelectorAll('#table-perplexity-0 thead th')[2]"
+    before = [float(value) for value in _column(shown, "table-perplexity-0", 2)]
     assert before != sorted(before), "something to sort"
     shown.run(f"{head}.querySelector('button').click()")
-    assert [float(v) for v in _column(shown, "table-perplexity", 4)] == sorted(before)
+    assert [float(v) for v in _column(shown, "table-perplexity-0", 2)] == sorted(before)
     assert shown.run(f"{head}.getAttribute('aria-sort')") == "ascending"
     shown.run(f"{head}.querySelector('button').click()")
     expected = sorted(before, reverse=True)
-    assert [float(v) for v in _column(shown, "table-perplexity", 4)] == expected
+    assert [float(v) for v in _column(shown, "table-perplexity-0", 2)] == expected
     assert shown.run(f"{head}.getAttribute('aria-sort')") == "descending"
 
 
@@ -180,40 +156,6 @@ def test_tables_filter(shown: Browser) -> None:
     assert set(_column(shown, "table-summary", 1)) == {"toy_mandarin"}
     said = shown.run("document.querySelector('output[for=summary-filter]').textContent")
     assert said.startswith(f"{len(_column(shown, 'table-summary', 0))} of ")
-
-
-def test_the_explorer_switches_suite_item_and_model(shown: Browser) -> None:
-    _choose(shown, "suite", "classifier noun adjective")
-    assert _words(shown) == ["他", "看见", "了", "一", "本", "可爱", "的", "书", "。"]
-    shown.run("document.getElementById('explorer-next').click()")
-    assert _words(shown) == ["他", "看见", "了", "一", "家", "可爱", "的", "工厂", "。"]
-    numbers = "document.querySelector('#explorer-variants .bits').textContent"
-    _choose(shown, "run", "lstm · seed 1")
-    before = shown.run(numbers)
-    assert shown.run("document.querySelectorAll('.parse').length") == 0, "no parses of an lstm"
-    _choose(shown, "run", "exact grammar")
-    assert shown.run(numbers) != before
-    assert "∞" in shown.run("document.getElementById('explorer-variants').textContent")
-    _choose(shown, "suite", "islands object")
-    assert _words(shown)[:3] == ["I", "know", "what"]
-
-
-def test_parses_follow_the_keyboard(shown: Browser) -> None:
-    _choose(shown, "suite", "classifier noun adjective")
-    _choose(shown, "run", "rnng · seed 1")
-    first = 'document.querySelector("button.cell")'
-    shown.run(f"{first}.click()")
-    label = "document.querySelector('.parse svg').getAttribute('aria-label')"
-    assert shown.run(label) == "(IP (NP 他)"
-    shown.press("ArrowRight")
-    assert shown.run(label) == "(IP (NP 他) (VP 看见"
-    assert shown.run("document.activeElement.dataset.word") == "1"
-    shown.press("ArrowDown")
-    assert shown.run("document.activeElement.dataset.variant") == "1"
-    assert shown.run("document.querySelectorAll('button.cell[aria-pressed=true]').length") == 1
-    shares = shown.run("Array.from(document.querySelectorAll('.parse'), p => p.textContent)")
-    both = ["61.0", "30.0", "5.0"] * 2
-    assert [share.split(" ")[0] for share in shares] == both, "both variants, side by side"
 
 
 @pytest.mark.parametrize(
@@ -259,7 +201,7 @@ def test_what_is_wide_shows_that_there_is_more(shown: Browser) -> None:
     )
     shown.run(f"{box}.scrollLeft = 0")
     shown.resize(width=1280)
-    for table in ("table-accuracy-0", "table-accuracy-1", "table-perplexity"):
+    for table in ("table-accuracy-0", "table-accuracy-1", "table-perplexity-0"):
         box = f"document.getElementById('{table}').parentElement"
         assert shown.run(f"{box}.scrollWidth <= {box}.clientWidth"), table
 

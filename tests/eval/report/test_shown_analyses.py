@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.shown_analyses import (
     SKIPPED_FILE,
     as_shown,
@@ -80,6 +81,12 @@ def test_what_the_tables_do_not_allow_is_listed_with_its_reason(tmp_path: Path) 
     assert [one.title for one in shown] == [r.analysis.title for r in results if not r.is_empty]
     assert list(skipped.skipped) == said and not skipped.sentences
     assert all(result.is_empty for result in run_analyses(items[:0]))
+
+
+def test_exact_grammars_are_not_tested() -> None:
+    results = run_analyses(garden_paths({"lstm": 0.5, EXACT: 9.0}))
+    tables = [table for one in results for table in one.tables.values() if "model" in table]
+    assert tables and all(set(table["model"]) == {"lstm"} for table in tables)
 
 
 def test_a_study_has_its_own_analyses_only() -> None:

@@ -47,12 +47,15 @@ def test_glosses_are_those_of_the_items() -> None:
     suite = small_suite()
     gloss = (("he", "have", "one"), ("CL",), ("cat",), (".",))
     items = (replace(suite.items[0], gloss=gloss, translation="He has a cat."), suite.items[1])
+    glossed_suite = replace(suite, items=items, glosses={"本": "CL.volume"})
     study = build_study(
-        title="x", suites=[replace(suite, items=items)], names=RUNS, versions="",
+        title="x", suites=[glossed_suite], names=RUNS, versions="",
         results=ScoredItems(items=garden_paths({"lstm": 0.0})), surprisals=SURPRISALS.frame([]),
     )  # fmt: skip
-    words = ("he", "have", "one", "CL", "cat", ".")
-    assert study.glosses == {(suite.name, 1): (words, "He has a cat.")}
+    first = ("he", "have", "one", "CL", "cat", ".")
+    other = ("he", "have", "one", "CL.volume", "cat", ".")
+    glossed = {("match", 1): first, ("mismatch", 1): other}
+    assert study.glosses == {(suite.name, 1): (glossed, "He has a cat.")}
 
 
 def test_chance_is_that_of_the_suites() -> None:

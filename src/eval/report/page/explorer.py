@@ -55,7 +55,7 @@ def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
     """Return the data of the explorer, ready for JSON."""
     runs = study.runs()
     known_runs = {run: place for place, run in enumerate(runs["run"])}
-    words, trees = Numbers(), Numbers()
+    words, trees, glosses = Numbers(), Numbers(), Numbers()
     first = opening(study)
     suites = _suites(study, limits, first)
     for suite in suites.values():
@@ -63,8 +63,7 @@ def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
     _add_surprisals(study, suites, known_runs, words)
     _add_outcomes(study, suites, known_runs)
     _add_parses(study, suites, known_runs, trees, limits, first)
-    for suite in suites.values():
-        _add_lexicon(suite)
+    _add_glosses(study, suites, glosses)
     return {
         "runs": [
             {"model": model, "corpus": corpus, "seed": None if pd.isna(seed) else int(seed)}
@@ -72,6 +71,7 @@ def explorer_data(study: Study, limits: ExplorerLimits) -> dict[str, Any]:
         ],
         "words": words.values,
         "trees": trees.values,
+        **({"glosses": glosses.values} if glosses.of else {}),
         **({} if first is None else {"open": _place(first, suites, known_runs)}),
         "suites": [_finished(suite) for suite in suites.values()],
     }
@@ -117,13 +117,7 @@ def _suites(
     suites: dict[str, dict[str, Any]] = {}
     for suite, items in ((name, by_suite[name]) for name in study.suites()):
         kept: list[dict[str, Any]] = [
-            {
-                "id": _plain(item),
-                "variants": [],
-                "places": {},
-                "s": {},
-                **_gloss(study, suite, item),
-            }
+            {"id": _plain(item), "variants": [], "places": {}, "s": {}}
             for item in _items(str(suite), items.tolist(), limits, first)
         ]
         suites[str(suite)] = {
@@ -137,21 +131,20 @@ def _suites(
     return suites
 
 
-def _gloss(study: Study, suite: object, item: object) -> dict[str, Any]:
-    """Return the gloss of the first variant (``g``) and the translation (``t``), if any."""
-    words, translation = study.glosses.get((str(suite), _plain(item)), ((), ""))
-    return {**({"g": list(words)} if words else {}), **({"t": translation} if translation else {})}
-
-
-def _add_lexicon(suite: dict[str, Any]) -> None:
-    """Add the words of glossed variants that have one gloss in the whole suite."""
-    known: dict[int, set[str]] = {}
-    for item in suite["items"]:
-        words = item["variants"][0]["w"] if item["variants"] else []
-        if len(item.get("g", ())) == len(words):
-            for word, gloss in zip(words, item.get("g", ()), strict=True):
-                known.setdefault(word, set()).add(gloss)
-    suite["glosses"] = {word: min(found) for word, found in known.items() if len(found) == 1}
+def _add_glosses(study: Study, suites: dict[str, dict[str, Any]], texts: Numbers) -> None:
+    """Add the gloss of every word (``g``) and the translation (``t``) of items that have them."""
+    for name, suite in suites.items():
+        for item in suite["items"]:
+            glosses, translation = study.glosses.get((name, item["id"]), ({}, ""))
+            variants = item["variants"]
+            rows = [glosses.get((one["c"], one["v"]), ()) for one in variants]
+            if any(map(any, rows)):
+                item["g"] = [
+                    [texts(word) for word in row] if len(row) == len(one["w"]) else []
+                    for one, row in zip(variants, rows, strict=True)
+                ]
+            if translation:
+                item["t"] = translation
 
 
 def _kept(table: pd.DataFrame, suites: dict[str, dict[str, Any]]) -> pd.DataFrame:
@@ -254,6 +247,5 @@ def _finished(suite: dict[str, Any]) -> dict[str, Any]:
         "regions": regions.values,
         "predictions": suite["predictions"].values,
         "critical": critical,
-        **({"glosses": suite["glosses"]} if suite["glosses"] else {}),
         "items": suite["items"],
     }

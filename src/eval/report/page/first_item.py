@@ -11,6 +11,7 @@ import pandas as pd
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.study import Study
 from gardenpath.eval.usable import USABLE, with_usable
+from gardenpath.text import spaced
 
 
 class Opening(NamedTuple):
@@ -42,12 +43,23 @@ def opening(study: Study) -> Opening | None:
     best = sizes[column].idxmax()
     size = float(sizes.loc[best, column])
     part = rows[(rows[keys] == list(best)).all(axis="columns")]
+    of_models = means[(means[keys] == list(best)).all(axis="columns")]
     reason = (
-        f"the item on which the models disagree most ({size:.1f} bits)"
+        f"the item on which the models disagree most: {_extremes(of_models, best[-1])}"
         if is_compared
         else f"the item with the largest effect ({size:.1f} bits)"
     )
     return Opening(str(best[0]), best[1], _run(study, part), reason)
+
+
+def _extremes(means: pd.DataFrame, prediction: object) -> str:
+    """Name the models with the largest and the smallest difference in a prediction."""
+    bits = means.set_index("model")["difference_bits"]
+    high, low = (
+        f"{bits[model]:+.1f}".replace("-", "−") + f" bits in {model}"
+        for model in (bits.idxmax(), bits.idxmin())
+    )
+    return f"{high}, {low} ({spaced(str(prediction))})"
 
 
 def _candidates(study: Study) -> pd.DataFrame:

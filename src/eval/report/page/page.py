@@ -21,7 +21,7 @@ from gardenpath.eval.report.page.summaries import (
     accuracy_tables,
     excess_table,
     pair_set_tables,
-    perplexity_table,
+    perplexity_tables,
     runs_table,
     summary_table,
     unknown_items_table,
@@ -149,7 +149,7 @@ def _content(
         "doubt_tables": _filled(
             [unknown_items_table(study), unknown_words_table(study)] if has_items else ()
         ),
-        "perplexity_tables": _filled([perplexity_table(study), excess_table(study)]),
+        "perplexity_tables": _filled([*perplexity_tables(study), excess_table(study)]),
     }
 
 

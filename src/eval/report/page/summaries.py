@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.perplexity.comparison import JOINT, PerplexityRow
+from gardenpath.eval.perplexity.comparison import MARGINAL, PerplexityRow
 from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.page.html_tables import ReportTable
 from gardenpath.eval.report.study import Study, corpus_groups
 from gardenpath.eval.suites.pairs.pair_tables import pairs_in_words, phenomenon_frames
 from gardenpath.eval.usable import usable_counts
 from gardenpath.store.tables import COULD_FLIP, NEAR_TIES, RUN_COLUMNS, SENTENCE_COLUMNS
-from gardenpath.text import spaced
+from gardenpath.text import plural, spaced
 
 MAX_UNKNOWN_WORDS = 300
 
@@ -98,40 +98,46 @@ def runs_table(study: Study) -> ReportTable:
     return ReportTable(name="runs", title="Runs", frame=runs[columns], strong=(EXACT,))
 
 
-def perplexity_table(study: Study) -> ReportTable:
-    """Return the perplexity of every run, and of the exact grammar, on the test sentences."""
+def perplexity_tables(study: Study) -> Iterator[ReportTable]:
+    """Yield a table for each set of runs that can be ranked, with the exact grammar.
+
+    Rows on other sentences, and joint perplexities, are in tables of their own.
+    """
+    groups: dict[tuple[str, int, int, bool], list[PerplexityRow]] = {}
+    for row in study.perplexity:
+        groups.setdefault(row.basis, []).append(row)
+    for number, ((corpus, sentences, _, is_joint), rows) in enumerate(groups.items()):
+        yield ReportTable(
+            name=f"perplexity-{number}",
+            title=f"Perplexity {'with gold trees ' if is_joint else ''}on "
+            f"{plural(sentences, 'test sentence')} of {corpus}",
+            frame=_perplexity_frame(rows),
+            note="Per word; the end of each sentence counts as a word unless stated otherwise. "
+            + (
+                "Words together with their gold trees (joint): more bits than for words alone."
+                if is_joint
+                else "Words alone; models with trees are summed over trees (marginal)."
+                if any(row.model.endswith(MARGINAL) for row in rows)
+                else ""
+            ),
+            strong=(EXACT,),
+        )
+
+
+def _perplexity_frame(rows: Sequence[PerplexityRow]) -> pd.DataFrame:
+    """Return the columns of a table of perplexities, without empty ones."""
     columns = {
-        "model": [row.model for row in study.perplexity],
-        "corpus": [row.corpus for row in study.perplexity],
-        "seed": pd.array([row.seed for row in study.perplexity], dtype="Int64"),
-        "sentences": [row.sentences for row in study.perplexity],
-        "perplexity": [row.perplexity for row in study.perplexity],
-        "perplexity without end": [row.perplexity_without_end for row in study.perplexity],
-        "bits/sentence": [row.bits_per_sentence for row in study.perplexity],
-        "excess bits/word": [row.excess_bits_per_word for row in study.perplexity],
+        "model": [row.model for row in rows],
+        "seed": pd.array([row.seed for row in rows], dtype="Int64"),
+        "perplexity": [row.perplexity for row in rows],
+        "perplexity without end": [row.perplexity_without_end for row in rows],
+        "bits/sentence": [row.bits_per_sentence for row in rows],
+        "excess bits/word": [row.excess_bits_per_word for row in rows],
     }
     frame = pd.DataFrame(columns)
-    for name in list(columns)[4:]:
+    for name in list(columns)[2:]:
         frame[name] = frame[name].astype("float64")
-    return ReportTable(
-        name="perplexity",
-        title="Perplexity on the test sentences",
-        frame=frame.dropna(axis="columns", how="all"),
-        note=_perplexity_note(study.perplexity),
-        strong=(EXACT,),
-    )
-
-
-def _perplexity_note(rows: Sequence[PerplexityRow]) -> str:
-    note = "Per word; the end of each sentence counts as a word unless stated otherwise."
-    if any(row.model.endswith(JOINT) for row in rows):
-        note += " Joint: words with their gold trees; marginal: words alone."
-    sizes = {(row.corpus, row.sentences) for row in rows}
-    if len(sizes) > len({corpus for corpus, _ in sizes}):
-        note += " Only rows with the same number of sentences can be compared"
-        is_known = any(row.excess_bits_per_word is not None for row in rows)
-        note += ", except for the excess, which uses the same sentences." if is_known else "."
-    return note
+    return frame.dropna(axis="columns", how="all")
 
 
 def excess_table(study: Study) -> ReportTable | None:

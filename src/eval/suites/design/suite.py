@@ -105,6 +105,7 @@ class Suite:
     ``ties``: ``complete`` if a prediction counts 0 where only some of its comparisons are tied.
     ``effects``: quantities in bits, by name, such as a difference or an interaction. ``factors``:
     the levels of factors by condition (``{a: {number: singular}}``), columns of the results.
+    ``glosses``: glosses of words that no first variant has, by word (``{歌: song}``).
     ``meta``: further entries of the file, such as author and tags, which are kept but not used.
     """
 
@@ -128,6 +129,7 @@ class Suite:
     reference: str = ""
     effects: tuple[Prediction, ...] = ()
     factors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    glosses: Mapping[str, str] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property

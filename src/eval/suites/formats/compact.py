@@ -16,10 +16,10 @@ The conditions of an item are lines with ``|`` between regions and spaces betwee
         mismatch: 他 看见 了 一 | 本 | 猫 | 。
 
 A condition may have a list of lines, whose surprisals are averaged. An item may have ``labels``, a
-``gloss`` of its first line, word by word, and a ``translation``. ``chance`` gives the chance level
-if it does not follow from the predictions; ``ties: complete`` counts only ties of all compared
-quantities as ties. Further information about the suite (author, tags)
-belongs in ``meta``.
+``gloss`` of its first line, word by word, and a ``translation``; ``glosses: {歌: song}`` of the
+suite glosses words that no first line has. ``chance`` gives the chance level if it does not follow
+from the predictions; ``ties: complete`` counts only ties of all compared quantities as ties.
+Further information about the suite (author, tags) belongs in ``meta``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,18 @@ _REQUIRED = ("name", "language", "regions", "predictions", "items")
 _TEXTS = ("name", "language", "version", "kind", "modifier", "description", "reference")
 _FLAGS = ("spaced", "normalised")
 _LISTS = ("conditions", "critical", "differing", "regions")
-_KEYS = (*_TEXTS, *_FLAGS, *_LISTS, "metric", "chance", "ties", "meta", *CRITERIA_KEYS, "items")
+_KEYS = (
+    *_TEXTS,
+    *_FLAGS,
+    *_LISTS,
+    "metric",
+    "chance",
+    "ties",
+    "glosses",
+    "meta",
+    *CRITERIA_KEYS,
+    "items",
+)
 _LABELS, _GLOSS, _TRANSLATION = "labels", "gloss", "translation"
 # Entries of an item that are not conditions.
 _NO_CONDITIONS = (_LABELS, _GLOSS, _TRANSLATION)
@@ -91,6 +102,7 @@ class _Reader:
             metric=self.metric(entries.get("metric")),
             chance=self.chance(entries.get("chance")),
             ties=self.ties(entries.get("ties")),
+            glosses=self.glosses(entries.get("glosses")),
             meta=self.meta(entries.get("meta")),
             items=items,
             predictions=criteria.predictions(entries),
@@ -119,6 +131,10 @@ class _Reader:
             return chance_of(self.text(entry, "chance"))
         except ValueError as error:
             raise self.nodes.error(f"chance: {error}", entry.value) from error
+
+    def glosses(self, entry: YamlEntry | None) -> dict[str, str]:
+        found = self.nodes.mapping(entry.value, "glosses") if entry else {}
+        return {word: self.text(gloss, f"the gloss of {word}") for word, gloss in found.items()}
 
     def meta(self, entry: YamlEntry | None) -> dict[str, Any]:
         found = self.nodes.mapping(entry.value, "meta") if entry else {}
@@ -247,6 +263,8 @@ def _head(suite: Suite) -> Iterator[str]:
             yield f"{name}: {flow(names)}"
     if suite.conditions != _conditions(suite.items):
         yield f"conditions: {flow(suite.conditions)}"
+    if suite.glosses:
+        yield f"glosses: {flow(suite.glosses)}"
     if suite.meta:
         yield f"meta: {flow(suite.meta)}"
 

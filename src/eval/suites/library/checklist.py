@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from gardenpath.eval.suites.design.glosses import Glosses
 from gardenpath.eval.suites.design.suite import Item, Suite
 from gardenpath.eval.suites.library.class_rules import (
     CLASSES,
@@ -33,6 +34,7 @@ def checklist(suite: Suite) -> list[Complaint]:
         message = f"conditions must be {', '.join(rules.conditions)}, in this order"
         return [Complaint("warning", None, "", "", message)]
     found = [*_whole_suite(suite, rules)]
+    glosses = Glosses(suite)
     for item in suite.items:
         if [variant.condition for variant in item.variants] != list(rules.conditions):
             message = "needs one sentence in each condition, in the order of the suite"
@@ -40,6 +42,7 @@ def checklist(suite: Suite) -> list[Complaint]:
             continue
         sentences = RegionWords(suite, item)
         findings = [*_every_class(sentences, rules), *rules.rules(sentences)]
+        findings += _unglossed(item, glosses)
         found += [Complaint("warning", item.number, *each) for each in dict.fromkeys(findings)]
     return found
 
@@ -93,6 +96,14 @@ def _balance(suite: Suite) -> Iterator[Complaint]:
         if difference:
             message = f"{' '.join(verb)} is not compatible as often as it is incompatible"
             yield Complaint("warning", None, "", "verb", message)
+
+
+def _unglossed(item: Item, glosses: Glosses) -> Iterator[Finding]:
+    found = glosses.of(item)
+    for variant in item.variants if found else ():
+        for word, gloss in zip(variant.words, found[variant.condition, 1], strict=True):
+            if not gloss:
+                yield variant.condition, "", f"no gloss of {word}; add it to 'glosses' of the suite"
 
 
 def _every_class(of: RegionWords, rules: ClassRules) -> Iterator[Finding]:

@@ -23,8 +23,8 @@ from gardenpath.eval.report.page.explorer import INFINITE, ExplorerLimits, explo
 from gardenpath.eval.report.page.html_tables import ReportTable, cell_text
 from gardenpath.eval.report.page.markup import PAGE_TEMPLATES, data_block, render
 from gardenpath.eval.report.page.page import CHAPTERS, FOLDED, page
-from gardenpath.eval.report.page.summaries import perplexity_table, summary_table
-from gardenpath.eval.report.study import Shown, Study
+from gardenpath.eval.report.page.summaries import perplexity_tables, summary_table
+from gardenpath.eval.report.study import Glossed, Shown, Study
 from gardenpath.eval.report.write import write_report
 from gardenpath.eval.studies.study_page import STUDY_CHAPTERS
 from tests.eval.report.samples import NASTY
@@ -200,6 +200,21 @@ def test_a_single_answer_is_never_folded() -> None:
     assert "<strong>x</strong> No effect could be shown.</summary>" in content
 
 
+@pytest.mark.parametrize(
+    ("length", "line"),
+    [
+        (20, "RNNG is more accurate than LSTM: b = 0.51, SE 0.20, z = 2.57, p = .010"),
+        (70, "RNNG is more accurate than LSTM."),
+        (95, "A significant difference."),
+    ],
+)
+def test_a_single_answer_fits_a_line(length: int, line: str) -> None:
+    said = "RNNG is more accurate than LSTM: b = 0.51, SE 0.20, z = 2.57, p = .010"
+    assert Shown(title="x" * length, sentences=(said,), found=(True,)).line == line
+    several = Shown(title="x" * length, sentences=(said, said), found=(True, False))
+    assert len(several.line) + length <= 118 and several.line.startswith("1 of 2")
+
+
 def test_the_answer_has_its_warnings(study: Study) -> None:
     content = page(study, {}, ExplorerLimits())
     chapter = content[content.index('id="answer"') : content.index('id="accuracy"')]
@@ -207,8 +222,8 @@ def test_the_answer_has_its_warnings(study: Study) -> None:
     warnings = re.findall(r"<li>(.*?)</li>", chapter)
     assert warnings[0].startswith("Items with unknown critical words: unigram (toy_mandarin) 16 of")
     assert "and 3 others. Accuracies of these models say little." in warnings[0]
-    assert warnings[1].startswith("Too few usable items (fewer than 10, or than half)")
-    assert warnings[1].endswith("in: classifier noun, missing object.")
+    assert warnings[1].startswith("Too few usable items for intervals and tests of some models")
+    assert "in classifier noun, missing object: 10 are needed" in warnings[1]
 
 
 def test_details_of_runs_are_folded_and_the_answer_is_not(content: str) -> None:
@@ -223,13 +238,26 @@ def test_a_title_that_asks_has_no_full_stop(content: str) -> None:
 
 
 def test_perplexities_say_what_they_rest_on(study: Study) -> None:
-    rows = [replace(row, model=f"{row.model} (joint)") for row in study.perplexity[:1]]
-    rows += [replace(row, sentences=15) for row in study.perplexity[1:2]]
-    table = perplexity_table(replace(study, perplexity=rows))
-    assert table.frame["sentences"].tolist() == [500, 15]
-    assert "gold trees" in table.note and "same number of sentences can be compared" in table.note
-    plain = perplexity_table(study)
-    assert "joint" not in plain.note and "compared" not in plain.note
+    english = [row for row in study.perplexity if row.corpus == "toy_english"]
+    joint = [replace(row, model=f"{row.model} (joint)") for row in english[:2]]
+    marginal = replace(english[4], model="rnng (marginal)", sentences=15)
+    rows = [*joint, *english, marginal]
+    tables = list(perplexity_tables(replace(study, perplexity=rows)))
+    assert [table.title for table in tables] == [
+        "Perplexity with gold trees on 500 test sentences of toy_english",
+        "Perplexity on 500 test sentences of toy_english",
+        "Perplexity on 15 test sentences of toy_english",
+    ]
+    models = [table.frame["model"].tolist() for table in tables]
+    assert models == [
+        [row.model for row in joint],
+        [row.model for row in english],
+        [marginal.model],
+    ]
+    assert ["joint" in table.note for table in tables] == [True, False, False]
+    assert ["marginal" in table.note for table in tables] == [False, False, True]
+    corpora = [table.title.split()[-1] for table in perplexity_tables(study)]
+    assert corpora == ["toy_english", "toy_mandarin"], "perplexities of two corpora say nothing"
 
 
 def test_tables_stand_in_the_order_of_the_figures(study: Study) -> None:
@@ -309,12 +337,18 @@ def test_the_explorer_holds_what_the_study_holds(content: str, study: Study) -> 
 
 def test_the_explorer_has_glosses_and_translations(study: Study) -> None:
     name = study.suites()[0]
-    known: dict[tuple[str, int | str], tuple[tuple[str, ...], str]]
-    known = {(name, 2): (("he", "see", "cat"), "He sees a cat."), (name, 1): ((), "Only this.")}
-    items = explorer_data(replace(study, glosses=known), ExplorerLimits())["suites"][0]["items"]
-    said = {item["id"]: (item.get("g"), item.get("t")) for item in items}
-    assert said[2] == (["he", "see", "cat"], "He sees a cat.")
-    assert said[1] == (None, "Only this.")
+    words = ("he", "see", "PFV", "one", "CL", "book", ".")
+    variants: dict[tuple[str, int], tuple[str, ...]]
+    variants = {("match", 1): words, ("mismatch", 1): ("too", "few")}
+    known: dict[tuple[str, int | str], Glossed]
+    known = {(name, 2): (variants, "He sees a book."), (name, 1): ({}, "Only this.")}
+    data = explorer_data(replace(study, glosses=known), ExplorerLimits())
+    items = {item["id"]: item for item in data["suites"][0]["items"]}
+    glossed, empty = items[2]["g"]
+    assert tuple(data["glosses"][number] for number in glossed) == words and empty == []
+    assert len(items[2]["variants"][0]["w"]) == len(words)
+    assert items[2]["t"] == "He sees a book."
+    assert ("g" in items[1], items[1]["t"]) == (False, "Only this.")
     assert (
         set(explorer_data(study, ExplorerLimits())["suites"][0]["items"][0]) & {"g", "t"} == set()
     )

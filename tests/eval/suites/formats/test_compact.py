@@ -69,6 +69,15 @@ def test_several_lines_labels_and_empty_regions(tmp_path: Path) -> None:
     ]
 
 
+def test_glosses_of_other_words(tmp_path: Path) -> None:
+    text = SAMPLE.replace("items:\n", "glosses: {本: CL.volume, '12': 'a: b'}\nitems:\n")
+    suite = load(tmp_path, text)
+    assert suite.glosses == {"本": "CL.volume", "12": "a: b"}
+    again = tmp_path / "again.yaml"
+    again.write_text(dump_compact(suite), encoding="utf-8")
+    assert load_compact(again) == suite
+
+
 def test_gloss_and_translation(tmp_path: Path) -> None:
     text = SAMPLE.replace(
         "  2:\n", "    gloss: he have one | CL | cat | .\n    translation: He has a cat.\n  2:\n"

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from gardenpath.eval.suites.design.glosses import Glosses
 from gardenpath.eval.suites.design.suite import Item, Suite
 from gardenpath.eval.suites.library.checklist import checklist, compare_sisters
 from gardenpath.eval.suites.library.class_rules import countable
@@ -105,6 +106,25 @@ def test_gloss_and_translation_are_required() -> None:
         "warning: item 1, with_main: no gloss",
         "warning: item 1, with_main: no translation",
     ]
+
+
+def test_words_of_all_lines_need_a_gloss() -> None:
+    suite = replace(suite_of("classifier_noun"), glosses={})
+    assert "item 1, match_b: no gloss of 歌; add it to 'glosses' of the suite" in " ".join(
+        complaints(suite)
+    )
+
+
+def test_every_word_of_the_mandarin_suites_has_a_gloss_and_every_item_a_translation() -> None:
+    suites = load_suites("mandarin/*")
+    assert len(suites) == 24
+    for suite in suites:
+        glosses = Glosses(suite)
+        for item in suite.items:
+            assert item.translation.endswith((".", "!", "?")), (suite.name, item.number)
+            for number, variant in item.numbered_variants():
+                found = glosses.of(item)[variant.condition, number]
+                assert len(found) == len(variant.words) and all(found), (suite.name, item.number)
 
 
 def test_number_and_variety_of_items() -> None:

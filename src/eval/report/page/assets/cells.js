@@ -55,10 +55,8 @@ const Cells = (function () {
       return html("li", {}, html("span", { class: "region" }, starts ? regions[word] : ""),
         cell(options, number, word), ...(variant.gloss ? [html("span", { class: "gloss" }, gloss || "")] : []));
     });
-    const swatch = html("span", { class: "swatch" });
-    swatch.style.borderColor = Chart.colour(number);
     return html("div", { class: "variant" },
-      html("h4", {}, html("span", {}, swatch, variant.label),
+      html("h4", {}, html("span", {}, Chart.swatch(number), variant.label),
         ...(variant.note ? [html("span", { class: "sum" }, variant.note)] : [])),
       html("ol", { class: "words" }, ...words),
       ...(variant.translation ? [html("p", { class: "translation" }, variant.translation)] : []));

@@ -6,6 +6,7 @@
 //   Chart.csv(variants)                                  the numbers of the chart as CSV
 //   Chart.table(rows)                                    any rows as CSV, the header first
 //   Chart.colour(number)                                 the colour of a variant
+//   Chart.swatch(number)                                 a piece of its line, for a list of variants
 //
 // variants: [{ label, words: [text, …], bits: [number, …], regions: [name, …] }, …]. bits may be shorter
 // than words (still being computed); null is a missing value, and -1 is infinite. regions and critical (a list
@@ -13,8 +14,8 @@
 // several models have the same y axis.
 const Chart = (function () {
   const { make, width } = Drawing;
-  const HEIGHT = 200, TOP = 22, LEFT = 62, ROW = 20;
-  const DASHES = ["none", "6 3", "2 2", "8 3 2 3"];
+  const HEIGHT = 200, TOP = 22, LEFT = 20, ROW = 20;
+  const DASHES = ["none", "6 3", "2 2", "8 3 2 3", "12 3", "8 2 2 2 2 2"];
   const isFinite = (bits) => bits !== null && bits !== undefined && bits >= 0;
   const colour = (number) => `var(--series-${number % 6})`;
 
@@ -74,8 +75,10 @@ const Chart = (function () {
       "aria-label": "Surprisal of each word in the variants, in bits; the numbers are in the cells above" });
     const y = (bits) => TOP + (HEIGHT - TOP) * (1 - bits / upper);
     for (const region of critical || []) {
-      if (starts.has(region)) svg.append(make("rect", { x: left + starts.get(region) * cell, y: TOP,
-        width: widths.get(region) * cell, height: HEIGHT - TOP, fill: "var(--band)" }));
+      if (!starts.has(region)) continue;
+      const place = { x: left + starts.get(region) * cell, width: widths.get(region) * cell };
+      svg.append(make("rect", { ...place, y: TOP, height: HEIGHT - TOP, fill: "var(--band)" }),
+        make("rect", { ...place, y: HEIGHT, height: 3, fill: "var(--mark)" }));
     }
     axis(svg, { left, right: total.width, y, upper });
     variants.forEach((variant, number) => {
@@ -113,6 +116,12 @@ const Chart = (function () {
     });
   }
 
+  function swatch(number) {
+    const size = { width: 30, height: 4 };
+    return make("svg", { ...size, viewBox: "0 0 30 4", class: "swatch", "aria-hidden": "true" }, make("line", { x1: 0, x2: 30,
+      y1: 2, y2: 2, stroke: colour(number), "stroke-width": 3, "stroke-dasharray": DASHES[number % DASHES.length] }));
+  }
+
   const quoted = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
 
   const table = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
@@ -126,5 +135,5 @@ const Chart = (function () {
     return table([["variant", "word_id", "region", "word", "surprisal_bits"], ...rows]);
   }
 
-  return { show, top, csv, table, colour, columns: (variants) => align(variants).columns };
+  return { show, top, csv, table, colour, swatch, columns: (variants) => align(variants).columns };
 })();

@@ -19,7 +19,10 @@
   const parses = () => (item().p || {})[runs.value] || {};
   const parsesAt = (place, word) => (parses()[place] || {})[word];
   const runName = (run) => run.model + (run.seed === null ? "" : ` · seed ${run.seed}`);
-  const signed = (bits) => `${bits < 0 ? "−" : "+"}${Math.abs(bits).toFixed(2)} bits`;
+  const signed = (bits) => {
+    const size = Math.abs(bits).toFixed(2);
+    return `${Number(size) === 0 ? "" : bits < 0 ? "−" : "+"}${size} bits`;
+  };
 
   function label(place) {
     const variant = item().variants[place];
@@ -27,13 +30,9 @@
     return readable(variant.c) + (several ? ` ${variant.v}` : "");
   }
 
-  // The gloss of an item belongs to its first variant. A word of another variant has the gloss of the same
-  // word there, or the only one that the word has in the suite.
   function glossOf(place) {
-    const first = item().variants[0].w, known = item().g;
-    if (!known) return null;
-    if (place === 0) return known.length === first.length ? known : null;
-    return item().variants[place].w.map((word) => known[first.indexOf(word)] ?? (suite().glosses || {})[word] ?? "");
+    const known = (item().g || [])[place] || [];
+    return known.length ? known.map((number) => data.glosses[number]) : null;
   }
 
   function unpacked() {
@@ -113,7 +112,10 @@
       button.addEventListener("click", () => { runs.value = place; show(); });
       return html("li", {}, button);
     });
-    at("models").replaceChildren(...chips);
+    const hadFocus = at("models").contains(document.activeElement);
+    at("models").replaceChildren(html("li", { class: "note" }, "Mean difference in every model:"), ...chips);
+    const pressed = at("models").querySelector('[aria-pressed="true"]');
+    if (hadFocus && pressed) pressed.focus({ preventScroll: true });
   }
 
   // The y axis is the same for all models that were scored on the item.
@@ -160,6 +162,7 @@
 
   function show() {
     chooseWord();
+    at("title").textContent = `${readable(suite().name)}, item ${item().id}, ${runName(data.runs[runs.value])}`;
     const variants = unpacked(), critical = suite().critical.map((region) => readable(suite().regions[region]));
     const top = commonTop();
     const draw = () => {
@@ -234,9 +237,17 @@
   runs.addEventListener("change", show);
   at("previous").addEventListener("click", () => step(-1));
   at("next").addEventListener("click", () => step(1));
+  function isInView() {
+    const box = root.getBoundingClientRect(), middle = window.innerHeight / 2;
+    return box.top < middle && box.bottom > middle;
+  }
+
   // Outside of words and lists, left and right move from item to item.
-  root.addEventListener("keydown", (event) => {
-    if (!["ArrowLeft", "ArrowRight"].includes(event.key) || event.target.closest("select, input, .scroll")) return;
+  document.addEventListener("keydown", (event) => {
+    if (!["ArrowLeft", "ArrowRight"].includes(event.key) || event.altKey || event.ctrlKey || event.metaKey) return;
+    const isHere = root.contains(event.target) ? !event.target.closest("select, input, .scroll") :
+      event.target === document.body && isInView();
+    if (!isHere) return;
     event.preventDefault();
     step(event.key === "ArrowLeft" ? -1 : 1);
   });

@@ -123,6 +123,8 @@ const Drawing = (function () {
     place(root, 0, cursor);
     const size = { width: Math.ceil(cursor.x), height: 30 + cursor.depth * LEVEL };
     const svg = make("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}`, role: "img", "aria-label": text });
+    // A wide tree becomes smaller as long as its words can be read.
+    svg.style.cssText = `width:100%;height:auto;max-width:${size.width}px;min-width:${Math.ceil(0.7 * size.width)}px`;
     draw(root, svg);
     return svg;
   }
