@@ -63,6 +63,7 @@ class Results:
     ``min_items`` usable items. ``skipped`` are the run folders that were left out, with the reason.
     ``imported`` are the surprisals as files had them; ``also`` are further forms to write. ``how``
     says, by the names of runs, how words were scored; ``ties`` which differences count as ties.
+    ``formula`` is a question of one's own, answered before the others.
     """
 
     title: str
@@ -85,6 +86,7 @@ class Results:
     also: Sequence[ResultForm] = ()
     how: Mapping[str, HowScored] = field(default_factory=dict)
     ties: TieRule = EXACT_TIES
+    formula: str = ""
 
     @classmethod
     def of_imported(
@@ -179,7 +181,11 @@ class Results:
 
         tables = (self.items, self.effects, self.sentences)
         return run_analyses(
-            *tables, correction=self.correction, weights=self.weights, min_items=self.min_items
+            *tables,
+            correction=self.correction,
+            weights=self.weights,
+            min_items=self.min_items,
+            formula=self.formula,
         )
 
     def shown_analyses(self) -> list[Shown]:

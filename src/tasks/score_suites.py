@@ -27,7 +27,9 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     chosen = settings.suites
     runs = asked_runs(settings)
     pairs = pairs_for(runs, chosen.pairs)
-    suites = load_suites(chosen.suites, pairs=pairs, leave_out=chosen.leave_out)
+    suites = load_suites(
+        chosen.suites, pairs=pairs, leave_out=chosen.leave_out, criteria=chosen.criteria
+    )
     check_result_forms(task.also, suites)
     results = evaluate(
         runs,
@@ -42,7 +44,12 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     )
     about = {**results.about, "settings": plain(settings)}
     results = replace(
-        results, about=about, correction=task.correction, weights=task.weights, also=task.also
+        results,
+        about=about,
+        correction=task.correction,
+        weights=task.weights,
+        also=task.also,
+        formula=task.formula or "",
     )
     print_unusable(results)
     for table in results.accuracy_tables():

@@ -53,7 +53,9 @@ def quoted(argument: str, root: Any) -> str:
     Lists, and values that have quotation marks around them, are left as they are.
     """
     name, sign, value = argument.partition("=")
-    if name not in root.TEXTS or value in ("", "null") or value.startswith(("[", "'", '"')):
+    lists = ('["', "['", "[]") if name in root.FORMULAS else ("[",)
+    is_given = value in ("", "null") or value.startswith((*lists, "'", '"'))
+    if name not in (*root.TEXTS, *root.FORMULAS) or is_given:
         return argument
     return f"{name}{sign}'{_ESCAPED.sub(_escape, value)}'"
 

@@ -346,7 +346,19 @@ class CommandLine:
         group = key.split(".")[0]
         chosen = [one.value() for one in overrides if one.key_or_group == group]
         of = f" of {group}={chosen[-1]}" if chosen else ""
-        return f"{shorts[key]} is not a setting{of}; {_nearest_key(key, keys)}"
+        tasks = self._tasks_with(key)
+        hint = f"it belongs to task={' or '.join(tasks)}" if tasks else _nearest_key(key, keys)
+        return f"{shorts[key]} is not a setting{of}; {hint}"
+
+    def _tasks_with(self, key: str) -> list[str]:
+        """Return the tasks that have a setting, such as ``task.input``."""
+        group, _, name = key.partition(".")
+        if group != "task" or self.source.script != "evaluate":
+            return []
+        from gardenpath.settings.task_settings import TASKS
+
+        first = name.partition(".")[0]
+        return [task for task, kind in TASKS.items() if first in kind.__dataclass_fields__]
 
     def _is_unknown(self, override: Override, keys: Sequence[str]) -> bool:
         key = override.key_or_group

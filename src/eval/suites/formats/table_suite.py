@@ -75,9 +75,9 @@ def is_table_suite(path: Path) -> bool:
     return any(line.startswith("table:") for line in lines)
 
 
-def load_table_suite(path: str | Path) -> Suite:
-    """Read a suite from its YAML file and the table that it names, relative to the file."""
-    return _TableReader(YamlNodes(str(path))).suite()
+def load_table_suite(path: str | Path | YamlNodes) -> Suite:
+    """Read a suite from its description and the table that it names, relative to the file."""
+    return _TableReader(path if isinstance(path, YamlNodes) else YamlNodes(str(path))).suite()
 
 
 @dataclass(frozen=True, slots=True)
