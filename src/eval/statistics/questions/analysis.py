@@ -69,9 +69,9 @@ class Analysis:
 
     ``sentences`` map the name of an effect (the response in a t test) to templates ``more``,
     ``less`` and ``none``; ``*`` stands for all effects, and ``$effect`` for the name of one. In
-    templates, ``$column`` is the value of a split column, ``$corpora`` are the training corpora of the rows, ``$x_0`` and ``$x_1`` are the original values behind the
-    lowest and highest value of a derived column x, and ``$first`` and ``$second`` are the two sides
-    of a contrast.
+    templates, ``$column`` is the value of a split column, ``$corpora`` are the training corpora of
+    the rows, ``$x_0`` and ``$x_1`` are the original values behind the lowest and highest value of a
+    derived column x, and ``$first`` and ``$second`` are the two sides of a contrast.
     """
 
     name: str
