@@ -157,9 +157,15 @@ class EvaluateSettings:
     # Settings that hold corpora by name and are set by a list of choices of data=.
     CORPORA: ClassVar[frozenset[str]] = frozenset({"corpora", "data.reader.parts"})
     # Settings whose lists may be written without brackets.
-    LISTS: ClassVar[frozenset[str]] = frozenset({"run"})
+    LISTS: ClassVar[frozenset[str]] = frozenset(
+        {"run", "suite.suites", "suite.leave_out", "suite.regions"}
+    )
+    # Those of them that are lists even if they have one element.
+    PLURALS: ClassVar[frozenset[str]] = LISTS - {"run"}
     # Settings that are text as written, with commas, colons and quotation marks.
-    TEXTS: ClassVar[frozenset[str]] = frozenset({"task.input", "task.column", "task.formula"})
+    TEXTS: ClassVar[frozenset[str]] = frozenset(
+        {"task.input", "task.column", "task.formula", "task.source"}
+    )
     # Settings that are formulas, which may begin with a bracket; their lists have quotation marks.
     FORMULAS: ClassVar[frozenset[str]] = frozenset({"suite.predictions", "suite.effects"})
 

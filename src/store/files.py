@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from gardenpath.encodings import how_to_convert, probable_encoding, zeros_encoding
-from gardenpath.errors import InputError
+from gardenpath.errors import InputError, remedy_of
 
 _NEW, _OLD = ".part", ".old"
 # Characters in which zeros of another encoding are looked for.
@@ -92,7 +92,8 @@ def read_text(path: str | Path) -> str:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        remedy = remedy_of(error)
+        raise InputError(f"cannot be read: {error.strerror}", path=path, remedy=remedy) from error
     except UnicodeDecodeError as error:
         raise not_utf8(error, path) from error
     if "\x00" in text[:_LOOKED_AT] and (encoding := zeros_encoding(text[:_LOOKED_AT].encode())):

@@ -63,4 +63,4 @@ def effect_tables(means: pd.DataFrame, *, title: str) -> Iterator[FittedTable]:
 def _cell(mean: float, low: float, high: float) -> str:
     if not math.isfinite(mean):
         return "–"
-    return f"{mean:.2f}" + (f" [{low:.2f}, {high:.2f}]" if math.isfinite(low) else "")
+    return f"{mean:.2f}" + (f" [{low:.2f},{high:.2f}]" if math.isfinite(low) else "")

@@ -54,7 +54,7 @@ def own_analysis(formula: str, tables: Mapping[str, pd.DataFrame | None]) -> Ana
     table = tables[name]
     columns = [] if table is None else list(table.columns)
     if missing := [one for one in parsed.variables if one not in columns]:
-        remedy = nearest(missing[0], columns)
+        remedy = nearest(missing[0], [one for one in columns if not one.startswith("_")])
         if name != "sentences":
             remedy += "; factors of conditions are columns of sentences: local_bits ~ …"
         problem = f"the table of {name} has no column {enumeration(missing)}"

@@ -188,7 +188,9 @@ class _Places:
     def required(self, role: str) -> str:
         found = self.column(role)
         if found is None:
-            raise self._lacks(role, f"name it, as in 'columns: {{{role}: …}}'; ")
+            regions = "list the columns of the regions, as in regions: [subject, verb], or "
+            named = f"name it, as in 'columns: {{{role}: …}}'; "
+            raise self._lacks(role, (regions if role == _SENTENCE else "") + named)
         return found
 
     def _lacks(self, column: str, remedy: str = "") -> InputError:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from gardenpath.errors import InputError
+from gardenpath.errors import InputError, remedy_of
 from gardenpath.eval.suites.design.suite import Suite, SuiteError
 from gardenpath.eval.suites.formats.blimp import load_blimp
 from gardenpath.eval.suites.formats.climp import load_climp
@@ -57,7 +57,8 @@ def _load_csv(path: Path) -> list[Suite]:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
             first = lines.readline()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        remedy = remedy_of(error)
+        raise InputError(f"cannot be read: {error.strerror}", path=path, remedy=remedy) from error
     names = {name.strip().strip('"') for name in first.split(separator_of(first))}
     if "item_number" in names:
         return [load_syntaxgym_csv(path)]
