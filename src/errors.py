@@ -183,11 +183,16 @@ _REMEDIES = {
 
 def os_problem(error: OSError) -> str:
     """Return one line on an error of the operating system: the path, the problem, the remedy."""
-    number = error.errno or 0
     problem = error.strerror or str(error) or type(error).__name__
-    remedy = _REMEDIES.get(number, "check the path and the disk, and run the same command again")
+    remedy = remedy_of(error)
     paths = [os.fsdecode(one) for one in (error.filename, error.filename2) if _is_path(one)]
     return f"{': '.join([' → '.join(paths), problem] if paths else [problem])} ({remedy})"
+
+
+def remedy_of(error: OSError) -> str:
+    """Return what a user can do about an error of the operating system."""
+    usual = "check the path and the disk, and run the same command again"
+    return _REMEDIES.get(error.errno or 0, usual)
 
 
 def _is_path(value: object) -> bool:

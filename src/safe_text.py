@@ -28,6 +28,7 @@ MOST_EXPANDED = 100_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _NO_ALIAS = "write the content out instead of an alias such as *name"
+_TAB = re.compile(r" *\t")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -91,14 +92,18 @@ def yaml_tree(text: str) -> yaml.Node | None:
         _require_bounded(yaml.parse(text, Loader=_LOADER))
         node: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
-        raise _of_yaml(error) from error
+        raise _of_yaml(error, text) from error
     except (yaml.YAMLError, UnicodeEncodeError) as error:
         raise MalformedTextError(f"is not YAML: {_first_line(error)}") from error
     return node
 
 
-def _of_yaml(error: yaml.MarkedYAMLError) -> MalformedTextError:
+def _of_yaml(error: yaml.MarkedYAMLError, text: str = "") -> MalformedTextError:
     line = error.problem_mark.line + 1 if error.problem_mark else None
+    lines = text.split("\n")
+    if line is not None and line <= len(lines) and _TAB.match(lines[line - 1]):
+        problem = "a tab at the beginning of the line, which YAML does not allow"
+        return MalformedTextError(problem, line=line, remedy="indent the line with blanks")
     return MalformedTextError(error.problem or "is not YAML", line=line)
 
 

@@ -17,7 +17,7 @@ FILES = sorted([*SOURCE.rglob("*.py"), *(ROOT / name for name in SCRIPTS)])
 OURS = [path for path in FILES if path.is_relative_to(SOURCE)]
 
 _BASICS = (
-    *("errors", "units", "text", "places", "versions", "safe_text", "python_process"),
+    *("errors", "units", "text", "encodings", "places", "versions", "safe_text", "python_process"),
     "fitted_table",
 )
 _CHECKS = ("settings.bounds", "settings.check")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gardenpath.encodings import how_to_convert, marked_encoding, zeros_encoding
 from gardenpath.errors import InputError
 
 # Beginnings of files, what they are, and what to do with them.
@@ -18,25 +19,24 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"PAR1", "a Parquet table", "write its sentences to a text file, one per line"),
     (b"SQLite format 3\x00", "an SQLite database", "write its sentences to a text file"),
     (b"\x89PNG", "an image", "name a text file"),
-    # UTF-32 begins like UTF-16, so it goes first.
-    (b"\xff\xfe\x00\x00", "UTF-32 text", "convert it with iconv -f UTF-32 -t UTF-8"),
-    (b"\x00\x00\xfe\xff", "UTF-32 text", "convert it with iconv -f UTF-32 -t UTF-8"),
-    (b"\xff\xfe", "UTF-16 text", "convert it with iconv -f UTF-16 -t UTF-8"),
-    (b"\xfe\xff", "UTF-16 text", "convert it with iconv -f UTF-16 -t UTF-8"),
 )
 _HEAD = 64
 
 
-def binary_kind(head: bytes) -> tuple[str, str] | None:
-    """Return what a file is that begins with these bytes, and a remedy; None if it may be text."""
+def binary_kind(head: bytes, path: str | Path | None = None) -> tuple[str, str] | None:
+    """Return what a file is that begins with these bytes, and a remedy; None if it may be text.
+
+    ``path`` is the file, or None for standard input.
+    """
+    if encoding := marked_encoding(head):
+        return f"{encoding} text", how_to_convert(encoding, path)
     for beginning, kind, remedy in _BEGINNINGS:
         if head.startswith(beginning):
             return kind, remedy
     if b"\x00" not in head:
         return None
-    # Every second byte of Latin text in UTF-16 is zero.
-    if head[1::2].count(0) * 2 > len(head[1::2]) or head[::2].count(0) * 2 > len(head[::2]):
-        return "UTF-16 text without a byte order mark", "convert it with iconv to UTF-8"
+    if encoding := zeros_encoding(head):
+        return "UTF-16 text without a byte order mark", how_to_convert(encoding, path)
     return "binary data", "name a text file"
 
 
@@ -46,8 +46,8 @@ def require_text(path: Path, *, encoding: str = "utf-8") -> None:
         return
     try:
         with path.open("rb") as file:
-            found = binary_kind(file.read(_HEAD))
+            found = binary_kind(file.read(_HEAD), path)
     except OSError:
         return  # whoever opens the file says what is wrong
     if found is not None:
-        raise InputError(f"is {found[0]}, not text", path=path, remedy=found[1])
+        raise InputError(f"is {found[0]}, not UTF-8 text", path=path, remedy=found[1])

@@ -121,6 +121,7 @@ def evaluate(
     skipped = skipped_runs(subjects if isinstance(subjects, Iterable) else ())
     models = _whole(_as_list(subjects), skipped)
     name_variants([one for one in models if isinstance(one, Run)])
+    _require_own_names(_as_suites(suites))
     asked = suitable(_as_suites(suites), models)
     knowers = {
         suite.language: [_knows(one) for one in models if _fits(one, suite.language)]
@@ -171,6 +172,17 @@ def evaluate(
     )
 
 
+def _require_own_names(suites: Sequence[Suite]) -> None:
+    """Refuse different suites of one name: their items could not be told apart in the results."""
+    seen: dict[str, Suite] = {}
+    for suite in suites:
+        if seen.setdefault(suite.name, suite) is not suite:
+            raise GardenpathError(
+                f"two suites are called {suite.name!r}, so that their items cannot be told apart; "
+                "change name: in one of their files (a table without one has the name of its file)"
+            )
+
+
 def score(
     suites: Suite | Sequence[Suite],
     surprisals: Any,
@@ -189,6 +201,7 @@ def score(
     """
     rule = tie_rule(ties)
     asked = _as_suites(suites)
+    _require_own_names(asked)
     measured = measured_table(surprisals, sentences_in(asked, None))
     return Results(
         title=title,

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from gardenpath.errors import GardenpathError
 from gardenpath.models.family import AdoptedFamily
+from gardenpath.text import plural
 
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run
@@ -100,14 +101,18 @@ def require_known(found: Iterable[UnknownWords], *, allow_unknown: bool) -> None
     """Refuse an input of which a run does not know most words, unless that is allowed."""
     if allow_unknown:
         return
-    large = [one for one in found if one.is_large]
+    counted = list(found)
+    large = [one for one in counted if one.is_large]
     if not large:
         return
-    others = f" (and for {len(large) - 1} other runs)" if len(large) > 1 else ""
+    others = f" (and for {plural(len(large) - 1, 'other run')})" if len(large) > 1 else ""
+    fitting = [one.run for one in counted if not one.is_large]
+    named = ",".join(fitting[:_SHOWN]) + (",…" if len(fitting) > _SHOWN else "")
+    which = f"run={named}, which know the words," if fitting else "run="
     raise GardenpathError(
         f"{max(large, key=lambda one: one.share)}{others}. Is the input in the language, the "
-        "tokenisation and the case of the model's corpus? Name other runs with run=, or score it "
-        "all the same with task.allow_unknown=true (in Python, allow_unknown=True)"
+        f"tokenisation and the case of the model's corpus? Name other runs with {which} or score "
+        "it all the same with task.allow_unknown=true (in Python, allow_unknown=True)"
     )
 
 

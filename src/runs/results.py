@@ -21,6 +21,7 @@ from gardenpath.store.headers.side_cars import write_side_car
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import (
     AGGREGATE,
+    EFFECT_MEANS,
     EFFECTS,
     ITEMS,
     PERPLEXITY,
@@ -48,7 +49,10 @@ if TYPE_CHECKING:
     from gardenpath.store.status.run_status import RunStatus
 
 # Tables of a results folder, which have a header beside them.
-_TABLES = (ITEMS, SUMMARY, EFFECTS, SURPRISALS, SENTENCES, AGGREGATE, WORD_PAIRS, PERPLEXITY)
+_TABLES = (
+    *(ITEMS, SUMMARY, EFFECTS, EFFECT_MEANS, SURPRISALS, SENTENCES, AGGREGATE, WORD_PAIRS),
+    PERPLEXITY,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +67,7 @@ class Results:
     ``min_items`` usable items. ``skipped`` are the run folders that were left out, with the reason.
     ``imported`` are the surprisals as files had them; ``also`` are further forms to write. ``how``
     says, by the names of runs, how words were scored; ``ties`` which differences count as ties.
+    ``formula`` is a question of one's own, answered before the others.
     """
 
     title: str
@@ -85,6 +90,7 @@ class Results:
     also: Sequence[ResultForm] = ()
     how: Mapping[str, HowScored] = field(default_factory=dict)
     ties: TieRule = EXACT_TIES
+    formula: str = ""
 
     @classmethod
     def of_imported(
@@ -162,6 +168,19 @@ class Results:
         """Accuracies with 95 % intervals by model, corpus, class and modifier."""
         return self.scored.summary
 
+    @cached_property
+    def effect_means(self) -> pd.DataFrame:
+        """The mean of each effect of each model, in bits, with 95 % intervals over items."""
+        from gardenpath.eval.report.effect_table import effect_means
+
+        return effect_means(self.effects, self.items, min_items=self.min_items)
+
+    def effect_tables(self) -> list[FittedTable]:
+        """Return a table for the terminal for each corpus with few effects."""
+        from gardenpath.eval.report.effect_table import effect_tables
+
+        return list(effect_tables(self.effect_means, title=self.title))
+
     def accuracy_tables(self) -> list[FittedTable]:
         """Return a table for the terminal for each corpus: classes as rows, models as columns.
 
@@ -179,7 +198,11 @@ class Results:
 
         tables = (self.items, self.effects, self.sentences)
         return run_analyses(
-            *tables, correction=self.correction, weights=self.weights, min_items=self.min_items
+            *tables,
+            correction=self.correction,
+            weights=self.weights,
+            min_items=self.min_items,
+            formula=self.formula,
         )
 
     def shown_analyses(self) -> list[Shown]:
@@ -234,6 +257,8 @@ class Results:
         """Write all tables, and the receipt of imported surprisals, to a folder."""
         self.scored.write(folder)
         write_table(folder / EFFECTS.file, self.effects)
+        if len(self.effects):
+            write_table(folder / EFFECT_MEANS.file, self.effect_means)
         write_table(folder / SURPRISALS.file, self.surprisals)
         write_table(folder / SENTENCES.file, self.sentences)
         if len(self.aggregate):

@@ -13,6 +13,8 @@ from gardenpath.data.segmenting.segmenter import SEGMENTERS
 from gardenpath.data.words.boundaries import BoundaryChoice
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
+from gardenpath.eval.suites.formats.given_criteria import GivenCriteria
+from gardenpath.eval.suites.formats.sheets import TABLE_SUFFIXES
 from gardenpath.eval.suites.pairs.pair_sets import PAIR_SETS
 from gardenpath.eval.suites.pairs.pair_suites import PairSource, is_pair_pattern
 from gardenpath.models.families import ADOPTED_MODELS
@@ -55,11 +57,26 @@ class SuiteSettings:
     uses characters for models that read text, and is an error for models of words."""
     leave_out: Sequence[str] = ()
     """Names of suites that are left out, in which * matches anything."""
+    predictions: str | Sequence[str] = ()
+    """Predictions for tables of items (.csv, .tsv, .xlsx) that no YAML file describes, as in
+    "agreement: (verb;%mismatch%) > (verb;%match%)"; several as ["a: …","b: …"]."""
+    effects: str | Sequence[str] = ()
+    """Quantities in bits for these tables, as in "(verb;%mismatch%) - (verb;%match%)"."""
+    regions: Sequence[str] = ()
+    """Columns of these tables that hold the regions, in order; none are needed if a column region
+    names the region of each row."""
 
     @property
     def pairs(self) -> PairSource:
         """Where published minimal pairs are, and what divides them into words."""
         return PairSource(root=self.root, segmenter=self.segmenter)
+
+    @property
+    def criteria(self) -> GivenCriteria:
+        """What is tested in tables of items that no file describes."""
+        formulas = (self.predictions, self.effects)
+        predictions, effects = ((one,) if isinstance(one, str) else one for one in formulas)
+        return GivenCriteria(predictions=predictions, effects=effects, regions=self.regions)
 
     @property
     def label(self) -> str:
@@ -77,6 +94,11 @@ class SuiteSettings:
             if getattr(self, name) is not None and self.suites and not has_pairs:
                 sets = ", ".join(PAIR_SETS)
                 found.append(f"{name} is only used by published minimal pairs: suite={sets}")
+        if self.criteria and not any(one.lower().endswith(TABLE_SUFFIXES) for one in self.suites):
+            found.append(
+                "predictions=, effects= and regions= are for tables of items, as in "
+                "'suite.suites=[items.csv]'; other suites have their own"
+            )
         if self.segmenter is not None and self.segmenter not in SEGMENTERS:
             hint = nearest(self.segmenter, SEGMENTERS)
             found.append(f"segmenter: {self.segmenter!r} is unknown; {hint}")
@@ -118,6 +140,10 @@ class EvaluateSettings:
         "surprisals": "task.surprisals",
         "materials": "task.materials",
         "data.parts": "data.reader.parts",
+        "predictions": "suite.predictions",
+        "effects": "suite.effects",
+        "regions": "suite.regions",
+        "formula": "task.formula",
         "columns": "task.columns",
         "form": "task.form",
         "stores": "task.stores",
@@ -131,9 +157,17 @@ class EvaluateSettings:
     # Settings that hold corpora by name and are set by a list of choices of data=.
     CORPORA: ClassVar[frozenset[str]] = frozenset({"corpora", "data.reader.parts"})
     # Settings whose lists may be written without brackets.
-    LISTS: ClassVar[frozenset[str]] = frozenset({"run"})
+    LISTS: ClassVar[frozenset[str]] = frozenset(
+        {"run", "suite.suites", "suite.leave_out", "suite.regions"}
+    )
+    # Those of them that are lists even if they have one element.
+    PLURALS: ClassVar[frozenset[str]] = LISTS - {"run"}
     # Settings that are text as written, with commas, colons and quotation marks.
-    TEXTS: ClassVar[frozenset[str]] = frozenset({"task.input"})
+    TEXTS: ClassVar[frozenset[str]] = frozenset(
+        {"task.input", "task.column", "task.formula", "task.source"}
+    )
+    # Settings that are formulas, which may begin with a bracket; their lists have quotation marks.
+    FORMULAS: ClassVar[frozenset[str]] = frozenset({"suite.predictions", "suite.effects"})
 
     task: Annotated[Task, Tagged("name", TASKS)]
     """Task to perform."""
@@ -217,6 +251,8 @@ class EvaluateSettings:
             found.append(f"data= and corpora= have no effect on task={self.task.name}")
         if self.output == STANDARD_OUTPUT and not isinstance(self.task, SurprisalTask):
             found.append(f"output=-: task={self.task.name} writes a folder; name it")
+        if self.output == STANDARD_OUTPUT and getattr(self.task, "format", None) == "parquet":
+            found.append("task.format=parquet: name a file, as in output=words.parquet")
         if self.model is not None and not isinstance(self.task, AdoptTask):
             found.append(f"model= has no effect on task={self.task.name}; name runs with run=")
         names = [one.name for one in self.named_corpora]

@@ -14,6 +14,7 @@ from gardenpath.data.surprisal_forms import ResultForm, SurprisalForm, TableColu
 from gardenpath.data.words.unknown_words import Language
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.statistics.choices import Correction, Weighting
+from gardenpath.eval.statistics.questions.own_question import formula_mistake
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.tie_rule import (
@@ -85,8 +86,9 @@ class SurprisalTask:
     file: str | None = None
     """Output file: .csv, .tsv, .jsonl or .parquet; null writes to output=, in a folder as
     surprisal.tsv."""
-    format: Literal["csv", "tsv", "jsonl"] = "csv"
-    """Format of the table on standard output (output=-)."""
+    format: Literal["csv", "tsv", "jsonl", "parquet"] | None = None
+    """Format of the table on standard output (output=-) or in a folder; null writes csv to standard
+    output and tsv to a folder. The name of a file chooses its format."""
     form: TableForm = "own"
     """Columns of the table: our own, or those of LM Zoo (one run; .tsv)."""
     columns: TableColumns = "all"
@@ -174,6 +176,9 @@ class SuiteTask(TieSettings):
     name: Literal["suite"] = "suite"
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
+    formula: str | None = None
+    """A mixed model of one's own, in the notation of lme4, as in "local_bits ~ condition + (1 |
+    item)"; the response is local_bits, difference_bits, value_bits, outcome or slor."""
     also: Sequence[ResultForm] = ()
     """Further forms in which to write results: syntaxgym (surprisals of regions), babylm (the
     preferred sentences of minimal pairs)."""
@@ -200,6 +205,10 @@ class SuiteTask(TieSettings):
     searches on a CPU, one in place of each thread; null scores in one process with all threads."""
     allow_unknown: bool = False
     """Whether to score input of which a run does not know most words."""
+
+    def mistakes(self) -> list[str]:
+        """Return a mistake in the formula."""
+        return _formula_mistakes(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +261,9 @@ class RescoreTask(TieSettings):
     tell from zero)."""
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
+    formula: str | None = None
+    """A mixed model of one's own, in the notation of lme4, as in "local_bits ~ condition + (1 |
+    item)"; the response is local_bits, difference_bits, value_bits, outcome or slor."""
     also: Sequence[ResultForm] = ()
     """Further forms in which to write results: syntaxgym (surprisals of regions), babylm (the
     preferred sentences of minimal pairs)."""
@@ -261,6 +273,18 @@ class RescoreTask(TieSettings):
     min_items: PositiveInt = MIN_ITEMS
     """Least number of usable items (critical words known, surprisals present) for any test,
     interval or verdict; below it, the reason is given instead."""
+
+    def mistakes(self) -> list[str]:
+        """Return a mistake in the formula."""
+        return _formula_mistakes(self)
+
+
+def _formula_mistakes(task: SuiteTask | RescoreTask) -> list[str]:
+    if task.formula is None:
+        return []
+    found = [] if task.report else ["formula= needs task.report=true"]
+    problem = formula_mistake(task.formula)
+    return [*found, f"formula: {problem}"] if problem else found
 
 
 @dataclass(frozen=True, kw_only=True)

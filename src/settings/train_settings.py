@@ -35,6 +35,8 @@ class TrainSettings:
     # Settings whose lists may be written without brackets.
     LISTS: ClassVar[frozenset[str]] = frozenset()
     TEXTS: ClassVar[frozenset[str]] = frozenset()
+    PLURALS: ClassVar[frozenset[str]] = frozenset()
+    FORMULAS: ClassVar[frozenset[str]] = frozenset()
 
     data: DataSettings
     """Corpus."""

@@ -23,9 +23,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from gardenpath.errors import InputError
+from gardenpath.encodings import how_to_convert, probable_encoding, zeros_encoding
+from gardenpath.errors import InputError, remedy_of
 
 _NEW, _OLD = ".part", ".old"
+# Characters in which zeros of another encoding are looked for.
+_LOOKED_AT = 1000
 
 
 @contextmanager
@@ -87,24 +90,45 @@ def require_writable(folder: Path) -> None:
 def read_text(path: str | Path) -> str:
     """Read a user's text file in UTF-8, with or without a byte order mark."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        remedy = remedy_of(error)
+        raise InputError(f"cannot be read: {error.strerror}", path=path, remedy=remedy) from error
     except UnicodeDecodeError as error:
-        remedy = "save it in the encoding UTF-8"
-        raise InputError("is not UTF-8 text", path=path, remedy=remedy) from error
+        raise not_utf8(error, path) from error
+    if "\x00" in text[:_LOOKED_AT] and (encoding := zeros_encoding(text[:_LOOKED_AT].encode())):
+        problem = f"is {encoding} text without a byte order mark, not UTF-8 text"
+        raise InputError(problem, path=path, remedy=how_to_convert(encoding, path))
+    return text
+
+
+def not_utf8(error: UnicodeDecodeError, path: str | Path, *, setting: str = "") -> InputError:
+    """Return the error of a file that is not UTF-8: its line, and the command that converts it."""
+    content = bytes(error.object)
+    encoding = probable_encoding(content)
+    line = None if encoding.startswith("UTF") else content[: error.start].count(b"\n") + 1
+    problem = f"is not UTF-8 text, but probably {encoding}"
+    remedy = how_to_convert(encoding, path) + (f"; or set {setting}={encoding}" if setting else "")
+    return InputError(problem, path=path, line=line, remedy=remedy)
 
 
 class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as lines``)
     """Open a text file; undecodable bytes raise an error that names file, line and remedy.
 
     ``part`` opens a part of the file: the position of its first byte and the number of bytes.
+    ``setting`` is the name of the setting that holds the encoding, if there is one.
     """
 
     def __init__(
-        self, path: Path, *, encoding: str = "utf-8", part: tuple[int, int] | None = None
+        self,
+        path: Path,
+        *,
+        encoding: str = "utf-8",
+        part: tuple[int, int] | None = None,
+        setting: str = "",
     ) -> None:
         self._path = path
+        self._setting = setting
         self._encoding = encoding
         self._part = part
 
@@ -135,21 +159,22 @@ class open_text:  # noqa: N801  (reads as a function: ``with open_text(path) as 
         try:
             yield from self._handle
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"is not {self._encoding} text: {error.reason}",
-                path=self._path,
-                line=self._first_bad_line(),
-                remedy="convert the file, or set the reader's encoding",
-            ) from error
+            raise self._undecodable(error) from error
 
-    def _first_bad_line(self) -> int | None:
-        """Find the line of the error; it does not name it because lines are decoded in blocks."""
-        content = self._path.read_bytes()
+    def _undecodable(self, error: UnicodeDecodeError) -> InputError:
+        """Return the error of the whole file; lines are decoded in blocks, which have no place."""
         try:
-            content.decode(self._encoding)
-        except UnicodeDecodeError as error:
-            return content[: error.start].count(b"\n") + 1
-        return None
+            self._path.read_bytes().decode(self._encoding)
+        except UnicodeDecodeError as found:
+            error = found
+        if self._encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
+            return not_utf8(error, self._path, setting=self._setting)
+        return InputError(
+            f"is not {self._encoding} text: {error.reason}",
+            path=self._path,
+            line=bytes(error.object)[: error.start].count(b"\n") + 1,
+            remedy=f"set {self._setting or 'the encoding'} to that of the file",
+        )
 
 
 def write_text(path: Path, text: str) -> None:

@@ -213,14 +213,41 @@ def _require_free(folder: RunFolder, config: Mapping[str, Any], existing: Existi
     elif existing == "overwrite":
         require_only_this_run(path)
     elif folder.is_begun and existing == "refuse":
-        state = "a finished run" if folder.is_finished else "an unfinished run"
-        raise RunError(
-            f"{path} contains {state}; continue it with existing=resume, replace it with "
-            "existing=overwrite, or choose another run_dir="
-        )
+        raise RunError(f"{path} contains {_found_there(folder, upgraded(config))}")
     elif folder.is_begun:
         return _require_same_run(folder, upgraded(config), existing)
     return False
+
+
+def _found_there(folder: RunFolder, config: dict[str, Any]) -> str:
+    """Say what run is in a folder, in which settings it differs, and what can be done."""
+    instead = "replace it with existing=overwrite, or choose another run_dir="
+    state = "a finished run" if folder.is_finished else "an unfinished run"
+    before = folder.config()
+    different = _differences(before, config)
+    named = f"{state}{_in_which(different, before, config)}"
+    if different == [_EPOCHS] and folder.is_finished and _may_extend(before, config, "resume"):
+        return f"{named}; train it for more epochs with existing=resume, {instead}"
+    if different and (folder.is_finished or different != [_EPOCHS]):
+        return f"{named}; {instead}"
+    if folder.is_finished:
+        return f"{named} with these settings; leave it as it is (existing=skip), {instead}"
+    return f"{named}; continue it with existing=resume, {instead}"
+
+
+def _in_which(different: Sequence[str], before: Any, now: Any) -> str:
+    """Name the settings that differ, with the values of the run and those of now."""
+    if not different:
+        return ""
+    shown = [f"{one} ({_value(before, one)}, now {_value(now, one)})" for one in different[:8]]
+    more = f" and {len(different) - 8} more" if len(different) > 8 else ""
+    return f" with other settings: {', '.join(shown)}{more}"
+
+
+def _value(config: Any, name: str) -> str:
+    for key in name.split("."):
+        config = config.get(key) if isinstance(config, dict) else None
+    return "null" if config is None else str(config)
 
 
 def _require_same_run(folder: RunFolder, config: dict[str, Any], existing: Existing) -> bool:
@@ -232,14 +259,12 @@ def _require_same_run(folder: RunFolder, config: dict[str, Any], existing: Exist
         different.remove(_EPOCHS)
     if not different:
         return has_other_epochs and folder.is_finished and not _has_stopped_early(folder, before)
-    more = f" and {len(different) - 8} more" if len(different) > 8 else ""
     remedy = "replace it with existing=overwrite, or choose another run_dir="
     if different == [_EPOCHS] and existing == "skip":
         remedy = f"continue it to more epochs with existing=resume, {remedy}"
     state = "a finished run" if folder.is_finished else "an unfinished run"
     raise RunError(
-        f"{folder.path} contains {state} with other settings: {', '.join(different[:8])}{more}; "
-        f"{remedy}"
+        f"{folder.path} contains {state}{_in_which(different, before, config)}; {remedy}"
     )
 
 

@@ -84,6 +84,10 @@ class Schema:
         known = {column.name: column.meaning for column in (*self.columns, *self.optional)}
         return {name: known[name] for name in columns if name in known}
 
+    def header(self, columns: Iterable[str], **facts: object) -> dict[str, object]:
+        """Return the header of a table: what it is, facts, and what its columns mean."""
+        return {"table": self.name, **facts, "columns": self.meanings(columns)}
+
     def type_of(self, name: str) -> ColumnType | None:
         """Return the type of a column; None if its values are not converted."""
         known = {column.name: column.type for column in (*self.columns, *self.optional)}

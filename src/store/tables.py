@@ -216,6 +216,19 @@ EFFECTS = Schema(
     others="text",
     remedy="'python evaluate.py suite=filler_gap' writes one",
 )
+EFFECT_MEANS = Schema(
+    name="effect means",
+    file="effect_means.csv",
+    columns=(
+        *(_RUN[1], _RUN[2], _SUITE, _CLASS, _MODIFIER),
+        TableColumn("effect", "text", "name of the effect"),
+        TableColumn("mean_bits", "number", "mean over items and runs, in bits"),
+        TableColumn("low", "number", "lower end of the 95 % bootstrap interval over items"),
+        TableColumn("high", "number", "upper end of the interval"),
+        TableColumn("items", "integer", "number of items"),
+        TableColumn("infinite", "integer", "number of values that are not finite, left out"),
+    ),
+)
 SURPRISALS = Schema(
     name="surprisals",
     file="surprisals.tsv",

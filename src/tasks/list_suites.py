@@ -35,7 +35,9 @@ def _asked_suites(settings: EvaluateSettings, task: SuitesTask) -> list[Suite]:
     asked = settings.suite
     if asked is None:
         return load_suites(task.show or suite_names())
-    found = load_suites(asked.suites, pairs=asked.pairs, leave_out=asked.leave_out)
+    found = load_suites(
+        asked.suites, pairs=asked.pairs, leave_out=asked.leave_out, criteria=asked.criteria
+    )
     if task.show is None:
         return found
     chosen = [one for one in found if one.name == task.show or one.name.startswith(f"{task.show}/")]

@@ -19,6 +19,7 @@ from gardenpath.eval.parsing.diagnostics import (
     mean_best_share,
 )
 from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.surprisal.inputs import GivenText
 from gardenpath.eval.surprisal.stimuli import read_input
 from gardenpath.fitted_table import FittedTable
@@ -60,6 +61,7 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
     skipped = list(asked.skipped)
     about = how_made(settings=plain(settings))
     places = dict(zip(map(id, runs), _places(runs), strict=True))
+    how = search_in_words(plain(settings.search))
     with results_folder(folder, about=about) as temporary:
         found = each_whole(
             runs, lambda one: _parsed(one, given, temporary / places[id(one)], task), skipped
@@ -67,7 +69,10 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
         rows = [row for _, row in found]
         for row in rows:
             table.add_row(*[_cell(value) for value in row.values()])
-        write_table(temporary / BRACKETING.file, BRACKETING.frame(rows))
+        frame = BRACKETING.frame(rows)
+        write_table(
+            temporary / BRACKETING.file, frame, BRACKETING.header(frame.columns, search=how)
+        )
         about |= skip_facts(skipped)
     console.print(table)
     console.print(f"Trees: {folder}")
@@ -106,7 +111,14 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
     parses = [one.trees for one in found]
     write_text(place.with_name(f"{place.name}.trees"), trees_text(parses))
     mass = mass_rows(words, [one.best_shares for one in found])
-    write_table(place.with_name(f"{place.name}_best_parse.csv"), [asdict(row) for row in mass])
+    header = {
+        "table": "best parse",
+        "unit": "share of the probability of the words so far, from 0 to 1",
+        "run": run.name.run,
+        "search": search_in_words(plain(run.search)),
+    }
+    best_parse = place.with_name(f"{place.name}_best_parse.csv")
+    write_table(best_parse, [asdict(row) for row in mass], header)
     if task.convergence:
         _show_convergence(run, words)
     best = [one[0][1] if one else None for one in parses]

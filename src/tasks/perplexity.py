@@ -9,8 +9,10 @@ from gardenpath.console import console
 from gardenpath.data.data_settings import DataSettings
 from gardenpath.data.sentence import Split
 from gardenpath.eval.perplexity.comparison import PerplexityRow, as_table, perplexity_frame
+from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.runs.perplexities import perplexities
 from gardenpath.runs.run import Run
+from gardenpath.settings.check import plain
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import PerplexityTask
 from gardenpath.store.status.run_status import RunStatus
@@ -32,7 +34,10 @@ def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
         allow_unknown=task.allow_unknown,
     )
     path = perplexity_file(settings)
-    write_table(path, perplexity_frame(rows))
+    frame = perplexity_frame(rows)
+    is_searched = any(one.is_syntactic for one in runs)
+    search = search_in_words(plain(settings.search)) if is_searched else None
+    write_table(path, frame, PERPLEXITY.header(frame.columns, split=task.split, search=search))
     console.print(f"Written to {path}")
     conclude(skipped, runs.skipped)
 

@@ -41,9 +41,10 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
         correction=task.correction,
         min_items=task.min_items,
         also=task.also,
+        formula=task.formula or "",
     )
     print_unusable(results)
-    for table in results.accuracy_tables():
+    for table in (*results.accuracy_tables(), *results.effect_tables()):
         console.print(table)
     folder = Path(settings.output) / f"{suite.label}_rescored"
     write_results(results, folder, settings, report=task.report)
@@ -52,7 +53,9 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
 def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
     sets = surprisal_sets(task.surprisals)
     if task.materials is None:
-        suites = load_suites(suite.suites, pairs=suite.pairs, leave_out=suite.leave_out)
+        suites = load_suites(
+            suite.suites, pairs=suite.pairs, leave_out=suite.leave_out, criteria=suite.criteria
+        )
         if not any(one.predictions for one in suites):
             raise InputError(
                 "has no predictions, so nothing can be scored",

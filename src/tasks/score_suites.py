@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from gardenpath.console import console
+from gardenpath.console import console, say
 from gardenpath.eval.perplexity.comparison import PerplexityRow
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.runs.evaluation import evaluate, pairs_for
@@ -27,7 +27,9 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     chosen = settings.suites
     runs = asked_runs(settings)
     pairs = pairs_for(runs, chosen.pairs)
-    suites = load_suites(chosen.suites, pairs=pairs, leave_out=chosen.leave_out)
+    suites = load_suites(
+        chosen.suites, pairs=pairs, leave_out=chosen.leave_out, criteria=chosen.criteria
+    )
     check_result_forms(task.also, suites)
     results = evaluate(
         runs,
@@ -42,10 +44,15 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     )
     about = {**results.about, "settings": plain(settings)}
     results = replace(
-        results, about=about, correction=task.correction, weights=task.weights, also=task.also
+        results,
+        about=about,
+        correction=task.correction,
+        weights=task.weights,
+        also=task.also,
+        formula=task.formula or "",
     )
     print_unusable(results)
-    for table in results.accuracy_tables():
+    for table in (*results.accuracy_tables(), *results.effect_tables()):
         console.print(table)
     _print_unknown(results)
     skipped = list(results.skipped)
@@ -68,8 +75,9 @@ def _print_unknown(results: Results) -> None:
         return
     words = sorted({w for text in unknown["unknown_words"] for w in text.split()})
     shown = " ".join(words[:12]) + (" …" if len(words) > 12 else "")
-    console.print(
-        f"{len(words)} critical words are out-of-vocabulary for some model: {shown}; "
+    are = "critical word is" if len(words) == 1 else "critical words are"
+    say(
+        f"{len(words)} {are} out-of-vocabulary for some model: {shown}; "
         "suite.in_vocabulary=true excludes items with such words"
     )
 

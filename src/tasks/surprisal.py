@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gardenpath.console import console, words_progress
+from gardenpath.eval.display import models_in_order
 from gardenpath.eval.surprisal.inputs import check_alignment
 from gardenpath.eval.surprisal.stimuli import Stimulus, read_input
 from gardenpath.eval.surprisal.surprisal_rows import (
@@ -70,7 +71,9 @@ def _run(settings: EvaluateSettings, task: SurprisalTask, path: Path | None) -> 
     headers = [header for _, (_, header) in scored]
     policy: EndPolicy = "row" if task.end else "none"
     table = replace(_header(headers, policy, skipped), measure=runs[0].measure)
-    shown = [ScoredRun(one.name.run, inputs[id(one)], found) for one, (found, _) in scored]
+    order = models_in_order(one.name.model for one, _ in scored)
+    ranked = sorted(scored, key=lambda each: order.index(each[0].name.model))
+    shown = [ScoredRun(one.name.run, inputs[id(one)], found) for one, (found, _) in ranked]
     if shown and len(read[0]) <= task.shown and path is not None:
         print_cells(shown, measure=table.measure)
     write_output(path, rows, table, task)

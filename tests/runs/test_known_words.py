@@ -101,7 +101,7 @@ def test_capital_letters(tmp_path: Path) -> None:
 def test_the_worst_of_several_runs_is_named() -> None:
     one = UnknownWords(run="a", words=10, unknown=6, listed=("x",))
     other = UnknownWords(run="b", words=10, unknown=9, listed=("x",))
-    with pytest.raises(GardenpathError, match=r"^b: 90% .*and for 1 other runs"):
+    with pytest.raises(GardenpathError, match=r"^b: 90% .*and for 1 other run\)"):
         require_known([one, other], allow_unknown=False)
     require_known([one, other], allow_unknown=True)
     require_known([UnknownWords(run="c", words=10, unknown=5)], allow_unknown=False)

@@ -122,7 +122,7 @@ def is_compressed(path: Path) -> bool:
 def require_raw_text(path: Path) -> None:
     """Raise an error if a file is a document, an archive of another kind, or UTF-16."""
     with _opened(Piece(path)) as file:
-        found = binary_kind(file.read(_HEAD))
+        found = binary_kind(file.read(_HEAD), path)
     if found is not None and found[0] != "binary data":  # a NUL byte occurs in real newswire
         raise InputError(f"is {found[0]}, not text", path=path, remedy=found[1])
 

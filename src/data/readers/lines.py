@@ -104,7 +104,9 @@ class BracketFiles(_ThreeFiles):
     def read_piece(self, piece: Piece) -> Iterator[Sentence]:
         path = piece.path
         require_text(path, encoding=self.encoding)
-        with open_text(path, encoding=self.encoding, part=piece.part) as lines:
+        with open_text(
+            path, encoding=self.encoding, part=piece.part, setting="data.reader.encoding"
+        ) as lines:
             for line, tree in read_trees(lines, path=path, first_line=piece.first_line):
                 yield Sentence(tree.words(), self._source(path, line), tree)
 
@@ -126,7 +128,9 @@ class TextFiles(_ThreeFiles):
     def read_piece(self, piece: Piece) -> Iterator[Sentence]:
         path, first = piece.path, piece.first_line
         require_text(path, encoding=self.encoding)
-        with open_text(path, encoding=self.encoding, part=piece.part) as lines:
+        with open_text(
+            path, encoding=self.encoding, part=piece.part, setting="data.reader.encoding"
+        ) as lines:
             remedy = "use data=brackets to read trees"
             checked = text_lines(lines, path=path, first_line=first, remedy=remedy)
             for number, line in enumerate(checked, start=first):

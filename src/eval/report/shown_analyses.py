@@ -15,6 +15,7 @@ from gardenpath.eval.statistics.choices import Correction, Weighting
 from gardenpath.eval.statistics.error_weights import why_not_weighted
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult, load_analyses
 from gardenpath.eval.statistics.questions.answering import run_analysis
+from gardenpath.eval.statistics.questions.own_question import own_analysis
 from gardenpath.eval.statistics.questions.rscript import write_result
 from gardenpath.eval.statistics.questions.wording import is_significant
 from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
@@ -35,6 +36,7 @@ def run_analyses(
     correction: Correction | None = None,
     weights: Weighting = "none",
     min_items: int = MIN_ITEMS,
+    formula: str = "",
 ) -> list[AnalysisResult]:
     """Run the analyses of ``conf/analysis``: all of them, or those of one study.
 
@@ -43,14 +45,16 @@ def run_analyses(
     analysis that can be weighted, and a note of the others says why they are not. The result of an
     analysis that the tables do not allow is empty and says why (``AnalysisResult.skipped``); every
     test and interval needs ``min_items`` usable items. Exact grammars are left out: they are what
-    models are compared with, and their surprisals are known without error.
+    models are compared with, and their surprisals are known without error. ``formula`` asks a
+    question of one's own, which is answered first.
     """
     tables = {
         name: None if table is None else _of_models(with_usable(table, items))
         for name, table in (("items", items), ("effects", effects), ("sentences", sentences))
     }
     results = []
-    for analysis in load_analyses(CONFIG_DIR / "analysis", study=study):
+    own = [own_analysis(formula, tables)] if formula else []
+    for analysis in (*own, *load_analyses(CONFIG_DIR / "analysis", study=study)):
         if study is None and analysis.test == "means":
             continue
         if correction is not None and analysis.test in ("mixed", "t_test"):

@@ -28,8 +28,10 @@ def write_study(result: StudyResult, folder: Path) -> Path:
     compared = compared_parts(result)
     for one in compared:
         if one.cells:
-            write_table(folder / TABLES_FOLDER / f"{one.part.name}.csv", one.frame())
-    write_table(folder / CLAIMS_FILE, pd.DataFrame([asdict(claim) for claim in result.claims]))
+            header = {"table": one.part.name, "title": one.part.title}
+            write_table(folder / TABLES_FOLDER / f"{one.part.name}.csv", one.frame(), header)
+    claims = pd.DataFrame([asdict(claim) for claim in result.claims])
+    write_table(folder / CLAIMS_FILE, claims, {"table": "claims"})
     for source, analyses in result.analyses.items():
         place = folder / "statistics"
         write_analyses(place if len(result.analyses) == 1 else place / key(source), analyses)

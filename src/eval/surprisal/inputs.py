@@ -17,6 +17,7 @@ from gardenpath.data.text_kinds import require_sentences
 from gardenpath.data.trees.brackets import read_trees
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.tree_lines import text_lines
+from gardenpath.encodings import how_to_convert, probable_encoding
 from gardenpath.errors import InputError
 from gardenpath.store.files import open_text
 
@@ -136,14 +137,12 @@ def _standard_input() -> list[str]:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        if (kind := binary_kind(content)) is not None:
-            raise InputError(
-                f"is {kind[0]}, not utf-8 text", path=STANDARD_INPUT, remedy=kind[1]
-            ) from error
+        encoding = probable_encoding(content)
+        kind = binary_kind(content[:64])
+        what, remedy = kind or (f"probably {encoding}", how_to_convert(encoding, None))
+        line = None if kind else content[: error.start].count(b"\n") + 1
         raise InputError(
-            f"is not utf-8 text: {error.reason}",
-            path=STANDARD_INPUT,
-            line=content[: error.start].count(b"\n") + 1,
+            f"is not UTF-8 text, but {what}", path=STANDARD_INPUT, line=line, remedy=remedy
         ) from error
     return list(io.StringIO(text, newline=None))
 

@@ -50,17 +50,20 @@ def read_input(given: str | Sequence[str], column: str | Sequence[str] | None = 
 
     ``column`` names the column of a table with the sentences, or the columns of its regions.
     """
-    if not isinstance(given, str):
-        return _literal([_require_sentence(one) for one in given])
-    path = Path(given)
-    if given == "-" or _is_file(path):
-        if path.suffix.lower() in TABLE_SUFFIXES:
-            return read_stimulus_table(path, column)
-        if column is not None:
-            remedy = f"name a table ({', '.join(TABLE_SUFFIXES)}), or leave out column="
-            raise InputError("has no columns", path=given, remedy=remedy)
-        return read_given(path)
-    return _literal([_require_sentence(given)])
+    is_file = isinstance(given, str) and (given == "-" or _is_file(given))
+    if is_file and Path(str(given)).suffix.lower() in TABLE_SUFFIXES:
+        return read_stimulus_table(Path(str(given)), column)
+    if column is not None:
+        remedy = f"name a table ({', '.join(TABLE_SUFFIXES)}), or leave out column="
+        path = str(given) if is_file else COMMAND_LINE
+        raise InputError("has no columns", path=path, remedy=remedy)
+    if isinstance(given, str):
+        return read_given(Path(given)) if is_file else _literal([_require_sentence(given)])
+    for one in given:
+        if _is_file(one):
+            remedy = "a list holds sentences; name one file, as in input=FILE"
+            raise InputError("is a file in a list of sentences", path=one, remedy=remedy)
+    return _literal([_require_sentence(one) for one in given])
 
 
 def stimuli_of(
@@ -95,7 +98,10 @@ def _at_end(values: Sequence[Mapping[str, str]]) -> dict[str, str]:
     }
 
 
-def _is_file(path: Path) -> bool:
+def _is_file(given: str) -> bool:
+    path = Path(given)
+    if not given.strip():
+        return False
     try:
         if path.is_dir():
             raise InputError("is a folder, not a file (name one of its files)", path=path)
@@ -104,14 +110,19 @@ def _is_file(path: Path) -> bool:
         return False
 
 
+def looks_like_file(name: str) -> bool:
+    """Whether a name ends like that of a file."""
+    return _FILE_ENDING.search(name) is not None
+
+
 def _require_sentence(text: str) -> str:
     """Return a sentence; what looks like the name of a file, but is none, is an error."""
     words = text.split()
     if not words:
         raise InputError("is empty", path=COMMAND_LINE, remedy="write a sentence, or name a file")
-    looks_like_file = _FILE_ENDING.search(words[-1]) is not None
+    is_named_like_file = looks_like_file(words[-1])
     is_word = len(words) == 1 and not has_han(text)
-    if looks_like_file or (is_word and _SEPARATORS.search(text)):
+    if is_named_like_file or (is_word and _SEPARATORS.search(text)):
         raise InputError("no such file", path=text, remedy="check the name and the folder")
     if is_word:
         raise InputError(

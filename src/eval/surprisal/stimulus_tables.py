@@ -33,7 +33,8 @@ def read_stimulus_table(path: Path, column: str | Sequence[str] | None = None) -
     """Read the sentences of a table, with the further columns of each word."""
     table = read_items_table(path)
     if not table.rows:
-        raise InputError("has a header and no rows", path=path)
+        remedy = "write a row per sentence, or per region, below the header"
+        raise InputError("has a header and no rows", path=path, remedy=remedy)
     found = list(_Sentences(table, column).all())
     return GivenText(
         str(path),
@@ -89,13 +90,19 @@ class _Sentences:
                 f"has no column {name!r}",
                 path=self.table.path,
                 line=self.table.line,
-                remedy=f"its columns: {', '.join(self.table.header)}",
+                remedy=f"{self._as_list(name)}its columns: {', '.join(self.table.header)}",
             )
         return found
 
-    def _unclear(self) -> InputError:
+    def _as_list(self, name: str) -> str:
+        """Return how to name several columns, if that is what was meant."""
+        parts = [one.strip() for one in name.split(",")]
+        is_list = len(parts) > 1 and all(self.table.column([one]) for one in parts)
+        return f"write 'column=[{','.join(parts)}]' for the columns of regions; " if is_list else ""
+
+    def _unclear(self, problem: str = "has no column of sentences") -> InputError:
         return InputError(
-            "has no column of sentences",
+            problem,
             path=self.table.path,
             line=self.table.line,
             remedy="name the column, as in column=NAME (or the columns of regions, as in "
@@ -114,10 +121,18 @@ class _Sentences:
             further = _further(row, columns)
             words, carried = list[str](), list[Mapping[str, str]]()
             for name in columns:
+                self._require_one_line(row[name], line)
                 found = row[name].split()
                 words += found
                 carried += [{**further, region: name} if region else further] * len(found)
             yield self._sentence(line, words, carried)
+
+    def _require_one_line(self, text: str, line: int) -> None:
+        """Refuse a cell of several lines: a quotation mark is missing, or it is a text."""
+        if "\n" in text.strip():
+            remedy = "write one sentence per row, and close all quotation marks"
+            problem = f"the sentence has several lines: {' '.join(text.split())[:60]!r}"
+            raise InputError(problem, path=self.table.path, line=line, remedy=remedy)
 
     def _of_rows(self, content: str) -> Iterator[_TableSentence]:
         identity = self._identity()
@@ -125,6 +140,7 @@ class _Sentences:
         def sentence_of(row: _Row) -> tuple[str, ...]:
             return tuple(row[1][name].strip() for name in identity)
 
+        self._require_sentences(content, [sentence_of(row) for row in self.table.rows])
         seen: set[tuple[str, ...]] = set()
         for key, rows in itertools.groupby(self.table.rows, key=sentence_of):
             words, carried, first = list[str](), list[Mapping[str, str]](), 0
@@ -143,6 +159,12 @@ class _Sentences:
                 )
             seen.add(key)
             yield self._sentence(first, words, carried)
+
+    def _require_sentences(self, content: str, keys: Sequence[tuple[str, ...]]) -> None:
+        """Refuse a column of single words of which no two are in the same sentence."""
+        has_sentences = any(len(row[content].split()) > 1 for _, row in self.table.rows)
+        if not has_sentences and len(set(keys)) == len(keys):
+            raise self._unclear(f"has one word per sentence in the column {content!r}")
 
     def _sentence(
         self, line: int, words: Sequence[str], carried: Sequence[Mapping[str, str]]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gardenpath.errors import DamagedRunError, RunError
+from gardenpath.settings.check import nearest
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.status.run_status import RunStatus, is_run_like, run_status
 from gardenpath.store.status.run_tree import find_statuses, real_place
@@ -73,8 +74,8 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
     if not root.is_dir():
         problem = "is not a folder" if root.exists() else "does not exist"
         raise RunError(
-            f"{root}: no finished runs at or below this folder: it {problem}; train one with "
-            "'python train.py', or name another folder (run=)"
+            f"{root}: no finished runs at or below this folder: it {problem}{_beside(root)}; train "
+            "one with 'python train.py', or name another folder (run=)"
         )
     reasons = [one.reason for one in skipped if _is_below(one.folder.path, root)]
     listed = "".join(f"\n  - {reason}" for reason in reasons[:_MOST_LISTED])
@@ -83,6 +84,18 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
         f"{root}: no finished runs at or below this folder; train one with 'python train.py', or "
         f"name another folder (run=){listed}{more}"
     )
+
+
+def _beside(root: Path) -> str:
+    """Return the folder that was probably meant, or those where the path goes wrong."""
+    folder = next((one for one in root.parents if one.is_dir()), None)
+    if folder is None:
+        return ""
+    names = sorted(one.name for one in folder.iterdir() if one.is_dir() and one.name[0] != ".")
+    wrong = root.relative_to(folder).parts[0]
+    shown = names[:_MOST_LISTED]
+    hint = nearest(wrong, names, otherwise=[*shown, "…"] if len(names) > len(shown) else shown)
+    return f" ({folder} has no {wrong!r}; {hint})" if names else ""
 
 
 def _is_below(path: Path, root: Path) -> bool:

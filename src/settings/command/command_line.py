@@ -29,6 +29,7 @@ from gardenpath.settings.command.arguments import (
     listed,
     name_of,
     quoted,
+    suite_files,
     watching,
     written_out,
 )
@@ -85,6 +86,8 @@ class CommandLine:
     def __post_init__(self) -> None:
         """Without task=, suite= and study= select their tasks; lists get Hydra's form."""
         self._given = list(self.arguments)
+        if self.source.script == "evaluate":
+            self.arguments = [two for one in self.arguments for two in suite_files(one)]
         names = [one.partition("=")[0] for one in self.arguments]
         if self.source.script == "evaluate" and "task" not in names:
             chosen = [f"task={name}" for name in ("study", "suite") if name in names]
@@ -346,7 +349,23 @@ class CommandLine:
         group = key.split(".")[0]
         chosen = [one.value() for one in overrides if one.key_or_group == group]
         of = f" of {group}={chosen[-1]}" if chosen else ""
-        return f"{shorts[key]} is not a setting{of}; {_nearest_key(key, keys)}"
+        part = key.rpartition(".")[0]
+        if part in keys and not any(one.startswith(f"{part}.") for one in keys):
+            lacking = part.rpartition(".")[2]
+            return f"{shorts[key]} is not a setting{of}, which has no {lacking}; leave it out"
+        tasks = self._tasks_with(key)
+        hint = f"it belongs to task={' or '.join(tasks)}" if tasks else _nearest_key(key, keys)
+        return f"{shorts[key]} is not a setting{of}; {hint}"
+
+    def _tasks_with(self, key: str) -> list[str]:
+        """Return the tasks that have a setting, such as ``task.input``."""
+        group, _, name = key.partition(".")
+        if group != "task" or self.source.script != "evaluate":
+            return []
+        from gardenpath.settings.task_settings import TASKS
+
+        first = name.partition(".")[0]
+        return [task for task, kind in TASKS.items() if first in kind.__dataclass_fields__]
 
     def _is_unknown(self, override: Override, keys: Sequence[str]) -> bool:
         key = override.key_or_group
@@ -385,6 +404,8 @@ def _with_value(content: dict[str, Any], key: str, value: Any) -> dict[str, Any]
 def _nearest_key(key: str, keys: Sequence[str]) -> str:
     """Suggest the intended setting, or those in the same part of the configuration."""
     part = key.rpartition(".")[0]
+    if not part and (ends := [one for one in keys if key in one.rpartition(".")[2].split("_")]):
+        return f"did you mean {ends[0]!r}?"
     siblings = [name for name in keys if name.rpartition(".")[0] == part]
     return nearest(key, keys, otherwise=siblings or [name for name in keys if "." not in name])
 

@@ -31,6 +31,7 @@ def parsed_override(argument: str) -> Override:
         has_too_many = _count(parsed) > MOST_VALUES
     except (HydraException, ValueError, RecursionError, OverflowError, ZeroDivisionError):
         problem = f"{_shortened(argument)!r} is not a setting; write name=value"
+        problem += "" if "=" in argument else ", with quotation marks around a text with blanks"
         raise ConfigError([problem]) from None
     if has_too_many:
         problem = f"{_shortened(argument)}: more than {MOST_VALUES:,} values; write fewer"

@@ -35,6 +35,8 @@ Test = Literal["mixed", "t_test", "within_item", "means"]
 METRIC, VALUE, CONTRAST = "metric", "value", "contrast"
 # Columns of the rows of weighted analyses: the standard error of the response, and the weight.
 RESPONSE_SE, WEIGHT = "response_se", "weight"
+# Key of the sentences about all effects of a mixed model but the intercept.
+ANY_EFFECT = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +68,10 @@ class Analysis:
     of 1.96 standard errors. ``correction`` adjusts the p values of all estimates of the analysis.
 
     ``sentences`` map the name of an effect (the response in a t test) to templates ``more``,
-    ``less`` and ``none``. In templates, ``$column`` is the value of a split column, ``$corpora``
-    are the training corpora of the rows, ``$x_0`` and ``$x_1`` are the original values behind the
-    lowest and highest value of a derived column x, and ``$first`` and ``$second`` are the two sides
-    of a contrast.
+    ``less`` and ``none``; ``*`` stands for all effects, and ``$effect`` for the name of one. In
+    templates, ``$column`` is the value of a split column, ``$corpora`` are the training corpora of
+    the rows, ``$x_0`` and ``$x_1`` are the original values behind the lowest and highest value of a
+    derived column x, and ``$first`` and ``$second`` are the two sides of a contrast.
     """
 
     name: str

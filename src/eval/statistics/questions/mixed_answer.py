@@ -17,7 +17,7 @@ from gardenpath.eval.statistics.mixed.mixed_fit import FixedEffect, MixedFit
 from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
 from gardenpath.eval.statistics.mixed.random_terms import identifiable
 from gardenpath.eval.statistics.questions import wording
-from gardenpath.eval.statistics.questions.analysis import Analysis, FittedPart
+from gardenpath.eval.statistics.questions.analysis import ANY_EFFECT, Analysis, FittedPart
 from gardenpath.eval.statistics.questions.answers import (
     Answers,
     Part,
@@ -90,8 +90,9 @@ def answer_mixed(analysis: Analysis, part: Part, rows: pd.DataFrame, answers: An
         if is_asked(analysis, effect.name):
             asked = answers.add("estimates", part, {**row, "term": label(part, effect.name)})
             add_checks(answers, part, label(part, effect.name), checks, others)
-            if cases := analysis.sentences.get(effect.name):
-                values = template_values(analysis, part, rows)
+            usual = analysis.sentences.get(ANY_EFFECT)
+            if cases := analysis.sentences.get(effect.name, usual):
+                values = template_values(analysis, part, rows) | {"effect": effect.name}
                 say = partial(_sentence, cases, values, found, replaced, checks, analysis)
                 answers.state(asked, say)
     for random in fit.random_rows():
@@ -151,7 +152,7 @@ def _is_right_or_wrong(analysis: Analysis, rows: pd.DataFrame) -> bool:
 
 def is_asked(analysis: Analysis, effect: str) -> bool:
     """Whether the analysis asks about an effect."""
-    if analysis.sentences:
+    if analysis.sentences and ANY_EFFECT not in analysis.sentences:
         return effect in analysis.sentences
     return effect != INTERCEPT or not analysis.predictors
 

@@ -250,7 +250,24 @@ def write_result(folder: Path, result: AnalysisResult) -> None:
     write_text(folder / f"{name}.txt", "\n".join([result.analysis.title, "", *said]) + "\n")
     if result.is_empty:
         return
-    write_table(folder / f"{name}.csv", result.data)
+    write_table(folder / f"{name}.csv", result.data, _header(result, "data"))
     write_text(folder / f"{name}.R", r_script(result))
     for title, table in result.tables.items():
-        write_table(folder / f"{name}_{file_stem(title)}.csv", table)
+        write_table(folder / f"{name}_{file_stem(title)}.csv", table, _header(result, title))
+
+
+def _header(result: AnalysisResult, title: str) -> dict[str, object]:
+    """Return what the numbers of a table are, for the file beside it."""
+    analysis = result.analysis
+    response = analysis.measured
+    unit = "bits" if "_bits" in response or response == "value" else "nats per word"
+    unit = "share of predictions that hold" if response == "outcome" else unit
+    is_odds = analysis.test == "mixed" and analysis.family == "binomial" and title != "means"
+    return {
+        "table": title,
+        "question": analysis.title,
+        "test": analysis.test,
+        "formula": analysis.formula or None,
+        "response": response,
+        "unit": "log odds" if is_odds and title != "data" else unit,
+    }

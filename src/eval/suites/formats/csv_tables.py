@@ -27,6 +27,20 @@ COLUMN_ROLES: Mapping[str, tuple[str, ...]] = {
     "suite": ("suite", "suite_name", "test_suite"),
 }
 
+_TOO_WIDE = (
+    "put quotation marks around a cell that contains the separator; if the first column has the "
+    "names of rows, give it a name"
+)
+_TOO_NARROW = "separate all rows like the header, and fill them up with empty cells"
+_OF_QUOTES = {
+    "unexpected end of data": "a quotation mark is not closed",
+    "expected after": "a quotation mark within a cell",
+}
+_CLOSE_QUOTES = (
+    'close all quotation marks; a cell with quotation marks of its own is "a ""quoted"" word"'
+)
+_SEPARATORS_ARE = "separate columns by commas, semicolons or tabs"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvTable:
@@ -57,6 +71,9 @@ def read_csv_table(path: Path) -> CsvTable:
         skipped += 1
     first = text.partition("\n")[0]
     separator = separator_of(first)
+    if separator not in first and first.count("|") > 1:
+        problem = "the columns are separated by |"
+        raise InputError(problem, path=path, line=skipped + 1, remedy=_SEPARATORS_ARE)
     lines = io.StringIO(text, newline="")
     reader: Iterator[tuple[int, list[str]]]
     if separator not in first and len(first.split()) > 1:
@@ -65,7 +82,7 @@ def read_csv_table(path: Path) -> CsvTable:
         without_quotes = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE)
         reader = csv_rows(without_quotes, path)
     else:
-        reader = csv_rows(csv.reader(lines, delimiter=separator), path)
+        reader = csv_rows(csv.reader(lines, delimiter=separator, strict=True), path)
     return table_of(reader, path, skipped=skipped)
 
 
@@ -78,9 +95,13 @@ def table_of(
     """
     header = tuple(cell.strip() for cell in next(reader, (1, ()))[1])
     if not any(header):
-        raise InputError("the table is empty", path=path)
+        remedy = "write a line with the names of the columns, and a row per sentence or region"
+        raise InputError("the table is empty", path=path, remedy=remedy)
     if twice := [name for name, count in Counter(header).items() if name and count > 1]:
-        raise InputError(f"has two columns {twice[0]!r}", path=path, line=skipped + 1)
+        remedy = "rename one of them"
+        raise InputError(
+            f"has two columns {twice[0]!r}", path=path, line=skipped + 1, remedy=remedy
+        )
     rows = []
     for number, cells in reader:
         line = skipped + number
@@ -88,8 +109,7 @@ def table_of(
             continue
         if len(cells) != len(header):
             problem = f"{len(cells)} columns, but the header has {len(header)}"
-            is_named = len(cells) == len(header) + 1
-            remedy = "if the first column has the names of rows, give it a name" if is_named else ""
+            remedy = _TOO_WIDE if len(cells) > len(header) else _TOO_NARROW
             raise InputError(problem, path=path, line=line, remedy=remedy)
         rows.append((line, dict(zip(header, cells, strict=True))))
     return CsvTable(path=path, header=header, line=skipped + 1, rows=tuple(rows))
@@ -98,11 +118,14 @@ def table_of(
 def csv_rows(reader: Any, path: str | Path) -> Iterator[tuple[int, Any]]:
     """Yield the rows of a reader of the module csv, each with its line."""
     while True:
+        line = reader.line_num + 1  # a row with an open quotation mark ends at the end of the file
         try:
             cells = next(reader, None)
         except csv.Error as error:  # for example a cell of more than 131,072 characters
-            remedy = "close all quotation marks, and write one sentence per row"
-            raise InputError(str(error), path=path, line=reader.line_num, remedy=remedy) from error
+            problem = next(
+                (said for of, said in _OF_QUOTES.items() if of in str(error)), str(error)
+            )
+            raise InputError(problem, path=path, line=line, remedy=_CLOSE_QUOTES) from error
         if cells is None:
             return
         yield reader.line_num, cells

@@ -34,7 +34,8 @@ def read_items_table(path: Path, *, sheet: str | None = None) -> CsvTable:
     if suffix == EXCEL_SUFFIX:
         return _read_excel(path, sheet)
     if sheet is not None:
-        raise InputError(f"has no sheet {sheet!r}; only Excel files (.xlsx) have", path=path)
+        remedy = "leave out sheet: in the description of the suite"
+        raise InputError("has no sheets; only Excel files (.xlsx) have", path=path, remedy=remedy)
     return read_csv_table(path)
 
 
@@ -44,7 +45,7 @@ def _read_excel(path: Path, sheet: str | None) -> CsvTable:
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except Exception as error:  # the library raises errors of many kinds on damaged files
-        raise InputError(f"is not an Excel file: {error}", path=path) from error
+        raise _no_excel(path, error) from error
     try:
         names = list(book.sheetnames)
         if sheet is not None and sheet not in names:
@@ -56,7 +57,7 @@ def _read_excel(path: Path, sheet: str | None) -> CsvTable:
     except InputError:
         raise
     except Exception as error:  # sheets are parsed while they are read
-        raise InputError(f"cannot be read as an Excel file: {error}", path=path) from error
+        raise _no_excel(path, error) from error
     finally:
         book.close()
 
@@ -87,7 +88,12 @@ def _require_small(path: Path) -> None:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, ValueError, EOFError) as error:
-        raise InputError(f"is not an Excel file: {error}", path=path) from error
+        raise _no_excel(path, error) from error
+
+
+def _no_excel(path: Path, error: Exception) -> InputError:
+    remedy = f"save it as .xlsx again, or {_SAVE_AS_CSV}"
+    return InputError(f"is not an Excel file: {error}", path=path, remedy=remedy)
 
 
 def _rows(rows: Iterable[tuple[Any, ...]], path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -75,9 +75,9 @@ def is_table_suite(path: Path) -> bool:
     return any(line.startswith("table:") for line in lines)
 
 
-def load_table_suite(path: str | Path) -> Suite:
-    """Read a suite from its YAML file and the table that it names, relative to the file."""
-    return _TableReader(YamlNodes(str(path))).suite()
+def load_table_suite(path: str | Path | YamlNodes) -> Suite:
+    """Read a suite from its description and the table that it names, relative to the file."""
+    return _TableReader(path if isinstance(path, YamlNodes) else YamlNodes(str(path))).suite()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,9 @@ class _Places:
     def required(self, role: str) -> str:
         found = self.column(role)
         if found is None:
-            raise self._lacks(role, f"name it, as in 'columns: {{{role}: …}}'; ")
+            regions = "list the columns of the regions, as in regions: [subject, verb], or "
+            named = f"name it, as in 'columns: {{{role}: …}}'; "
+            raise self._lacks(role, (regions if role == _SENTENCE else "") + named)
         return found
 
     def _lacks(self, column: str, remedy: str = "") -> InputError:

@@ -8,13 +8,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from gardenpath.errors import InputError
+from gardenpath.errors import InputError, remedy_of
 from gardenpath.eval.suites.design.suite import Suite, SuiteError
 from gardenpath.eval.suites.formats.blimp import load_blimp
 from gardenpath.eval.suites.formats.climp import load_climp
 from gardenpath.eval.suites.formats.compact import load_compact
 from gardenpath.eval.suites.formats.csv_tables import separator_of
 from gardenpath.eval.suites.formats.framed import load_framed_suite, load_yaml, names_in_head
+from gardenpath.eval.suites.formats.given_criteria import GivenCriteria, load_given_table
+from gardenpath.eval.suites.formats.sheets import EXCEL_SUFFIX, TABLE_SUFFIXES
 from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
 from gardenpath.eval.suites.formats.syntaxgym_csv import load_syntaxgym_csv
 from gardenpath.eval.suites.formats.table_suite import is_table_suite, load_table_suite
@@ -37,13 +39,26 @@ MATERIALS = Path(__file__).parents[1] / "materials"
 _Source = tuple[Path, str]
 
 
+_HOW_TO_TEST = (
+    "add them, as in predictions=\"(verb;%b%) > (verb;%a%)\" (and 'regions=[subject,verb]' if each "
+    "region has a column), or write a YAML file with 'table: {name}' (task=new_suite name=mine "
+    "writes one to start from)"
+)
+
+
+def _load_sheet(path: Path) -> list[Suite]:
+    remedy = _HOW_TO_TEST.format(name=path.name)
+    raise InputError("is a table of items without predictions", path=path, remedy=remedy)
+
+
 def _load_csv(path: Path) -> list[Suite]:
     """Read any of the CSV formats, which the header distinguishes."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
             first = lines.readline()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        remedy = remedy_of(error)
+        raise InputError(f"cannot be read: {error.strerror}", path=path, remedy=remedy) from error
     names = {name.strip().strip('"') for name in first.split(separator_of(first))}
     if "item_number" in names:
         return [load_syntaxgym_csv(path)]
@@ -52,10 +67,13 @@ def _load_csv(path: Path) -> list[Suite]:
             "is a table of items without predictions",
             path=path,
             line=1,
-            remedy=f"write a YAML file with 'table: {path.name}', regions and predictions, and "
-            "give that as the suite (docs/suites.md)",
+            remedy=_HOW_TO_TEST.format(name=path.name),
         )
     return [load_climp(path)]
+
+
+def _load_given(path: Path, criteria: GivenCriteria) -> list[Suite]:
+    return [load_given_table(path, criteria)]
 
 
 def _load_yaml(path: Path) -> list[Suite]:
@@ -70,6 +88,7 @@ _LOADERS: dict[str, Callable[[Path], list[Suite]]] = {
     ".jsonl": lambda path: [load_blimp(path)],
     ".csv": _load_csv,
     ".tsv": _load_csv,
+    EXCEL_SUFFIX: _load_sheet,
 }
 
 _log = logging.getLogger(__name__)
@@ -81,7 +100,11 @@ def suite_names() -> list[str]:
 
 
 def load_suites(
-    pattern: str | Sequence[str], *, pairs: PairSource | None = None, leave_out: Sequence[str] = ()
+    pattern: str | Sequence[str],
+    *,
+    pairs: PairSource | None = None,
+    leave_out: Sequence[str] = (),
+    criteria: GivenCriteria | None = None,
 ) -> list[Suite]:
     """Return the suites that match one or more patterns, each once.
 
@@ -89,14 +112,18 @@ def load_suites(
     (``mandarin``), a glob pattern (``*/none``), or the path of a file (YAML, SyntaxGym's JSON or
     CSV, minimal pairs as JSON Lines or CSV), which may hold several suites. ``blimp`` and the other
     published sets of minimal pairs are read from ``pairs``. Suites whose names match ``leave_out``
-    are left out. Suites that cannot be scored raise an error; warnings of the linter and of the
+    are left out. ``criteria`` are those of tables of items without a description. Suites that
+    cannot be scored raise an error; warnings of the linter and of the
     checklist are logged.
     """
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     sources: dict[str, Callable[[], list[Suite]]] = {}
     for each in patterns:
-        if Path(each).suffix in _LOADERS:
-            sources[each] = partial(_LOADERS[Path(each).suffix], Path(each))
+        suffix = Path(each).suffix.lower()
+        if criteria and suffix in TABLE_SUFFIXES:
+            sources[each] = partial(_load_given, Path(each), criteria)
+        elif suffix in _LOADERS:
+            sources[each] = partial(_LOADERS[suffix], Path(each))
         elif not is_pair_pattern(each):
             sources.update(_matching(each))
     found = [suite for make in sources.values() for suite in make()]

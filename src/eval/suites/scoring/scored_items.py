@@ -215,7 +215,7 @@ def accuracy_table(by_class: pd.DataFrame, *, title: str, notes: Sequence[str] =
     # Not pivot_table, which drops models without any accuracy.
     found = by_class.set_index(["class", "model"])["accuracy"].unstack("model", sort=False)
     for name, row in found.iterrows():
-        table.add_row(spaced(name), *(_accuracy(row.get(m)) for m in models))
+        table.add_row(spaced(name) or "all items", *(_accuracy(row.get(m)) for m in models))
     table.add_section()
     table.add_row("mean", *(_accuracy(found[m].mean()) for m in models))
     counted = ("ties", NEAR_TIES, COULD_FLIP, "missing", "unknown")
