@@ -313,9 +313,7 @@ def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
     }
 
 
-def _with_opening(
-    tables: SuiteTables, suites: Sequence[Suite], runs: Sequence[Run]
-) -> SuiteTables:
+def _with_opening(tables: SuiteTables, suites: Sequence[Suite], runs: Sequence[Run]) -> SuiteTables:
     """Add the parses of the item on which the report opens; which it is, is known only now."""
     from gardenpath.eval.report.page.first_item import opening
     from gardenpath.eval.report.study import Study

@@ -23,7 +23,6 @@ STUDY_CHAPTERS = {
     "statistics": "Statistics",
     "runs": "Sources and versions",
 }
-FOLDED = ("runs",)
 
 
 def study_page(
@@ -58,7 +57,7 @@ def study_page(
         inline=inline,
         drawn=drawn,
         data=data_block("explorer-data", None),
-        folded=FOLDED,
+        folded=("runs",),
     )
 
 
