@@ -23,7 +23,6 @@ STUDY_CHAPTERS = {
     "statistics": "Statistics",
     "runs": "Sources and versions",
 }
-FOLDED = ("runs",)
 
 
 def study_page(
@@ -58,7 +57,7 @@ def study_page(
         inline=inline,
         drawn=drawn,
         data=data_block("explorer-data", None),
-        folded=FOLDED,
+        folded=("runs",),
     )
 
 
@@ -67,14 +66,14 @@ def _verdicts(result: StudyResult) -> Iterator[str]:
     for source in dict.fromkeys(claim.source for claim in result.claims):
         counts = Counter[str](claim.verdict for claim in result.claims if claim.source == source)
         tested = counts.total() - counts["not tested"]
-        reproduced = f"{counts['reproduced']} of {tested} tested claims are reproduced"
+        reproduced = f"{counts['reproduced']} of {tested} tested claims reproduced"
         said = [reproduced] if tested else []
         said += [
-            f"{counts[verdict]} {verb}"
-            for verdict, verb in (
-                ("depends", "depend on a choice"),
-                ("not reproduced", "are not reproduced"),
-                ("not tested", "could not be tested"),
+            f"{counts[verdict]} {said_as}"
+            for verdict, said_as in (
+                ("depends", "depending on a choice"),
+                ("not reproduced", "not reproduced"),
+                ("not tested", "not tested"),
             )
             if counts[verdict]
         ]
