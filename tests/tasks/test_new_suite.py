@@ -82,7 +82,7 @@ def test_a_formula_and_effects_with_intervals(
     monkeypatch.chdir(tmp_path)
     run(NewSuiteTask(source="mine"))
     options = ("task.allow_unknown=true", "suite.suites=[mine.yaml]", "task.min_items=1")
-    formula = "formula=local_bits ~ agreement + (1 | item)"
+    formula = "task.formula=local_bits ~ agreement + (1 | item)"
     evaluate(folder, tmp_path, "suite=file", *options, formula, model="ngram")
     shown = capsys.readouterr().out
     assert "mine: effects in bits, with 95 % intervals" in shown
@@ -94,7 +94,7 @@ def test_a_formula_and_effects_with_intervals(
     assert own["term"].str.contains("agreement").all()
     about = read_side_car(tmp_path / "mine" / "statistics" / "own_estimates.csv")
     assert about["formula"] == "local_bits ~ agreement + (1 | item)" and about["unit"] == "bits"
-    with pytest.raises(GardenpathError, match="no column agrement.*did you mean 'agreement'"):
+    with pytest.raises(GardenpathError, match=r"no column agrement.*did you mean 'agreement'"):
         evaluate(
             folder, tmp_path, "suite=file", *options, formula.replace("ee", "e"), model="ngram"
         )
@@ -111,5 +111,5 @@ def test_two_suites_of_one_name_are_refused(
         "task.allow_unknown=true",
         "suite.suites=[mine.yaml,other.yaml]",
     )
-    with pytest.raises(GardenpathError, match="two suites are called 'mine'.*change name:"):
+    with pytest.raises(GardenpathError, match=r"two suites are called 'mine'.*change name:"):
         evaluate(folder, tmp_path, "suite=file", *options, model="ngram")
