@@ -247,7 +247,7 @@ def _in_which(different: Sequence[str], before: Any, now: Any) -> str:
 def _value(config: Any, name: str) -> str:
     for key in name.split("."):
         config = config.get(key) if isinstance(config, dict) else None
-    return "null" if config is None else str(config)
+    return str(_ADDED_LATER.get(name, "null") if config is None else config)
 
 
 def _require_same_run(folder: RunFolder, config: dict[str, Any], existing: Existing) -> bool:

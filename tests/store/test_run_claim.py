@@ -168,10 +168,16 @@ def test_what_a_killed_training_left_before_it_began_is_no_obstacle(tmp_path: Pa
 def test_a_run_is_not_overwritten_by_accident(run: RunFolder) -> None:
     before = contents(run.path)
     said = refused(run, CONFIG, "a finished run")
-    for remedy in ("existing=resume", "existing=overwrite", "run_dir="):
+    for remedy in ("with these settings", "existing=skip", "existing=overwrite", "run_dir="):
         assert remedy in said
+    longer = copy.deepcopy(CONFIG)
+    longer["trainer"]["max_epochs"] += 3
+    epochs = longer["trainer"]["max_epochs"]
+    before_and_now = f"({epochs - 3}, now {epochs})"
+    said = refused(run, longer, "a finished run with other settings: trainer.max_epochs ")
+    assert f"{before_and_now}; train it for more epochs with existing=resume" in said
     run.result_path.unlink()
-    refused(run, CONFIG, "an unfinished run")
+    refused(run, CONFIG, "an unfinished run; continue it with existing=resume")
     assert contents(run.path) == {k: v for k, v in before.items() if k != "result.json"}
 
 
@@ -223,7 +229,8 @@ def test_runs_from_before_there_was_a_setting_have_its_usual_value(run: RunFolde
     with claim(run, config, existing="resume") as claimed:
         assert claimed.is_done
     config["model"]["network"]["output"] = "factored"
-    refused(run, config, "with other settings: model.network.output; ", existing="resume")
+    said = refused(run, config, "with other settings: model.network.output ", existing="resume")
+    assert "(full, now factored)" in said
 
 
 def test_resuming_with_another_vocabulary_is_refused(run: RunFolder) -> None:

@@ -8,9 +8,10 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from gardenpath.errors import InputError
+from gardenpath.errors import GardenpathError, InputError
 from gardenpath.eval.suites.formats.table_suite import load_table_suite
 from gardenpath.settings.task_settings import NewSuiteTask
+from gardenpath.store.headers.side_cars import read_side_car
 from gardenpath.tasks.stimuli.new_suite import run
 from tests.toy_runs import evaluate
 
@@ -70,3 +71,45 @@ def test_a_sheet_with_effects_alone(tmp_path: Path) -> None:
 def test_mistakes_name_the_cure(tmp_path: Path, lines: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         load_table_suite(_suite(tmp_path, *lines))
+
+
+def test_a_formula_and_effects_with_intervals(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(NewSuiteTask(source="mine"))
+    options = ("task.allow_unknown=true", "suite.suites=[mine.yaml]", "task.min_items=1")
+    formula = "task.formula=local_bits ~ agreement + (1 | item)"
+    evaluate(folder, tmp_path, "suite=file", *options, formula, model="ngram")
+    shown = capsys.readouterr().out
+    assert "mine: effects in bits, with 95 % intervals" in shown
+    means = pd.read_csv(tmp_path / "mine" / "effect_means.csv")
+    effects = pd.read_csv(tmp_path / "mine" / "effects.csv")
+    assert means["mean_bits"].tolist() == pytest.approx([effects["value_bits"].mean()])
+    assert means["low"][0] <= means["mean_bits"][0] <= means["high"][0]
+    own = pd.read_csv(tmp_path / "mine" / "statistics" / "own_estimates.csv")
+    assert own["term"].str.contains("agreement").all()
+    about = read_side_car(tmp_path / "mine" / "statistics" / "own_estimates.csv")
+    assert about["formula"] == "local_bits ~ agreement + (1 | item)" and about["unit"] == "bits"
+    with pytest.raises(GardenpathError, match=r"no column agrement.*did you mean 'agreement'"):
+        evaluate(
+            folder, tmp_path, "suite=file", *options, formula.replace("ee", "e"), model="ngram"
+        )
+
+
+def test_two_suites_of_one_name_are_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(NewSuiteTask(source="mine"))
+    Path("other.yaml").write_text(Path("mine.yaml").read_text())
+    options = (
+        "task.report=false",
+        "task.allow_unknown=true",
+        "suite.suites=[mine.yaml,other.yaml]",
+    )
+    with pytest.raises(GardenpathError, match=r"two suites are called 'mine'.*change name:"):
+        evaluate(folder, tmp_path, "suite=file", *options, model="ngram")

@@ -200,3 +200,74 @@ def test_python_reads_sentences_as_the_command_does(folder: Path) -> None:
     assert run.surprisal([["the", "boys", "knew."]])["word"].tolist()[2] == "knew."
     kept = run.surprisal("the boys knew.", tokenised=True)
     assert kept["word"].tolist()[2] == "knew."
+
+
+def test_a_table_replaces_that_of_an_earlier_job(folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "words.csv"
+    for text in ("the boys knew the man .", "the man knew the boys ."):
+        _command(folder, output, f"input={text}", "task.shown=0")
+    assert _words(output)[:2] == ["the", "man"]
+
+
+@pytest.mark.parametrize(
+    ("output", "more", "message"),
+    [
+        ("words.xlsx", (), r"cannot be written as \.xlsx.*choose one of"),
+        ("stimuli.csv", (), "is the input, which would be overwritten"),
+        ("words.csv", ("task.format=jsonl",), "no file of the format jsonl"),
+        ("stimuli.csv/words.csv", (), "Not a directory"),
+    ],
+)
+def test_outputs_that_are_refused(
+    folder: Path, tmp_path: Path, output: str, more: tuple[str, ...], message: str
+) -> None:
+    table = tmp_path / "stimuli.csv"
+    table.write_text("item,condition,sentence\n1,a,the boys knew the man .\n")
+    with pytest.raises((GardenpathError, OSError), match=message):
+        _command(folder, tmp_path / output, f"input={table}", *more)
+    assert [one.name for one in tmp_path.iterdir()] == ["stimuli.csv"]
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "message"),
+    [
+        ("item|condition|sentence\n1|a|b c\n", (), r"separated by \|"),
+        ('item,sentence\n1,a b\n2,"c d\n', (), "csv:3: a quotation mark is not closed"),
+        ('item,sentence\n1,"a b\n2,c ""d"\n', (), "csv:3: the sentence has several lines"),
+        ("item,condition,word,frase\n1,a,knew,b c\n2,a,saw,d e\n", (), "one word per sentence"),
+        ("nr,stim\n1,a b\n", ("column=nr,stim",), r"write 'column=\[nr,stim\]'"),
+        ("item,sentence\n", (), "csv: has a header and no rows.*write a row"),
+        ("item,sentence\n1,a,b\n", (), "csv:2: 3 columns, but the header has 2.*quotation marks"),
+    ],
+)
+def test_tables_that_are_no_stimuli(
+    folder: Path, tmp_path: Path, content: str, more: tuple[str, ...], message: str
+) -> None:
+    table = tmp_path / "stimuli.csv"
+    table.write_text(content)
+    with pytest.raises(InputError, match=message):
+        _command(folder, tmp_path / "out", f"input={table}", *more)
+    assert not (tmp_path / "out").exists()
+
+
+def test_inputs_that_are_no_sentences(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("the boys knew the man .\n")
+    for given, message in (
+        ("input=", "is empty"),
+        (f"input=[the boys knew .,{tmp_path / 'a.txt'}]", "is a file in a list of sentences"),
+    ):
+        with pytest.raises(InputError, match=message):
+            _command(folder, tmp_path / "out", given)
+    with pytest.raises(InputError, match=r"has no columns.*leave out column="):
+        _command(folder, tmp_path / "out", "input=the boys knew .", "column=sentence")
+
+
+def test_models_are_printed_in_one_order(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _command(folder, tmp_path, "input=the boys knew the man .", model="")
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split("/")[0].strip() for line in lines if "/seed1 " in line and "." in line]
+    assert [one for one in names if one in ("ngram", "lstm", "rnng", "plm")][:4] == [
+        "ngram", "lstm", "rnng", "plm"
+    ]  # fmt: skip

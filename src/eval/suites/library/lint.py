@@ -27,6 +27,8 @@ from gardenpath.settings.check import nearest
 
 Severity = Literal["error", "warning"]
 
+_ADD_PREDICTIONS = "add predictions:, as in mismatch: (verb;%b%) > (verb;%a%)"
+
 # Unicode categories of characters that are invisible or look like spaces.
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 
@@ -85,11 +87,13 @@ def _shapes(suite: Suite) -> Iterator[Complaint]:
     yield from _terms(suite)
     for number, times in Counter(item.number for item in suite.items).items():
         if times > 1:
-            yield Complaint("error", number, "", "", f"{times} items have this number")
+            yield Complaint(
+                "error", number, "", "", f"{times} items have this number; number each item once"
+            )
     if not suite.items:
-        yield Complaint("error", None, "", "", "no items")
+        yield Complaint("error", None, "", "", "no items; write at least one below items:")
     if not suite.predictions:
-        yield Complaint("warning", None, "", "", "no predictions")
+        yield Complaint("warning", None, "", "", f"no predictions; {_ADD_PREDICTIONS}")
     compared = {term.condition for one in suite.predictions for term in one.formula.terms}
     usual = {
         condition: Counter(len(item.of_condition(condition)) for item in suite.items)
@@ -120,9 +124,15 @@ def _item_shape(
         expected = usual[condition].most_common(1)[0][0]
         if count == 0:
             severity: Severity = "error" if condition in compared else "warning"
-            yield Complaint(severity, item.number, condition, "", "the item lacks this condition")
+            yield Complaint(
+                severity,
+                item.number,
+                condition,
+                "",
+                "the item lacks this condition; add a sentence",
+            )
         elif count != expected:
-            message = f"{count} variants, but most items have {expected}"
+            message = f"{count} variants, but most items have {expected}; check the rows"
             yield Complaint("warning", item.number, condition, "", message)
     for variant in item.variants:
         if variant.condition not in suite.conditions:
@@ -130,7 +140,10 @@ def _item_shape(
             message = f"the suite has no such condition; {hint}"
             yield Complaint("warning", item.number, variant.condition, "", message)
         if len(variant.regions) != len(suite.regions):
-            message = f"{len(variant.regions)} regions, but the suite has {len(suite.regions)}"
+            message = (
+                f"{len(variant.regions)} regions, but the suite has {len(suite.regions)}; write "
+                "a | between any two regions, also around empty ones"
+            )
             yield Complaint("error", item.number, variant.condition, "", message)
 
 
@@ -145,7 +158,7 @@ def _strange_words(suite: Suite) -> Iterator[Complaint]:
         for region, words in zip(suite.regions, variant.regions, strict=True):
             for word in words:
                 if strange := _invisible_in(word):
-                    message = f"the word {word!r} contains {strange}"
+                    message = f"the word {word!r} contains {strange}; delete it"
                     yield Complaint("error", item.number, variant.condition, region, message)
 
 
@@ -165,7 +178,10 @@ def _empty_targets(suite: Suite) -> Iterator[Complaint]:
                 empty = [term for term in side if _is_empty(suite, item, term)]
                 severity: Severity = "error" if len(empty) == len(side) else "warning"
                 for term in empty:
-                    message = f"no words in this region, which prediction {prediction.name} uses"
+                    message = (
+                        f"no words in this region, which prediction {prediction.name} uses; fill "
+                        "it, or leave it out of the prediction"
+                    )
                     yield Complaint(severity, item.number, term.condition, term.region, message)
 
 
@@ -197,7 +213,10 @@ def _differences(suite: Suite) -> Iterator[Complaint]:
             forms = dict.fromkeys(variant.regions[place] for variant in item.variants)
             if region not in allowed and len(forms) > 1:
                 shown = " / ".join(" ".join(words) or "(empty)" for words in forms)
-                message = f"differs between variants: {shown}"
+                message = (
+                    f"differs between variants: {shown}; if that is meant, list the region in "
+                    "differing:"
+                )
                 yield Complaint("warning", item.number, "", region, message)
 
 
@@ -210,7 +229,7 @@ def _repetitions(suite: Suite) -> Iterator[Complaint]:
             continue
         first, other = seen[variant.words]
         where = "this item" if first.number == item.number else f"item {first.number}"
-        message = f"the same sentence as {other.condition} of {where}"
+        message = f"the same sentence as {other.condition} of {where}; change or delete one"
         yield Complaint("warning", item.number, variant.condition, "", message)
 
 
@@ -221,12 +240,18 @@ def _glosses(suite: Suite) -> Iterator[Complaint]:
             continue
         first = item.variants[0]
         if len(item.gloss) != len(suite.regions):
-            message = f"the gloss has {len(item.gloss)} regions, the suite {len(suite.regions)}"
+            message = (
+                f"the gloss has {len(item.gloss)} regions, the suite {len(suite.regions)}; write "
+                "the bars of the sentence"
+            )
             yield Complaint("warning", item.number, first.condition, "", message)
             continue
         for region, gloss, words in zip(suite.regions, item.gloss, first.regions, strict=True):
             if len(gloss) != len(words):
-                message = f"{len(words)} words, but {len(gloss)} in the gloss: {' '.join(gloss)}"
+                message = (
+                    f"{len(words)} words, but {len(gloss)} in the gloss: {' '.join(gloss)}; gloss "
+                    "every word by one, joined by dots if needed"
+                )
                 yield Complaint("warning", item.number, first.condition, region, message)
 
 

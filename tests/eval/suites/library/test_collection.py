@@ -114,7 +114,8 @@ def test_errors_refuse_and_warnings_are_logged(
     suite = small_suite()
     with caplog.at_level(logging.WARNING):
         load_suites(str(write(tmp_path / "a.yaml", replace(suite, differing=()))))
-    assert "item 1, classifier: differs between variants: 只 / 本; 1 more" in caplog.text
+    assert "item 1, classifier: differs between variants: 只 / 本; if" in caplog.text
+    assert "list the region in differing:; 1 more" in caplog.text
     formula = Formula.parse("(noun;%other%) > 0")
     broken = tmp_path / "broken.json"
     text = dump_syntaxgym(replace(suite, predictions=(Prediction("p", formula),)))

@@ -47,7 +47,8 @@ def test_identical_variants() -> None:
 def test_repetition_across_items() -> None:
     suite = small_suite()
     (complaint,) = lint(replace(suite, items=(*suite.items, replace(suite.items[0], number=3))))[:1]
-    assert str(complaint) == "warning: item 3, match: the same sentence as match of item 1"
+    said = "warning: item 3, match: the same sentence as match of item 1; change or delete one"
+    assert str(complaint) == said
 
 
 def test_differences_outside_the_critical_region() -> None:
@@ -127,7 +128,7 @@ def test_many_errors_are_cut_short() -> None:
 
 def test_complaints_without_a_place() -> None:
     suite = replace(small_suite(), predictions=())
-    assert [str(c) for c in lint(suite)] == ["warning: no predictions"]
+    assert [str(c).partition(";")[0] for c in lint(suite)] == ["warning: no predictions"]
 
 
 @given(suites())
