@@ -100,7 +100,9 @@ def test_an_example_whose_words_are_known_is_offered(page: Page) -> None:
     assert page.locator(".card").count() == 0 and "#" not in page.url.rstrip("#")
     page.click("#go")
     finished(page)
-    shown = [word for word, _ in cells_of(page, "")][: len(page.input_value("#first").split())]
+    shown = [word for word, _ in cells_of(page, "toy_english")][
+        : len(page.input_value("#first").split())
+    ]
     assert " ".join(shown) == page.input_value("#first")
 
 
