@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import io
 import runpy
 import subprocess
@@ -33,12 +34,15 @@ class Outcome:
     command: str
 
 
-def run_line(line: ShellLine) -> Outcome:
-    """Run the programs of a line one after the other; a failure ends it."""
+def run_line(line: ShellLine, *, in_stock: bool) -> Outcome:
+    """Run the programs of a line one after the other; a failure ends it.
+
+    ``in_stock``: the working directory has all stand-ins.
+    """
     given, printed, ran = "", "", []
     code = 0
     for step in line.steps():
-        words = smaller(line.text, step.words)
+        words = smaller(line.text, step.words, in_stock=in_stock)
         ran.append(" ".join(words))
         code, output, messages = _run(words, given if step.is_piped else "")
         given = output
@@ -74,7 +78,8 @@ def _started(
             _visit_and_stop(patch)
         return _code_of(lambda: runpy.run_path(script, run_name="__main__"))
     if words[0] in ("rm", "du", "ls", "cat", "echo", "cp", "mkdir"):
-        done = subprocess.run(words, input=given, capture_output=True, text=True, check=False)
+        named = [name for word in words for name in (sorted(glob.glob(word)) or [word])]
+        done = subprocess.run(named, input=given, capture_output=True, text=True, check=False)
         output.write(done.stdout + done.stderr)
         return done.returncode
     raise AssertionError(f"how to run {words[0]}?")

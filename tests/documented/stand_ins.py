@@ -127,9 +127,17 @@ def use_corpora(patch: pytest.MonkeyPatch, folder: Path) -> None:
     patch.setattr(nltk.data, "path", [str(folder / "nltk_data")])
 
 
-def copied(template: Path, folder: Path) -> Path:
-    """The same for one page, whose commands may change it."""
-    return Path(shutil.copytree(template, folder, copy_function=_linked))
+def copied(template: Path, folder: Path, *, only: Sequence[str] | None = None) -> Path:
+    """The same for one page, whose commands may change it; or some of it."""
+    if only is None:
+        return Path(shutil.copytree(template, folder, copy_function=_linked))
+    folder.mkdir()
+    for name in only:
+        if (template / name).is_dir():
+            shutil.copytree(template / name, folder / name)
+        else:
+            shutil.copy(template / name, folder / name)
+    return folder
 
 
 def _linked(source: str, target: str) -> None:

@@ -13,13 +13,12 @@ from tests.documented.stand_ins import RESCORED
 class Substitution:
     """A change of all commands in which a pattern is found.
 
-    ``settings`` replace those of the same name, or are added; ``absent`` are added only if the
-    command has no setting of the name; ``words`` replace parts of words; ``flags`` are added.
+    ``settings`` replace those of the same name, or are added; ``words`` replace parts of words;
+    ``flags`` are added.
     """
 
     where: str
     settings: tuple[str, ...] = ()
-    absent: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
 
@@ -37,10 +36,6 @@ class Substitution:
         for setting in self.settings:
             name = setting.partition("=")[0]
             result = [word for word in result if not word.startswith(f"{name}=")] + [setting]
-        for setting in self.absent:
-            name = setting.partition("=")[0]
-            if not any(word.startswith(f"{name}=") for word in result):
-                result.append(setting)
         return [*result, *self.flags]
 
 
@@ -71,9 +66,7 @@ STAND_INS = (
 
 # What makes work small.
 SMALLER = (
-    # Training: one epoch of the smallest network on a few sentences, in place of a stand-in.
-    Substitution(where=r"^(python train\.py|gardenpath-train) (?!.*(existing=|--help|--cfg|-m ))",
-                 settings=("existing=overwrite",)),
+    # Training: one epoch of the smallest network on a few sentences.
     Substitution(where=rf"^python train\.py .*({_NETWORKS}|experiment=)",
                  settings=("model.size=tiny",)),
     Substitution(where=r"^python train\.py (?!.*(--help|--cfg))",
@@ -90,7 +83,9 @@ SMALLER = (
     Substitution(where=r"^python evaluate\.py .*(suite=|study=|task=(surprisal|perplexity|parse))",
                  settings=("search.action_beam=10", "search.word_beam=3")),
     Substitution(where=r"^python evaluate\.py (?!.*task=).*suite=",
-                 settings=("suite.items=1", "task.report=false", "task.allow_unknown=true")),
+                 settings=("suite.items=1", "task.allow_unknown=true")),
+    Substitution(where=r"^python evaluate\.py (?!.*task=(?!rescore)).*suite=(?!toy_english)",
+                 settings=("task.report=false",)),
     Substitution(where=r" suite=reflexives(?!.*materials=)",
                  settings=("suite.suites=[reflexives/toy]",)),
     Substitution(where=r" suite=islands", settings=(f"suite.suites=[{RESCORED}]",)),
@@ -102,7 +97,7 @@ SMALLER = (
     Substitution(where=r" (study=.*corpora=|task=perplexity)",
                  settings=("task.marginal_sentences=1",)),
     Substitution(where=r" task=parse", settings=("task.sentences=2",)),
-    Substitution(where=r" task=surprisal", settings=("task.allow_unknown=true",)),
+    Substitution(where=r" task=(surprisal|annotate)", settings=("task.allow_unknown=true",)),
     # The playground: no browser, and any free port.
     Substitution(where=r"^python playground\.py(?!.*--help)", settings=("browser=false", "port=0")),
     # Benchmarks: one sentence, narrow beams.
@@ -111,10 +106,17 @@ SMALLER = (
 )  # fmt: skip
 
 
-def smaller(text: str, words: Sequence[str]) -> list[str]:
+# In a folder with stand-ins, a training takes the place of one.
+IN_STOCK = (
+    Substitution(where=r"^python train\.py (?!.*(existing=|--help|--cfg|--version))",
+                 settings=("existing=overwrite",)),
+)  # fmt: skip
+
+
+def smaller(text: str, words: Sequence[str], *, in_stock: bool) -> list[str]:
     """The words of a command that is run in place of a documented one."""
     result = list(words)
-    for one in (*STAND_INS, *SMALLER):
+    for one in (*STAND_INS, *SMALLER, *(IN_STOCK if in_stock else ())):
         if one.concerns(text):
             result = one.apply(result)
     return result
