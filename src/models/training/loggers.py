@@ -38,7 +38,8 @@ def begun_at_wandb(begin: Callable[[], Any]) -> Any:
     try:
         return begin()
     except wandb.errors.Error as error:
-        problem = str(error).strip().splitlines()[0].rstrip(".")
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        problem = lines[0].rstrip(".")
         raise GardenpathError(
             f"Weights & Biases cannot be reached: {problem}. Log in with 'wandb login', or set "
             "logger.offline=true to write to a local folder, which 'wandb sync' sends later"
