@@ -133,7 +133,11 @@ def help_of(program: str) -> str:
     rows = [
         *_explained(PlaygroundSettings, ""),
         *_explained(PlaygroundLimits, "limits."),
-        *_row("search", defaults(WordSync)["kind"], "Search of syntactic models: " + ", ".join(SEARCHES) + "."),
+        *_row(
+            "search",
+            defaults(WordSync)["kind"],
+            "Search of syntactic models: " + ", ".join(SEARCHES) + ".",
+        ),
     ]
     for name, record in SEARCHES.items():
         rows += [f"Settings of search={name}:", *_explained(record, "search.")]

@@ -131,5 +131,3 @@ NOT_RUN = (
 def reason_not_to_run(line: ShellLine) -> NotRun | None:
     """The first entry that concerns a line."""
     return next((one for one in NOT_RUN if one.concerns(line)), None)
-
-

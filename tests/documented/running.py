@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import io
 import runpy
 import subprocess
@@ -78,8 +77,7 @@ def _started(
             _visit_and_stop(patch)
         return _code_of(lambda: runpy.run_path(script, run_name="__main__"))
     if words[0] in ("rm", "du", "ls", "cat", "echo", "cp", "mkdir"):
-        named = [name for word in words for name in (sorted(glob.glob(word)) or [word])]
-        done = subprocess.run(named, input=given, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, input=given, capture_output=True, text=True, check=False)
         output.write(done.stdout + done.stderr)
         return done.returncode
     raise AssertionError(f"how to run {words[0]}?")
@@ -101,7 +99,7 @@ def _visit_and_stop(patch: pytest.MonkeyPatch) -> None:
     answers: list[int] = []
 
     def visited(server: Any, sockets: Any) -> None:
-        address = "http://127.0.0.1:{}/".format(sockets[0].getsockname()[1])
+        address = f"http://127.0.0.1:{sockets[0].getsockname()[1]}/"
 
         def visit() -> None:
             end = time.monotonic() + _PATIENCE_SECONDS
@@ -119,5 +117,3 @@ def _visit_and_stop(patch: pytest.MonkeyPatch) -> None:
         assert answers == [200], "the playground did not answer"
 
     patch.setattr(uvicorn.Server, "run", visited)
-
-

@@ -44,11 +44,12 @@ RUNS = (
 )
 _NETWORK = ("trainer=cpu", "trainer.max_epochs=1", "model.network.layers=1",
             "model.network.hidden=8")  # fmt: skip
+_EMBEDDING = "model.network.embedding=8"
 _HEADS = "model.network.heads=2"
 SIZES = {
     "ngram": (),
-    "lstm": _NETWORK,
-    "rnng": _NETWORK,
+    "lstm": (*_NETWORK, _EMBEDDING),
+    "rnng": (*_NETWORK, _EMBEDDING),
     "plm": (*_NETWORK, _HEADS),
     "transformer": (*_NETWORK, _HEADS),
 }

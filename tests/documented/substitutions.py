@@ -71,7 +71,7 @@ SMALLER = (
                  settings=("model.size=tiny",)),
     Substitution(where=r"^python train\.py (?!.*(--help|--cfg))",
                  settings=("trainer=cpu", "trainer.max_epochs=1")),
-    Substitution(where=r"^python train\.py .*data=toy_|^python train\.py (?!.*(data=|experiment=|--))",
+    Substitution(where=r"^python train\.py (.*data=toy_|(?!.*(data=|experiment=|--)))",
                  settings=("data.reader.train=40", "data.reader.valid=10", "data.reader.test=10")),
     Substitution(where=r"data\.parts=\[toy_english,ptb_sample\]",
                  settings=("data.parts.toy_english.reader.train=40",)),
@@ -102,7 +102,7 @@ SMALLER = (
     Substitution(where=r"^python playground\.py(?!.*--help)", settings=("browser=false", "port=0")),
     # Benchmarks: one sentence, narrow beams.
     Substitution(where=r"benchmarks\.near_ties", flags=("--items", "1", "--wider", "2")),
-    Substitution(where=r"benchmarks\.pretrained", flags=("--items", "1", "--suites", "islands/toy")),
+    Substitution(where=r"benchmarks\.pretrained", flags=("--items", "1", "--suites", RESCORED)),
 )  # fmt: skip
 
 

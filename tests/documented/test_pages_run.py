@@ -87,10 +87,11 @@ def test_commands_that_are_not_run_are_checked(
 
 
 def test_every_reason_and_every_substitution_is_needed() -> None:
-    lines = [line for lines in LINES.values() for line in lines]
-    stale = [one.where for one in NOT_RUN if not any(reason_not_to_run(l) is one for l in lines)]
+    reasons = [reason_not_to_run(line) for lines in LINES.values() for line in lines]
+    stale = [one.where for one in NOT_RUN if one not in reasons]
     texts = [line.text for lines in RUN.values() for line in lines]
-    stale += [one.where for one in (*STAND_INS, *SMALLER, *IN_STOCK) if not any(map(one.concerns, texts))]
+    substitutions = (*STAND_INS, *SMALLER, *IN_STOCK)
+    stale += [one.where for one in substitutions if not any(map(one.concerns, texts))]
     stale += [text for text in FAILING if text not in texts]
     stale += [page for page in FRESH if not (ROOT / page).is_file()]
     assert stale == []

@@ -66,8 +66,8 @@ def test_help_explains_every_setting() -> None:
         for field in dataclasses.fields(record):
             if field.name not in ("limits", "search"):
                 assert f"  {prefix}{field.name}=" in text
-    for search in SEARCHES.values():
-        texts = explanations(search)
+    searches: list[type] = [*SEARCHES.values()]
+    for texts in map(explanations, searches):
         assert all(f"  search.{name}=" in text and texts[name] in text for name in texts)
     assert "browser=true" in text
     assert "python playground.py run=" in text
