@@ -100,6 +100,8 @@ NOT_RUN = (
     NotRun(where=r"^wandb (sync|login)", check=is_named, reason="needs a network and an account"),
     NotRun(where=r"^Rscript ", check=is_named,
            reason="needs R; tests/eval/statistics run written scripts where it is installed"),
+    NotRun(where=r"hydra/launcher=local", check=settings_are_valid,
+           reason="starts processes that load everything anew; tests/sweeps/test_launchers.py"),
     NotRun(where=r"hydra/launcher=slurm|^srun ", check=settings_are_valid,
            reason="needs SLURM; tests/slurm run such jobs where it is installed"),
     NotRun(where=r"trainer=ddp", check=settings_are_valid,

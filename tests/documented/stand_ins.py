@@ -111,6 +111,7 @@ def build(folder: Path) -> Path:
         use_corpora(patch, folder)
         for run in RUNS:
             _train(run)
+    (folder / "results" / "toy_english").mkdir(parents=True)
     write_released(folder / "released")
     _write_tables(folder)
     _write_models(folder)
