@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import assert_never
 
 from gardenpath.console import stop_on_signals
-from gardenpath.settings.evaluate_settings import STANDARD_OUTPUT, EvaluateSettings
+from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import (
     AdoptTask,
     AnnotateTask,
@@ -31,7 +31,8 @@ from gardenpath.store.locks import only_writer
 def run_task(settings: EvaluateSettings) -> None:
     """Run the task named in the settings; SIGINT and SIGTERM stop it without loss."""
     with stop_on_signals():
-        if not isinstance(settings.task, SuitesTask) and settings.output != STANDARD_OUTPUT:
+        # The output of task=surprisal may be a file, which that task checks.
+        if not isinstance(settings.task, SuitesTask | SurprisalTask):
             require_writable(Path(settings.output))  # before hours of work
         _run_task(settings)
 
