@@ -57,7 +57,8 @@ def test_tables_are_sent_and_the_run_ends(
     monkeypatch.setattr(wandb, "init", lambda **named: given.update(named) or run)
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "summary.csv").write_text("a,b\n1,2\n")
-    chosen = replace(settings(folder, tmp_path), logger=WandbSettings(offline=offline))
+    base = settings(folder, tmp_path, "task=perplexity")
+    chosen = replace(base, logger=WandbSettings(offline=offline))
     publish(tmp_path / "results", chosen)
     assert run.logged == ["summary"] and run.is_finished
     # Without a setting, the environment variable WANDB_MODE decides.
