@@ -13,8 +13,8 @@ from tests.eval.published.released.test_suppression import ORDERS, TEMPLATES
 
 def write_released(folder: Path) -> None:
     """Write ``mandarin``, ``mandarin_2``, ``reflexives`` and ``suppression``."""
-    for number, name in enumerate(("mandarin", "mandarin_2")):
-        _write_mandarin(folder / name, 1.0 + number / 8)
+    _write_mandarin(folder / "mandarin", "lstm_outputs", 1.0)
+    _write_mandarin(folder / "mandarin_2", "hybrid1_outputs_lstm", 1.125)
     _write_reflexives(folder / "reflexives")
     _write_suppression(folder / "suppression")
 
@@ -28,7 +28,7 @@ def _bits(words: Sequence[str], factor: float) -> list[float]:
     return values
 
 
-def _write_mandarin(folder: Path, factor: float) -> None:
+def _write_mandarin(folder: Path, run: str, factor: float) -> None:
     for key, text in MANDARIN.items():
         _write(folder / key.split("_")[0] / f"{key}_txt.txt", text.splitlines())
         rows = ["sentence_id\ttoken_id\ttoken\tsurprisal"]
@@ -36,7 +36,7 @@ def _write_mandarin(folder: Path, factor: float) -> None:
             words = [*line.split(), "</s>"]
             for place, (word, bits) in enumerate(zip(words, _bits(words, factor), strict=True), 1):
                 rows.append(f"{number}\t{place}\t{word}\t{bits}")
-        _write(folder / "lstm_outputs" / "trial0" / f"surprisals_{key}.tsv", rows)
+        _write(folder / run / "trial0" / f"surprisals_{key}.tsv", rows)
 
 
 def _write_reflexives(folder: Path) -> None:

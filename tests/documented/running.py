@@ -41,7 +41,7 @@ def run_line(line: ShellLine, *, in_stock: bool) -> Outcome:
     given, printed, ran = "", "", []
     code = 0
     for step in line.steps():
-        words = smaller(line.text, step.words, in_stock=in_stock)
+        words = smaller(step.words, in_stock=in_stock)
         ran.append(" ".join(words))
         code, output, messages = _run(words, given if step.is_piped else "")
         given = output

@@ -184,8 +184,8 @@ def _write_tables(folder: Path) -> None:
 
 
 def _log_probs(words: Sequence[str]) -> list[float]:
-    """Numbers that depend on the words up to each one, as those of a model do."""
-    return [-1.0 - len(" ".join(words[:end])) % 7 for end in range(1, len(words) + 1)]
+    """Numbers that depend on the words before each one, as those of a model do."""
+    return [-8.0 - len(" ".join(words[:place])) % 7 for place in range(len(words))]
 
 
 def _write_models(folder: Path) -> None:

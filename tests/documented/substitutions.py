@@ -61,6 +61,7 @@ STAND_INS = (
     ),
     Substitution(where=r"benchmarks\.pretrained", words={"FOLDER": "gpt2"}),
     Substitution(where=r"benchmarks\.word_sums", words={"RUN": "runs/adopted/gpt2"}),
+    Substitution(where=r"task=new_suite", words={"name=mine": "name=another"}),
     Substitution(where=r"ZhoBLiMP", words={"ZhoBLiMP.tar.gz": "ZhoBLiMP.zip"}),
 )  # fmt: skip
 
@@ -115,9 +116,9 @@ IN_STOCK = (
 )  # fmt: skip
 
 
-def smaller(text: str, words: Sequence[str], *, in_stock: bool) -> list[str]:
+def smaller(words: Sequence[str], *, in_stock: bool) -> list[str]:
     """The words of a command that is run in place of a documented one."""
-    result = list(words)
+    text, result = " ".join(words), list(words)
     for one in (*STAND_INS, *SMALLER, *(IN_STOCK if in_stock else ())):
         if one.concerns(text):
             result = one.apply(result)
