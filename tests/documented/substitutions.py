@@ -60,7 +60,7 @@ STAND_INS = (
         for name in ("mandarin", "reflexives", "suppression")
     ),
     Substitution(where=r"benchmarks\.pretrained", words={"FOLDER": "gpt2"}),
-    Substitution(where=r"benchmarks\.word_sums", words={"RUN": "runs/adopted/gpt2"}),
+    Substitution(where=r"task=merge", words={",b.sqlite": ""}),
     Substitution(where=r"task=new_suite", words={"name=mine": "name=another"}),
     Substitution(where=r"ZhoBLiMP", words={"ZhoBLiMP.tar.gz": "ZhoBLiMP.zip"}),
 )  # fmt: skip
@@ -73,6 +73,8 @@ SMALLER = (
     Substitution(where=r"^python train\.py (?!.*(--help|--cfg))",
                  settings=("trainer=cpu", "trainer.max_epochs=1")),
     Substitution(where=r"^python train\.py (.*data=toy_|(?!.*(data=|experiment=|--)))",
+                 settings=("data.reader.train=40", "data.reader.valid=10", "data.reader.test=10")),
+    Substitution(where=r"experiment=pilot",
                  settings=("data.reader.train=40", "data.reader.valid=10", "data.reader.test=10")),
     Substitution(where=r"data\.parts=\[toy_english,ptb_sample\]",
                  settings=("data.parts.toy_english.reader.train=40",)),
