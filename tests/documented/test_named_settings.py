@@ -57,7 +57,8 @@ def unknown_settings(text: str) -> list[str]:
 
 def _exists(name: str) -> bool:
     part = re.sub(r"^data\.parts\.\w+|^data\.reader\.parts\.\w+", "data.reader.parts.*", name)
-    return part in NAMES or name in SHORT or name in _OTHERS or Path(name).suffix in (".txt", ".csv", ".py")
+    is_file = Path(name).suffix in (".txt", ".csv", ".py")
+    return is_file or part in NAMES or name in SHORT or name in _OTHERS
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
