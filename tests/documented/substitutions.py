@@ -108,7 +108,8 @@ SMALLER = (
     # The playground: no browser, and any free port.
     Substitution(where=r"^python playground\.py(?!.*--help)", settings=("browser=false", "port=0")),
     # Benchmarks: one sentence, narrow beams.
-    Substitution(where=r"benchmarks\.near_ties", flags=("--items", "1", "--wider", "2", "--suites", RESCORED)),
+    Substitution(where=r"benchmarks\.near_ties",
+                 flags=("--items", "1", "--wider", "2", "--suites", RESCORED)),
     Substitution(where=r"benchmarks\.pretrained", flags=("--items", "1", "--suites", RESCORED)),
 )  # fmt: skip
 
