@@ -46,7 +46,8 @@ STAND_INS = (
     Substitution(where="/path/to/folder", words={"/path/to/folder": "my_corpus"}),
     Substitution(where="/path/to/ctb9.0", words={"/path/to/ctb9.0": "corpora/ctb"}),
     Substitution(where="/scratch/", words={"/scratch/": ""}),
-    Substitution(where="suite=NAME", words={"suite=NAME": "suite=toy_english"}),
+    Substitution(where="suite=NAME", words={"suite=NAME": "suite=toy_english"},
+                 settings=("suite.in_vocabulary=false",)),
     Substitution(where="model=NAME", words={"model=NAME": "model=rnng"}),
     Substitution(where=r"name=FILE", words={"FILE": "hidden650_batch128_dropout0.2_lr20.0.pt"}),
     Substitution(where="FOLDER_1", words={
