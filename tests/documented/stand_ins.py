@@ -184,8 +184,9 @@ def _write_tables(folder: Path) -> None:
 
 
 def _log_probs(words: Sequence[str]) -> list[float]:
-    """Numbers that depend on the words before each one, as those of a model do."""
-    return [-8.0 - len(" ".join(words[:place])) % 7 for place in range(len(words))]
+    """Numbers that depend on the words before, and on the first letter, as pieces of words do."""
+    before = [len(" ".join(words[:place])) for place in range(len(words))]
+    return [-8.0 - (size + ord(word[0])) % 7 for size, word in zip(before, words, strict=True)]
 
 
 def _write_models(folder: Path) -> None:

@@ -92,7 +92,7 @@ SMALLER = (
                  settings=("suite.items=1", "task.allow_unknown=true")),
     Substitution(where=r"^python evaluate\.py (?!.*task=(?!rescore)).*suite=(?!toy_english)",
                  settings=("task.report=false",)),
-    Substitution(where=r" suite=toy_english|suite\.in_vocabulary=true",
+    Substitution(where=r" suite=(toy_english|demo)|suite\.in_vocabulary=true",
                  settings=("suite.in_vocabulary=false",)),
     Substitution(where=r" suite=reflexives(?!.*materials=)",
                  settings=("suite.suites=[reflexives/toy]",)),
