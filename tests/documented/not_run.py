@@ -29,7 +29,8 @@ def settings_are_valid(line: ShellLine, folder: Path) -> None:
     """Compose the settings of train.py or evaluate.py; no mistake is found."""
     from tests.test_documents import mistakes
 
-    found = list(commands(line.page, f"`{line.text}`"))
+    command = line.text[line.text.index("python ") :]  # srun and others start it
+    found = list(commands(line.page, f"`{command}`"))
     assert found, f"no command of train.py or evaluate.py: {line}"
     assert [mistakes(one, folder) for one in found] == [[] for _ in found]
 
@@ -46,6 +47,7 @@ def arguments_are_valid(line: ShellLine, folder: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [module, *arguments])
+        patch.delitem(sys.modules, module, raising=False)
         patch.setattr(argparse.ArgumentParser, "parse_args", parsed)
         with pytest.raises(_ParsedError):
             runpy.run_module(module, run_name="__main__")

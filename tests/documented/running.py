@@ -69,6 +69,7 @@ def _started(
     """The exit code of a program: our scripts and modules here, others as processes."""
     if words[0] == "python" and words[1] == "-m":
         patch.setattr(sys, "argv", [words[2], *words[3:]])
+        patch.delitem(sys.modules, words[2], raising=False)
         return _code_of(lambda: runpy.run_module(words[2], run_name="__main__"))
     if words[0] == "python":
         script = str(ROOT / words[1])
