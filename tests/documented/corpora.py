@@ -14,6 +14,7 @@ from gardenpath.data.trees.brackets import format_tree
 from tests.integration.miniature import write_corpora
 
 _SENTENCES = 40
+_DOCUMENTS = 20
 # Files of each treebank that are in its training, validation and test split.
 _PTB = {"train": "02/wsj_0201.mrg", "valid": "22/wsj_2201.mrg", "test": "23/wsj_2301.mrg"}
 _BROWN = {"train": "ca01.mrg", "valid": "ca09.mrg", "test": "ca10.mrg"}
@@ -21,7 +22,6 @@ _PTB_SAMPLE = {"train": "wsj_0001.mrg", "valid": "wsj_0160.mrg", "test": "wsj_01
 _GUM = {"train": "GUM_news_a", "valid": "GUM_news_b", "test": "GUM_news_c"}
 _LISTS = "## train\n  * GUM_news_a\n## dev\n  * GUM_news_b\n## test\n  * GUM_news_c\n"
 
-NEWS = "The dog sees the cat. The king slept.\n\nA queen knows the old author.\n"
 MANDARIN_NEWS = """\
 <DOC id="X.1">
 <TEXT>
@@ -54,7 +54,8 @@ def write_all(folder: Path) -> None:
         marked = [f"{line} <eos>" for line in words]
         _write(folder / "corpora" / "wikipedia" / f"{split}.txt", marked)
     _write_gum(folder / "gum_const.tar.gz")
-    _write(folder / "news" / "a.txt", [NEWS])
+    for number, (_, words) in enumerate(sentences("train")[:_DOCUMENTS]):
+        _write(folder / "news" / f"{number}.txt", [words])
     _write(folder / "LDC95T13" / "a.sgm", [MANDARIN_NEWS])
 
 

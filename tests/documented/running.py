@@ -54,17 +54,27 @@ def run_line(line: ShellLine, *, in_stock: bool) -> Outcome:
 
 
 def _run(words: Sequence[str], given: str) -> tuple[int, str, str]:
-    output, messages = io.StringIO(), io.StringIO()
+    output, messages = _stream(), _stream()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stdin", io.StringIO(given))
+        patch.setattr(sys, "stdin", _stream(given))
         patch.setenv("COLUMNS", "100")
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(messages):
             code = _started(patch, words, given, output)
-    return code, output.getvalue(), messages.getvalue()
+    return code, _text(output), _text(messages)
+
+
+def _stream(text: str = "") -> io.TextIOWrapper:
+    """A stream with a buffer of bytes, as those of a process."""
+    return io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", write_through=True)
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 def _started(
-    patch: pytest.MonkeyPatch, words: Sequence[str], given: str, output: io.StringIO
+    patch: pytest.MonkeyPatch, words: Sequence[str], given: str, output: io.TextIOWrapper
 ) -> int:
     """The exit code of a program: our scripts and modules here, others as processes."""
     if words[0] == "python" and words[1] == "-m":

@@ -85,8 +85,9 @@ SMALLER = (
     Substitution(where=r"train\.py -m .*seed=1,2,3|experiment=",
                  settings=("seed=1",)),
     Substitution(where=r"train\.py -m experiment=(?!.*model=)", settings=("model=ngram,lstm",)),
+    Substitution(where=r"-m experiment=(filler_gap|reflexives data=ptb)", settings=("model=lstm",)),
     # Evaluation: narrow beams, one item of each suite, two sentences.
-    Substitution(where=r"^python evaluate\.py .*(suite=|study=|task=(surprisal|perplexity|parse))",
+    Substitution(where=r"^python evaluate\.py .*(suite=|study=|task=(surprisal|perplexity|parse|annotate))",
                  settings=("search.action_beam=10", "search.word_beam=3")),
     Substitution(where=r"^python evaluate\.py (?!.*task=).*suite=",
                  settings=("suite.items=1", "task.allow_unknown=true")),
@@ -106,6 +107,7 @@ SMALLER = (
                  settings=("task.marginal_sentences=1",)),
     Substitution(where=r" task=parse", settings=("task.sentences=2",)),
     Substitution(where=r" task=(surprisal|annotate)", settings=("task.allow_unknown=true",)),
+    Substitution(where=r" task\.valid=", settings=("task.valid=0.3", "task.test=0.3")),
     # The playground: no browser, and any free port.
     Substitution(where=r"^python playground\.py(?!.*--help)", settings=("browser=false", "port=0")),
     # Benchmarks: one sentence, narrow beams.
