@@ -41,6 +41,8 @@ class Substitution:
 
 _NETWORKS = r"model=(?:lstm|rnng|plm|transformer)(?:,(?:lstm|rnng|plm|transformer))*(?: |$)"
 
+_SEARCHED = r"task=(?:surprisal|perplexity|parse|annotate)"
+
 # Names that a reader replaces by names of their own.
 STAND_INS = (
     Substitution(where="/path/to/folder", words={"/path/to/folder": "my_corpus"}),
@@ -87,7 +89,7 @@ SMALLER = (
     Substitution(where=r"train\.py -m experiment=(?!.*model=)", settings=("model=ngram,lstm",)),
     Substitution(where=r"-m experiment=(filler_gap|reflexives data=ptb)", settings=("model=lstm",)),
     # Evaluation: narrow beams, one item of each suite, two sentences.
-    Substitution(where=r"^python evaluate\.py .*(suite=|study=|task=(surprisal|perplexity|parse|annotate))",
+    Substitution(where=rf"^python evaluate\.py .*(suite=|study=|{_SEARCHED})",
                  settings=("search.action_beam=10", "search.word_beam=3")),
     Substitution(where=r"^python evaluate\.py (?!.*task=).*suite=",
                  settings=("suite.items=1", "task.allow_unknown=true")),
