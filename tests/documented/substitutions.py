@@ -119,8 +119,10 @@ SMALLER = (
 )  # fmt: skip
 
 
-# In a folder with stand-ins, a training takes the place of one.
+# In a folder with stand-ins, a training takes the place of one, and nothing asks for a report.
 IN_STOCK = (
+    Substitution(where=r"^python evaluate\.py (?!.*task=).*suite=toy_english",
+                 settings=("task.report=false",)),
     Substitution(where=r"^python train\.py (?!.*(existing=|--help|--cfg|--version))",
                  settings=("existing=overwrite",)),
 )  # fmt: skip
