@@ -54,8 +54,8 @@ def write_all(folder: Path) -> None:
         marked = [f"{line} <eos>" for line in words]
         _write(folder / "corpora" / "wikipedia" / f"{split}.txt", marked)
     _write_gum(folder / "gum_const.tar.gz")
-    for number, (_, words) in enumerate(sentences("train")[:_DOCUMENTS]):
-        _write(folder / "news" / f"{number}.txt", [words])
+    for number, (_, text) in enumerate(sentences("train")[:_DOCUMENTS]):
+        _write(folder / "news" / f"{number}.txt", [text])
     _write(folder / "LDC95T13" / "a.sgm", [MANDARIN_NEWS])
 
 
