@@ -131,17 +131,37 @@ def _with_kind(search: Any) -> dict[str, Any]:
 
 
 def help_of(program: str) -> str:
-    """Return the help: every setting with its default and its explanation."""
-    rows = []
-    for record, prefix in (PlaygroundSettings, ""), (PlaygroundLimits, "limits."):
-        texts = explanations(record)
-        for field in dataclasses.fields(record):
-            if field.name in ("limits", "search"):
-                continue
-            value = field.default
-            shown = ",".join(value) if isinstance(value, tuple) else value
-            rows.append(f"  {prefix}{field.name}={shown}\n      {texts[field.name]}")
-    rows.append(
-        "  search=word_sync\n      Search of syntactic models and its settings: docs/search.md"
-    )
+    """Return the help: every setting with its default and its explanation, also of each search."""
+    rows = [
+        *_explained(PlaygroundSettings, ""),
+        *_explained(PlaygroundLimits, "limits."),
+        *_row(
+            "search",
+            defaults(WordSync)["kind"],
+            "Search of syntactic models: " + ", ".join(SEARCHES) + ".",
+        ),
+    ]
+    for name, record in SEARCHES.items():
+        rows += [f"Settings of search={name}:", *_explained(record, "search.")]
     return INTRODUCTION.format(program=program) + "\n".join(rows)
+
+
+def _explained(record: type, prefix: str) -> list[str]:
+    """Lines on the settings of a class; groups of settings have lines of their own."""
+    texts = explanations(record)
+    values = defaults(record)
+    rows: list[str] = []
+    for field in dataclasses.fields(record):
+        if field.name not in ("limits", "search", "kind"):
+            rows += _row(prefix + field.name, values[field.name], texts[field.name])
+    return rows
+
+
+def _row(name: str, value: Any, text: str) -> list[str]:
+    if isinstance(value, list | tuple):
+        shown = ",".join(map(str, value))
+    elif value is None or isinstance(value, bool):
+        shown = "null" if value is None else str(value).lower()
+    else:
+        shown = str(value)
+    return [f"  {name}={shown}", f"      {text}"]

@@ -161,7 +161,7 @@ def _train_network(
     stop: StopSignals,
 ) -> None:
     """Train a neural model."""
-    from gardenpath.models.training.loggers import make_loggers
+    from gardenpath.models.training.loggers import end_loggers, make_loggers
 
     folder = claimed.folder
     network = _network(settings, family, corpus)
@@ -169,7 +169,11 @@ def _train_network(
     orders = Orders(corpus=corpus.folder, resume=claimed.may_continue)
     with log_to(folder.log_path), team.together(orders):
         loggers = make_loggers(settings.logger, folder=folder.path, config=plain(settings))
-        _fit(settings, family, corpus, network, orders, team.placement, stop, loggers)
+        try:
+            _fit(settings, family, corpus, network, orders, team.placement, stop, loggers)
+        finally:
+            for text in end_loggers(loggers):
+                console.print(text, highlight=False, soft_wrap=True)
 
 
 def _follow(settings: TrainSettings, placement: Placement) -> None:

@@ -31,6 +31,7 @@ from gardenpath.store.locks import only_writer
 def run_task(settings: EvaluateSettings) -> None:
     """Run the task named in the settings; SIGINT and SIGTERM stop it without loss."""
     with stop_on_signals():
+        # The output of task=surprisal may be a file, which that task checks.
         if not isinstance(settings.task, SuitesTask | SurprisalTask | NewSuiteTask):
             require_writable(Path(settings.output))  # before hours of work
         _run_task(settings)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from gardenpath.console import console
+from gardenpath.models.training.loggers import begun_at_wandb, end_at_wandb
 from gardenpath.models.training.training_settings import WandbSettings
 from gardenpath.runs.results import Results
 from gardenpath.settings.check import plain
@@ -38,14 +39,17 @@ def publish(folder: Path, settings: EvaluateSettings) -> None:
     os.environ.setdefault("WANDB_SILENT", "true")
     import wandb
 
-    run = wandb.init(
-        project=logger.project,
-        group=logger.group,
-        name=f"evaluate/{folder.name}",
-        job_type="evaluation",
-        dir=folder.parent,
-        mode="offline" if logger.offline else "online",
-        config=plain(settings),
+    run = begun_at_wandb(
+        lambda: wandb.init(
+            project=logger.project,
+            group=logger.group,
+            name=f"evaluate/{folder.name}",
+            job_type="evaluation",
+            dir=folder.parent,
+            # None leaves the choice to the environment variable WANDB_MODE.
+            mode="offline" if logger.offline else None,
+            config=plain(settings),
+        )
     )
     for path in sorted(folder.glob("*.csv")):
         run.log({path.stem: wandb.Table(dataframe=pd.read_csv(path))})
@@ -54,5 +58,5 @@ def publish(folder: Path, settings: EvaluateSettings) -> None:
     report = folder / "report.html"
     if report.is_file():
         run.log({"report": wandb.Html(report.read_text(encoding="utf-8"), inject=False)})
-    run.finish()
-    console.print(f"Sent to Weights & Biases: project {logger.project}, {run.name}")
+    sent = f"Sent to Weights & Biases: project {logger.project}, {run.name}"
+    console.print(end_at_wandb(run) or sent, highlight=False, soft_wrap=True)

@@ -28,6 +28,7 @@ from gardenpath.runs.run import Run
 from gardenpath.runs.surprisals import rows_and_header
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import SurprisalTask
+from gardenpath.store.files import require_writable
 from gardenpath.store.locks import only_writer
 from gardenpath.store.status.run_status import RunStatus
 from gardenpath.tasks.asked import asked_runs, conclude
@@ -52,6 +53,7 @@ def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
         with messages_to_standard_error():
             _run(settings, task, None)
     else:
+        require_writable(path.parent)  # before hours of work
         with only_writer(path):
             _run(settings, task, path)
 

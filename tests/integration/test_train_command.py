@@ -30,7 +30,8 @@ def test_a_network_with_weights_and_biases_offline(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "runs/toy_english/lstm/seed3")
     assert run.is_finished
     assert f"{run.path}: test perplexity {run.result()['test']['perplexity']:.3f}" in done.stdout
-    assert list((run.path / "wandb").glob("offline-run-*/*.wandb"))
+    (log,) = (run.path / "wandb").glob("offline-run-*/*.wandb")
+    assert f"send it with: wandb sync {log.parent}" in done.stdout
     assert len(small_runs.metrics(run)) == 1
     assert "epoch 1/1: train loss" in (run.path / "train.log").read_text(encoding="utf-8")
     # Libraries do not talk of hardware and of their makers' other products.

@@ -7,13 +7,14 @@ import dataclasses
 import pytest
 
 from gardenpath.errors import ConfigError
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
+from gardenpath.eval.search.search_settings import SEARCHES, Unbiased, WordSync
 from gardenpath.playground.playground_settings import (
     PlaygroundLimits,
     PlaygroundSettings,
     help_of,
     playground_settings_of,
 )
+from gardenpath.settings.explain import explanations
 
 
 def test_without_arguments_the_defaults_hold() -> None:
@@ -65,4 +66,8 @@ def test_help_explains_every_setting() -> None:
         for field in dataclasses.fields(record):
             if field.name not in ("limits", "search"):
                 assert f"  {prefix}{field.name}=" in text
+    searches: list[type] = [*SEARCHES.values()]
+    for texts in map(explanations, searches):
+        assert all(f"  search.{name}=" in text and texts[name] in text for name in texts)
+    assert "browser=true" in text
     assert "python playground.py run=" in text

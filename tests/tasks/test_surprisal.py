@@ -77,6 +77,15 @@ def test_one_long_table_of_several_runs(folder: Path, text: Path) -> None:
     assert written == ["surprisal.tsv", "surprisal.tsv.meta.json"]
 
 
+def test_a_table_that_output_names_is_replaced(folder: Path, text: Path) -> None:
+    path = text.parent / "words.csv"
+    for end in ("true", "false"):
+        task = ("task=surprisal", f"input={text}", f"task.end={end}")
+        evaluate(folder, path, *task, model="ngram")
+        rows, _ = read_surprisals(path)
+        assert (rows[-1].word == END) == (end == "true")
+
+
 def test_the_columns_of_a_search_may_be_left_out(folder: Path, text: Path) -> None:
     """Syntactic models have them; the others have not, in the same table."""
     found = {}

@@ -1,0 +1,72 @@
+"""What is sent to Weights & Biases, and what is said if it cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import wandb
+
+from gardenpath.errors import GardenpathError
+from gardenpath.models.training.loggers import begun_at_wandb, end_at_wandb
+from gardenpath.models.training.training_settings import WandbSettings
+from gardenpath.tasks.publish import publish
+from tests.toy_runs import settings
+
+
+class Recorder:
+    """Takes the place of a run at Weights & Biases."""
+
+    name = "evaluate/results"
+
+    def __init__(self, *, offline: bool) -> None:
+        self.offline = offline
+        self.settings = type("Settings", (), {"sync_dir": "results/wandb/offline-run-1"})
+        self.logged: list[str] = []
+        self.is_finished = False
+
+    def log(self, content: dict[str, Any]) -> None:
+        self.logged += content
+
+    def finish(self) -> None:
+        self.is_finished = True
+
+
+def test_without_account_or_network_the_message_says_what_to_do() -> None:
+    def begin() -> None:
+        raise wandb.errors.UsageError("No API key configured. Log in.\nMore lines.")
+
+    expected = "cannot be reached: No API key configured. Log in. Log in with 'wandb login', or set"
+    with pytest.raises(GardenpathError, match=expected) as caught:
+        begun_at_wandb(begin)
+    assert "logger.offline=true" in str(caught.value) and "More" not in str(caught.value)
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_tables_are_sent_and_the_run_ends(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    offline: bool,
+) -> None:
+    given: dict[str, Any] = {}
+    run = Recorder(offline=offline)
+    monkeypatch.setattr(wandb, "init", lambda **named: given.update(named) or run)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "summary.csv").write_text("a,b\n1,2\n")
+    base = settings(folder, tmp_path, "task=perplexity")
+    chosen = replace(base, logger=WandbSettings(offline=offline))
+    publish(tmp_path / "results", chosen)
+    assert run.logged == ["summary"] and run.is_finished
+    # Without a setting, the environment variable WANDB_MODE decides.
+    assert given["mode"] == ("offline" if offline else None)
+    told = "wandb sync results/wandb/offline-run-1" if offline else "Sent to Weights & Biases"
+    assert told in capsys.readouterr().out
+
+
+def test_an_offline_run_says_how_it_is_sent() -> None:
+    assert end_at_wandb(Recorder(offline=True)).endswith("wandb sync results/wandb/offline-run-1")
+    assert end_at_wandb(Recorder(offline=False)) == ""
