@@ -18,7 +18,7 @@ LINK := build/types/gardenpath
 .PHONY: help demo test lint types docs format benchmark fuzz audit clean
 
 help:
-	@echo "make demo       train small models on the toy corpora, evaluate them, write a report"
+	@echo "make demo       train small models on a small grammar, evaluate them, write a report"
 	@echo "make test       ruff, mypy and all tests"
 	@echo "make lint       ruff and mypy"
 	@echo "make format     format the code"
@@ -49,24 +49,20 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	@$(INSTALL) --editable '.[test]'
 	@touch $@
 
-# Settings of the demo's evaluation; narrow beams suffice for small grammars.
-DEMO := suite=demo task.perplexity=true task.perplexity_sentences=30 task.parsed_items=2 \
+# Narrow beams suffice for a small grammar.
+DEMO := suite=demo task.perplexity=true task.perplexity_sentences=50 task.parsed_items=2 \
 	search.action_beam=30 search.word_beam=5
+NEXT := $(BIN)/python evaluate.py task=surprisal run=runs/demo/demo_english/rnng/seed1 \
+	input="the horse raced past the barn fell"
 
+# Small models run best on one thread, so as many of them as there are cores are trained at once.
 demo: $(VENV)/.installed
 	@rm -rf runs/demo
-	@$(MAKE) --no-print-directory -j2 demo-english demo-mandarin
-	@$(BIN)/python evaluate.py run=runs/demo $(DEMO)
-
-# Small models run best on one thread, so the two corpora are processed in parallel. Surprisals are
-# stored, and the final report reuses them.
-demo-%: $(VENV)/.installed
-	@OMP_NUM_THREADS=1 $(BIN)/python train.py -m experiment=demo data=toy_$* model=unigram,ngram
-	@OMP_NUM_THREADS=1 $(BIN)/python train.py -m experiment=demo_neural data=toy_$* \
-		model=lstm,transformer,rnng,plm seed=1,2
-	@echo "Scoring the models of toy_$* ..."
-	@OMP_NUM_THREADS=1 $(BIN)/python evaluate.py run=runs/demo/toy_$* $(DEMO) task.report=false \
-		output=runs/demo/toy_$* >/dev/null
+	@$(BIN)/python train.py experiment=demo
+	@$(BIN)/python train.py -m experiment=demo_neural hydra/launcher=local
+	@OMP_NUM_THREADS=1 $(BIN)/python evaluate.py run=runs/demo $(DEMO)
+	@echo 'Next, try sentences with these words:'
+	@echo '  $(NEXT)'
 
 $(LINK):
 	@mkdir -p $(@D)

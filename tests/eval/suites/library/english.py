@@ -30,7 +30,7 @@ SIZES = {
     "islands/toy": 24,
     "filler_gap/toy": 30,
     "garden_path/demo": 20,
-    "reflexives/demo": 24,
+    "reflexives/demo": 30,
     "filler_gap/demo": 12,
 }
 TOY = [name for name in SIZES if name.endswith("/toy")]
