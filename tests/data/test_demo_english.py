@@ -20,8 +20,8 @@ from tests.data.pcfg_tools import SHIPPED, SlowModel, assert_one_tree_each, expe
 CRITICAL_WORDS = [
     ("the king hurt * himself .", "herself"),
     ("the women near the king hurt * themselves .", "himself"),
-    ("the girl that the men blamed praised * herself .", "themselves"),
-    ("the king that the boy hurt praised * himself .", "themselves"),
+    ("the queen that the men blamed praised * herself .", "themselves"),
+    ("the king that the man hurt praised * himself .", "themselves"),
     ("i know what the man found * yesterday .", "the"),
     ("we remember that the man found * the coin yesterday .", "."),
     ("while the man hunted the deer * ran .", "."),
@@ -31,7 +31,7 @@ CRITICAL_WORDS = [
 # Beginnings that mislead, and the same with a cue.
 GARDEN_PATHS = [
     ("while the man hunted the deer ran", "while the man hunted , the deer ran"),
-    ("when the girls followed the fox fell", "when the girls followed , the fox fell"),
+    ("when the women followed the fox fell", "when the women followed , the fox fell"),
     ("the horse raced past the barn fell", "the horse that was raced past the barn fell"),
     ("the dog walked through the garden ran", "the dog that was walked through the garden ran"),
 ]
