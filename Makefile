@@ -52,8 +52,6 @@ $(VENV)/.installed-test: $(VENV)/.installed
 # Narrow beams suffice for a small grammar.
 DEMO := suite=demo task.perplexity=true task.perplexity_sentences=50 task.parsed_items=2 \
 	search.action_beam=30 search.word_beam=5
-NEXT := $(BIN)/python evaluate.py task=surprisal run=runs/demo/demo_english/rnng/seed1 \
-	input="the horse raced past the barn fell"
 
 # Small models run best on one thread, so as many of them as there are cores are trained at once.
 demo: $(VENV)/.installed
@@ -61,8 +59,9 @@ demo: $(VENV)/.installed
 	@$(BIN)/python train.py experiment=demo
 	@$(BIN)/python train.py -m experiment=demo_neural hydra/launcher=local
 	@OMP_NUM_THREADS=1 $(BIN)/python evaluate.py run=runs/demo $(DEMO)
-	@echo 'Next, try sentences with these words:'
-	@echo '  $(NEXT)'
+	@printf '%s\n' 'Next, try sentences of your own with the words of the demo:' \
+		'  $(BIN)/python evaluate.py task=surprisal run=runs/demo \' \
+		'      input="the horse raced past the barn fell ."'
 
 $(LINK):
 	@mkdir -p $(@D)
