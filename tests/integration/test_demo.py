@@ -93,6 +93,6 @@ def test_lines_of_training_name_their_run_and_count_from_one(
 
 
 def test_the_next_command_is_right(tmp_path: Path) -> None:
-    following = shlex.split("\n".join(advice(recipe(tmp_path))[1:]))
+    following = shlex.split(" ".join(line.rstrip("\\") for line in advice(recipe(tmp_path))[1:]))
     assert following[:2] == ["python", "evaluate.py"]
     check_command_line("evaluate", following[2:])
