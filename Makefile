@@ -56,8 +56,10 @@ DEMO := suite=demo task.perplexity=true task.perplexity_sentences=50 task.parsed
 # Small models run best on one thread, so as many of them as there are cores are trained at once.
 demo: $(VENV)/.installed
 	@rm -rf runs/demo
+	@echo 'Training an n-gram model and four networks, as many at once as there are cores ...'
 	@$(BIN)/python train.py experiment=demo
 	@$(BIN)/python train.py -m experiment=demo_neural hydra/launcher=local
+	@echo 'Scoring test sentences and suites ...'
 	@OMP_NUM_THREADS=1 $(BIN)/python evaluate.py run=runs/demo $(DEMO)
 	@printf '%s\n' 'Next, try sentences of your own with the words of the demo:' \
 		'  $(BIN)/python evaluate.py task=surprisal run=runs/demo \' \
