@@ -12,6 +12,7 @@ from gardenpath.data.pcfg.grammar import Grammar
 from gardenpath.data.pcfg.grammar_file import read_grammar
 from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.pcfg.sampler import Sampler
+from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.settings.compose import load_settings
 from gardenpath.settings.train_settings import TrainSettings
 from tests.data.pcfg_tools import SHIPPED, SlowModel, assert_one_tree_each, expected_word_counts
@@ -98,4 +99,6 @@ def test_garden_paths_against_the_slow_model(sentence: str) -> None:
 def test_the_corpus_is_a_choice_of_its_own() -> None:
     settings: TrainSettings = load_settings("train", ["data=demo_english", "model=lstm"])
     assert settings.run_dir == "runs/demo_english/lstm/seed1"
-    assert settings.data.reader.path.samefile(SHIPPED / "demo_english.pcfg")
+    reader = settings.data.reader
+    assert isinstance(reader, ToyTreebank)
+    assert reader.path.samefile(SHIPPED / "demo_english.pcfg")
