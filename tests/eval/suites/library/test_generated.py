@@ -224,6 +224,12 @@ def test_designs_that_share_differ_in_their_lines_only(tmp_path: Path) -> None:
         ("no {n} | $end", "no {n} $end", "has 1 regions, not 2"),
         ("no {n} | $end", "no {n} | $stop", "no value for 'stop'"),
         ("(noun;%a%)", "(noun;%a%", "test/now"),
+        ("(noun;%a%) > ", "(noun;%a%) - ", "predictions: p must be a comparison"),
+        (
+            "predictions: ",
+            'effects: {e: "(noun;%a%) > 1"}\npredictions: ',
+            "e must be a difference",
+        ),
         ("lexicon: words", "lexicon: wards", "cannot be read"),
         ("designs:", "- designs", "cannot be read"),
         ("[{end: now}, {end: then}]", "[{end: now}, {end: now}]", "have the name 'test/now'"),
