@@ -56,7 +56,7 @@ DEMO := suite=demo task.perplexity=true task.perplexity_sentences=50 task.parsed
 # Small models run best on one thread, so as many of them as there are cores are trained at once.
 demo: $(VENV)/.installed
 	@rm -rf runs/demo
-	@echo 'Training an n-gram model and four networks, as many at once as there are cores ...'
+	@echo 'Training an n-gram model and four networks, one on each core ...'
 	@$(BIN)/python train.py experiment=demo
 	@$(BIN)/python train.py -m experiment=demo_neural hydra/launcher=local
 	@echo 'Scoring test sentences and suites ...'
