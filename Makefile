@@ -18,7 +18,7 @@ LINK := build/types/gardenpath
 .PHONY: help demo test lint types docs format benchmark fuzz audit clean
 
 help:
-	@echo "make demo       train small models on the toy corpora, evaluate them, write a report"
+	@echo "make demo       train small models on a small grammar, evaluate them, write a report"
 	@echo "make test       ruff, mypy and all tests"
 	@echo "make lint       ruff and mypy"
 	@echo "make format     format the code"
@@ -41,7 +41,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	echo "Setting up $(VENV) with Python $$version (a few minutes the first time) ..."; \
 	test "$$($(BIN)/python $(SUPPORTED) 2>/dev/null)" = "$$version" || clear=--clear; \
 	"$$python" -m venv $$clear $(VENV)
-	@$(INSTALL) --editable .
+	@$(INSTALL) --editable '.[launchers,playground]'
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
@@ -49,24 +49,21 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	@$(INSTALL) --editable '.[test]'
 	@touch $@
 
-# Settings of the demo's evaluation; narrow beams suffice for small grammars.
-DEMO := suite=demo task.perplexity=true task.perplexity_sentences=30 task.parsed_items=2 \
+# Narrow beams suffice for a small grammar.
+DEMO := suite=demo task.perplexity=true task.perplexity_sentences=50 task.parsed_items=2 \
 	search.action_beam=30 search.word_beam=5
 
+# Small models run best on one thread, so as many of them as there are cores are trained at once.
 demo: $(VENV)/.installed
 	@rm -rf runs/demo
-	@$(MAKE) --no-print-directory -j2 demo-english demo-mandarin
-	@$(BIN)/python evaluate.py run=runs/demo $(DEMO)
-
-# Small models run best on one thread, so the two corpora are processed in parallel. Surprisals are
-# stored, and the final report reuses them.
-demo-%: $(VENV)/.installed
-	@OMP_NUM_THREADS=1 $(BIN)/python train.py -m experiment=demo data=toy_$* model=unigram,ngram
-	@OMP_NUM_THREADS=1 $(BIN)/python train.py -m experiment=demo_neural data=toy_$* \
-		model=lstm,transformer,rnng,plm seed=1,2
-	@echo "Scoring the models of toy_$* ..."
-	@OMP_NUM_THREADS=1 $(BIN)/python evaluate.py run=runs/demo/toy_$* $(DEMO) task.report=false \
-		output=runs/demo/toy_$* >/dev/null
+	@echo 'Training an n-gram model and four networks, one on each core ...'
+	@$(BIN)/python train.py experiment=demo
+	@$(BIN)/python train.py -m experiment=demo_neural hydra/launcher=local
+	@echo 'Scoring test sentences and suites ...'
+	@OMP_NUM_THREADS=1 $(BIN)/python evaluate.py run=runs/demo $(DEMO)
+	@printf '%s\n' 'Next, try sentences of your own with the words of the demo:' \
+		'  $(BIN)/python evaluate.py task=surprisal run=runs/demo \' \
+		'      input="the horse raced past the barn fell ."'
 
 $(LINK):
 	@mkdir -p $(@D)

@@ -1,7 +1,7 @@
 """Measure below which size differences of surprisal say nothing about a model.
 
-    python -m benchmarks.near_ties --runs runs/demo/toy_english
-    python -m benchmarks.near_ties --runs runs/demo --suites demo --items 5 --wider 8
+    python -m benchmarks.near_ties --runs runs/toy/toy_english
+    python -m benchmarks.near_ties --runs runs/demo --suites demo --wider 8
 
 The same predictions of suites are scored twice, and the changes of their differences (bits) are
 listed: largest, and largest among the differences below 0.1 bits, where an outcome can flip.
@@ -103,7 +103,7 @@ def changes(path: Path, suites: Sequence[gp.Suite], wider: int) -> Iterator[Chan
 def main() -> None:
     """Print the changes of all runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=Path, default=Path("runs/demo"))
+    parser.add_argument("--runs", type=Path, default=Path("runs/toy"))
     parser.add_argument("--suites", default="toy_english")
     parser.add_argument("--items", type=int, default=5, help="items of each suite")
     parser.add_argument("--wider", type=int, default=8, help="how many times wider the beams are")

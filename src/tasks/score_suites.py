@@ -51,15 +51,16 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         also=task.also,
         formula=task.formula or "",
     )
-    print_unusable(results)
-    for table in (*results.accuracy_tables(), *results.effect_tables()):
-        console.print(table)
-    _print_unknown(results)
     skipped = list(results.skipped)
     if task.perplexity:
         scored = {name.run for name in results.names}
         rows = _perplexity(runs, scored, settings, task, skipped)
         results = replace(results, perplexity=rows)
+    # The answer comes last, where it is read.
+    for table in (*results.accuracy_tables(), *results.effect_tables()):
+        console.print(table)
+    print_unusable(results)
+    _print_unknown(results)
     write_results(results, suites_folder(settings), settings, report=task.report)
     conclude(skipped, runs.skipped)
 

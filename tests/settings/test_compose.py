@@ -95,10 +95,13 @@ NEURAL = ("lstm", "transformer", "rnng", "plm", "plm_mask")
 
 @pytest.mark.parametrize("model", _choices("model"))
 def test_every_experiment_is_right(model: str) -> None:
-    experiments = {"demo_neural" if model in NEURAL else "demo"}
-    for experiment in experiments:
-        settings = load_settings("train", [f"experiment={experiment}", f"model={model}"])
-        assert settings.run_dir == f"runs/demo/toy_english/{model}/seed1"
+    demo = "demo_neural" if model in NEURAL else "demo"
+    settings = load_settings("train", [f"experiment={demo}", f"model={model}"])
+    assert settings.run_dir == f"runs/demo/demo_english/{model}/seed1"
+    if model in NEURAL:
+        assert settings.trainer.early_stopping == 0
+        settings = load_settings("train", ["experiment=toy", f"model={model}"])
+        assert settings.run_dir == f"runs/toy/toy_english/{model}/seed1"
         assert settings.data.reader.train == 1600
 
 

@@ -30,7 +30,7 @@ class ToyTreebank:
 
     kind: Literal["toy"] = "toy"
     grammar: str
-    """A grammar file, or the name of an included grammar: english or mandarin."""
+    """A grammar file, or the name of an included grammar: english, mandarin or demo_english."""
     seed: NonNegativeInt = 0
     """Random seed of the sampled sentences."""
     train: PositiveInt = 8000

@@ -33,7 +33,7 @@ _SETTINGS = frozenset(
         *("name", "for", "lexicon", "seed", "scenes", "slots", "labels", "items", "cells"),
         *("cross", "share", "ties"),
         *("language", "kind", "modifier", "version", "reference", "description"),
-        *("regions", "critical", "differing", "chance", "predictions", "conditions"),
+        *("regions", "critical", "differing", "chance", "predictions", "effects", "conditions"),
     }
 )
 _CELL_SETTINGS = frozenset({"with", "labels", "items"})
@@ -153,7 +153,8 @@ class Catalogue(Mapping[str, Callable[[], Suite]]):
             language=design.text("language", "en"),
             regions=design.texts("regions"),
             conditions=tuple(dict.fromkeys(conditions)),
-            predictions=_predictions(design),
+            predictions=_criteria(design, "predictions"),
+            effects=_criteria(design, "effects"),
             items=template.items(self._choice(template)),
             kind=design.text("kind"),
             modifier=design.text("modifier"),
@@ -203,14 +204,20 @@ class Catalogue(Mapping[str, Callable[[], Suite]]):
 GENERATORS: Mapping[str, Callable[[], Suite]] = Catalogue(folder=TEMPLATES)
 
 
-def _predictions(design: _Design) -> tuple[Prediction, ...]:
-    try:
-        return tuple(
-            Prediction(name, Formula.parse(text))
-            for name, text in design.mapping("predictions").items()
-        )
-    except FormulaError as error:
-        raise TemplateError(f"{design.text('name')}: {error}", path=design.path) from error
+def _criteria(design: _Design, key: str) -> tuple[Prediction, ...]:
+    """Return the predictions, which are comparisons, or the effects, which are differences."""
+    found = []
+    for name, text in design.mapping(key).items():
+        try:
+            formula = Formula.parse(text)
+        except FormulaError as error:
+            raise TemplateError(f"{design.text('name')}: {error}", path=design.path) from error
+        if formula.is_claim != (key == "predictions"):
+            wanted = "a difference" if formula.is_claim else "a comparison"
+            problem = f"{design.text('name')}: {key}: {name} must be {wanted}"
+            raise TemplateError(problem, path=design.path)
+        found.append(Prediction(name, formula))
+    return tuple(found)
 
 
 def _chance(design: _Design) -> float | None:

@@ -29,8 +29,12 @@ SIZES = {
     "center_embedding/toy": 24,
     "islands/toy": 24,
     "filler_gap/toy": 30,
+    "garden_path/demo": 20,
+    "reflexives/demo": 30,
+    "filler_gap/demo": 12,
 }
 TOY = [name for name in SIZES if name.endswith("/toy")]
+DEMO = [name for name in SIZES if name.endswith("/demo")]
 GAPS = [name for name in SIZES if name.split("/")[0] in ("islands", "wh_discharge", "filler_gap")]
 
 

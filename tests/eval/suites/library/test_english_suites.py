@@ -83,7 +83,7 @@ def licensor_and_other(of: Suite, variant: Variant) -> tuple[str, str]:
     return (second, first) if below else (first, second)
 
 
-@pytest.mark.parametrize("name", [*REFLEXIVES, "reflexives/toy"])
+@pytest.mark.parametrize("name", [*REFLEXIVES, "reflexives/toy", "reflexives/demo"])
 def test_only_the_number_of_the_licensing_noun_decides(name: str) -> None:
     made = suite(name)
     expected = {

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +23,15 @@ from gardenpath.eval.suites.library.generated import GENERATORS, TEMPLATES, Cata
 from gardenpath.eval.suites.library.lexicon import TemplateError
 from gardenpath.eval.suites.library.lint import lint
 from gardenpath.eval.suites.scoring.effects import LICENSING, WH_GAP, WH_NO_GAP, suite_effects
-from tests.eval.suites.library.english import GAPS, SIZES, TOY, suite
+from gardenpath.eval.usable import MIN_ITEMS
+from tests.eval.suites.library.english import DEMO, GAPS, SIZES, TOY, suite
 
 WELL_FORMED = {
     "reflexives": ("baseline", "distractor"),
     "center_embedding": ("match", "match_long"),
     "islands": ("what_gap", "that_nogap"),
     "filler_gap": ("what_gap", "that_nogap"),
+    "garden_path": ("ambiguous", "unambiguous"),
 }
 
 
@@ -83,18 +85,19 @@ def test_effects_speak_of_the_regions_and_conditions(name: str) -> None:
 # ---- The exact grammar --------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def grammar() -> ExactModel:
-    return ExactModel(ToyTreebank(grammar="english").rules)
+@cache
+def exact(name: str) -> ExactModel:
+    return ExactModel(ToyTreebank(grammar=name).rules)
 
 
 Surprisals = Mapping[tuple[str, ...], npt.NDArray[np.float64]]
 
 
-@pytest.mark.parametrize("name", TOY)
-def test_the_exact_grammar_on_toy_suites(name: str, grammar: ExactModel) -> None:
+@pytest.mark.parametrize("name", [*TOY, *DEMO])
+def test_the_exact_grammar_on_its_suites(name: str) -> None:
     """Well-formed variants are sentences of it; all others break at the critical region."""
     made = suite(name)
+    grammar = exact("demo_english" if name in DEMO else "english")
     surprisals = dict(zip(made.sentences, grammar.surprisal_bits(made.sentences), strict=True))
     first = min(made.region_index(region) for region in made.critical)
     for item in made.items:
@@ -106,6 +109,24 @@ def test_the_exact_grammar_on_toy_suites(name: str, grammar: ExactModel) -> None
             assert np.isfinite(bits).all() == well_formed, variant
         lookup = partial(mean_surprisal, made, item, surprisals)
         assert all(each.formula.holds(lookup) for each in made.predictions), item
+
+
+def test_the_demo_has_enough_items_for_statistics() -> None:
+    """In each of its suites, and in each of the two structures of a garden path."""
+    sizes = [len(suite(name).items) for name in DEMO]
+    structures = Counter(item.labels["structure"] for item in suite("garden_path/demo").items)
+    assert min(*sizes, *structures.values()) >= MIN_ITEMS
+
+
+def test_garden_paths_of_the_demo_cost_three_to_six_bits() -> None:
+    made, grammar = suite("garden_path/demo"), exact("demo_english")
+    surprisals = dict(zip(made.sentences, grammar.surprisal_bits(made.sentences), strict=True))
+    for item in made.items:
+        ambiguous, clear = (
+            mean_surprisal(made, item, surprisals, "verb", condition)
+            for condition in ("ambiguous", "unambiguous")
+        )
+        assert 3.0 <= ambiguous - clear <= 6.5
 
 
 def mean_surprisal(
@@ -203,6 +224,12 @@ def test_designs_that_share_differ_in_their_lines_only(tmp_path: Path) -> None:
         ("no {n} | $end", "no {n} $end", "has 1 regions, not 2"),
         ("no {n} | $end", "no {n} | $stop", "no value for 'stop'"),
         ("(noun;%a%)", "(noun;%a%", "test/now"),
+        ("(noun;%a%) > ", "(noun;%a%) - ", "predictions: p must be a comparison"),
+        (
+            "predictions: ",
+            'effects: {e: "(noun;%a%) > 1"}\npredictions: ',
+            "e must be a difference",
+        ),
         ("lexicon: words", "lexicon: wards", "cannot be read"),
         ("designs:", "- designs", "cannot be read"),
         ("[{end: now}, {end: then}]", "[{end: now}, {end: now}]", "have the name 'test/now'"),
@@ -216,7 +243,7 @@ def test_designs_that_cannot_be_used(tmp_path: Path, old: str, new: str, message
 
 def test_templates_are_where_they_are_looked_for() -> None:
     assert {path.stem for path in TEMPLATES.glob("*.yaml")} == {
-        *("center_embedding", "filler_gap", "islands", "reflexives", "study1", "toy"),
+        *("center_embedding", "filler_gap", "islands", "reflexives", "study1", "toy", "demo"),
     }
 
 

@@ -25,7 +25,7 @@ from gardenpath.text import Words
 from tests.data.pcfg_tools import SHIPPED
 
 NAMES = [name for name in suite_names() if name.startswith("mandarin/")]
-# Items of each suite that consist of words of the toy grammar, for the demo.
+# Items of each suite that consist of words of the toy grammar, for small models.
 TOY_ITEMS = 8
 # Words that are in so many sentences that they do not make two of them similar.
 FUNCTION_WORDS = frozenset(
@@ -116,7 +116,7 @@ def test_no_sentence_is_one_of_the_published(reference_data: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_exact_grammar_gets_its_items_right(name: str) -> None:
-    """Every prediction holds in the items of the demo, which have only words of the grammar."""
+    """Every prediction holds in the items that have only words of the grammar."""
     suite = suite_of(name)
     known = set(toy_grammar().words)
     in_toy = [
