@@ -241,7 +241,8 @@ DAMAGES: dict[str, tuple[str, Damage, str]] = {
         "words that differ after equal words have equal surprisals",
     ),
     "another encoding": (
-        "mandarin", on_bytes(RNNG.format("vo_none"), _gbk), r"is not UTF-8 text, but probably GB18030 \(convert it with",
+        "mandarin", on_bytes(RNNG.format("vo_none"), _gbk),
+        r"is not UTF-8 text, but probably GB18030 \(convert it with",
     ),
     "materials in another encoding": (
         "mandarin", on_bytes("suites/Verb_Noun/vo_none_txt.txt", _gbk), "is not UTF-8 text",
