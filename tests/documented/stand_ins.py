@@ -39,8 +39,10 @@ RUNS = (
     "runs/reflexives/ptb/tiny/seed1",
     "runs/reflexives/wikipedia/ngram/seed1",
     "runs/filler_gap/wikipedia/lstm/seed1",
-    "runs/demo/toy_english/rnng/seed1",
-    "runs/demo/toy_english/plm/seed1",
+    "runs/demo/demo_english/rnng/seed1",
+    "runs/demo/demo_english/plm/seed1",
+    "runs/toy/toy_english/rnng/seed1",
+    "runs/toy/toy_english/plm/seed1",
 )
 _NETWORK = ("trainer=cpu", "trainer.max_epochs=1", "model.network.layers=1",
             "model.network.hidden=8")  # fmt: skip
@@ -153,7 +155,7 @@ def _linked(source: str, target: str) -> None:
 def _train(run: str) -> None:
     *folders, data, model, seed = run.split("/")
     family = {"tiny": "lstm"}.get(model, model)
-    sampled = _SAMPLED if data.startswith("toy_") else ()
+    sampled = _SAMPLED if data.startswith(("toy_", "demo_")) else ()
     train(
         f"data={data}", f"model={family}", f"model.name={model}", *SIZES[family], *sampled,
         f"seed={seed.removeprefix('seed')}", f"paths.runs={'/'.join(folders)}",

@@ -79,7 +79,7 @@ SMALLER = (
                  settings=("trainer=cpu", "trainer.max_epochs=1")),
     Substitution(where=r"^python train\.py (.*data=toy_|(?!.*(data=|experiment=|--)))",
                  settings=("data.reader.train=40", "data.reader.valid=10", "data.reader.test=10")),
-    Substitution(where=r"experiment=pilot",
+    Substitution(where=r"experiment=(pilot|demo|toy)",
                  settings=("data.reader.train=40", "data.reader.valid=10", "data.reader.test=10")),
     Substitution(where=r"data\.parts=\[toy_english,ptb_sample\]",
                  settings=("data.parts.toy_english.reader.train=40",)),
