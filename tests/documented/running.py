@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import runpy
 import subprocess
 import sys
@@ -128,3 +129,5 @@ def _visit_and_stop(patch: pytest.MonkeyPatch) -> None:
         assert answers == [200], "the playground did not answer"
 
     patch.setattr(uvicorn.Server, "run", visited)
+    # The command ends its process, which here is that of the tests.
+    patch.setattr(os, "_exit", sys.exit)
