@@ -24,7 +24,7 @@ from gardenpath.runs.input.writing import read_as
 from gardenpath.runs.processes.jobs import ScoringJob
 from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.run import Run
-from gardenpath.runs.surprisals import rows_and_header
+from gardenpath.runs.surprisals import rows_and_header, unconverged_notes
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import SurprisalTask
 from gardenpath.store.locks import only_writer
@@ -66,15 +66,16 @@ def _run(settings: EvaluateSettings, task: SurprisalTask, path: Path | None) -> 
     spread_jobs([ScoringJob(*one, chunk=task.chunk) for one in zip(runs, words, strict=True)])
     inputs = dict(zip(map(id, runs), read, strict=True))
     scored = each_whole(runs, lambda one: _scored(one, inputs[id(one)], task), skipped)
-    rows = [row for _, (found, _) in scored for row in found]
-    headers = [header for _, (_, header) in scored]
+    rows = [row for _, (found, _, _) in scored for row in found]
+    headers = [header for _, (_, header, _) in scored]
     policy: EndPolicy = "row" if task.end else "none"
     table = replace(_header(headers, policy, skipped), measure=runs[0].measure)
-    shown = [ScoredRun(one.name.run, inputs[id(one)], found) for one, (found, _) in scored]
+    shown = [ScoredRun(one.name.run, inputs[id(one)], found) for one, (found, _, _) in scored]
     if shown and len(read[0]) <= task.shown and path is not None:
         print_cells(shown, measure=table.measure)
     write_output(path, rows, table, task)
-    for note in scoring_notes(runs):
+    unconverged = [note for _, (_, _, notes) in scored for note in notes]
+    for note in (*scoring_notes(runs), *unconverged):
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     for header in headers:
         for failure in header.failures:
@@ -107,10 +108,14 @@ def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Stimulus]]:
 
 def _scored(
     run: Run, stimuli: Sequence[Stimulus], task: SurprisalTask
-) -> tuple[list[SurprisalRow], RunHeader]:
+) -> tuple[list[SurprisalRow], RunHeader, list[str]]:
+    """Return the rows of a run, how they were computed, and notes for the reader."""
     sentences = [one.sentence for one in stimuli]
     words = [one.words for one in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
         scored = run.scored(words, on_words=on_words, chunk=task.chunk)
     given = [one.carried for one in stimuli]
-    return rows_and_header(run, sentences, scored, end=task.end, columns=task.columns, given=given)
+    rows, header = rows_and_header(
+        run, sentences, scored, end=task.end, columns=task.columns, given=given
+    )
+    return rows, header, unconverged_notes(run, words, scored)
