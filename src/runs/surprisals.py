@@ -90,7 +90,7 @@ def unconverged_notes(
     tolerance = getattr(run.search, "tolerance", None) if run.is_syntactic else None
     if tolerance is None:
         return []
-    errors = [scored[words].columns[SURPRISAL_SE] for words in dict.fromkeys(sentences)]
+    errors = [scored[words].columns.get(SURPRISAL_SE, ()) for words in dict.fromkeys(sentences)]
     above = [not_converged(one, None, tolerance) for one in errors]
     of = f"{sum(map(len, errors))} words and ends"
     note = tolerance_note(run.name.run, above, of, tolerance)

@@ -18,7 +18,7 @@ from gardenpath.settings.task_settings import SuiteTask
 from gardenpath.store.status.run_status import RunStatus
 from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.tasks.perplexity import printed_perplexities
-from gardenpath.tasks.printing import print_unusable
+from gardenpath.tasks.printing import print_search, print_unusable
 from gardenpath.tasks.publish import write_results
 
 
@@ -47,6 +47,7 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     print_unusable(results)
     for table in results.accuracy_tables():
         console.print(table)
+    print_search(runs)
     _print_unknown(results)
     skipped = list(results.skipped)
     if task.perplexity:

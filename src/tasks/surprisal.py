@@ -30,7 +30,7 @@ from gardenpath.settings.task_settings import SurprisalTask
 from gardenpath.store.locks import only_writer
 from gardenpath.store.status.run_status import RunStatus
 from gardenpath.tasks.asked import asked_runs, conclude
-from gardenpath.tasks.printing import require_known_input
+from gardenpath.tasks.printing import print_search, require_known_input
 from gardenpath.tasks.stimuli.surprisal_cells import ScoredRun, print_cells
 from gardenpath.tasks.stimuli.surprisal_output import (
     messages_to_standard_error,
@@ -74,6 +74,7 @@ def _run(settings: EvaluateSettings, task: SurprisalTask, path: Path | None) -> 
     if shown and len(read[0]) <= task.shown and path is not None:
         print_cells(shown, measure=table.measure)
     write_output(path, rows, table, task)
+    print_search(runs)
     unconverged = [note for _, (_, _, notes) in scored for note in notes]
     for note in (*scoring_notes(runs), *unconverged):
         console.print(note, markup=False, highlight=False, soft_wrap=True)

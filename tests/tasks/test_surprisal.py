@@ -84,6 +84,7 @@ def test_words_that_did_not_reach_the_tolerance_are_counted(
     _evaluate(folder, text, "search=unbiased", "search.tolerance=0.000001", *beams)
     rows, _ = read_surprisals(text.parent / "out" / "surprisal.tsv")
     printed = capsys.readouterr().out
+    assert printed.count("unbiased search, action beam 10, word beam 2, 4 replicates") == 1
     for model in ("plm", "rnng"):
         name = str(run_of(folder, model).path)
         errors = [row.columns["surprisal_se"] for row in rows if row.run == name]
