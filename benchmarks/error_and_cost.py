@@ -1,6 +1,7 @@
 """Measure error and cost of the searches of a run together, and how they grow.
 
-    python -m benchmarks.error_and_cost --run RUN [--sentences 12] [--settings kind:key=value,...]
+    python -m benchmarks.error_and_cost --run RUN [--sentences 12] [--shortest 1]
+        [--settings kind:key=value,...]
         [--csv FILE] [--figure FILE.svg] [--tables settings beam length vocabulary sentences]
 
 The error is the mean absolute difference (bits per word, ends of sentences included) from a very
@@ -175,6 +176,10 @@ def report(plan: Plan, tables: Sequence[str]) -> Rows:
     expected = [] if list(tables) == ["length"] else plan.expected(plan.sentences)
     rows: Rows = []
     for name in tables:
+        if name == "vocabulary" and plan.load().subwords is not None:
+            left_out = f"{plan.run}: reads pieces of words; no table of growing vocabularies"
+            console.print(left_out, soft_wrap=True)
+            continue
         measure, title, size_name = TABLES[name]
         found = measure(plan, expected)
         # Rows of one search follow each other, from the smallest to the largest size.
@@ -192,6 +197,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_corpus(parser)
     parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
     parser.add_argument("--sentences", type=int, default=12)
+    parser.add_argument("--shortest", type=int, default=1, help="least words of a sentence")
     parser.add_argument("--settings", nargs="*", default=[], help="more searches: kind:key=value,…")
     parser.add_argument("--reference", default=REFERENCE, help="the search that errors refer to")
     parser.add_argument("--beams", type=int, nargs="+", default=[20, 50, 100, 200, 400])
@@ -209,7 +215,9 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
     return Plan(
         run=arguments.run,
         corpus=arguments.corpus,
-        sentences=tuple(independent(arguments.corpus, arguments.sentences)),
+        sentences=tuple(
+            independent(arguments.corpus, arguments.sentences, shortest=arguments.shortest)
+        ),
         settings=tuple(map(parse_setting, arguments.settings)),
         reference=parse_setting(arguments.reference),
         beams=tuple(arguments.beams),

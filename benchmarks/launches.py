@@ -6,7 +6,9 @@
 A launch is an operator that is not a view; a step is an action of all hypotheses. Without run
 folders, weights are random. The model's part of a step are ``log_probs``, ``word_bound``,
 ``word_log_prob`` and ``advance``; ``shift`` and ``settle`` come once per token. *Search* is
-everything else, per step. With ``--profile``, the share of each part in the CPU time is printed as
+everything else, per step. All sentences advance to their next token together: *steps/token* is how
+many steps the slowest of them takes, with fixed shapes up to the next check whether hypotheses are
+left. With ``--profile``, the share of each part in the CPU time is printed as
 well.
 """
 
@@ -90,7 +92,7 @@ def launches_table(variants: list[tuple[Variant, bool]]) -> Table:
     """Count launches by part; per step, but for ``shift`` and ``settle`` per token."""
     table = new_table(
         "Launches per step", "model", "shapes", *PER_STEP, "model's part", "search", "step",
-        *(f"{name} (token)" for name in PER_TOKEN),
+        *(f"{name} (token)" for name in PER_TOKEN), "steps/token",
     )  # fmt: skip
     for variant, is_packed in variants:
         watched, total, _ = watched_search(
@@ -104,6 +106,7 @@ def launches_table(variants: list[tuple[Variant, bool]]) -> Table:
         table.add_row(
             NAMES[variant.model], "packed" if is_packed else "fixed",
             *(f"{number:.1f}" for number in (*parts, sum(parts), rest, sum(parts) + rest, *once)),
+            f"{steps / tokens:.1f}",
         )  # fmt: skip
     return table
 

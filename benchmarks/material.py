@@ -16,9 +16,10 @@ SUITES = {"toy": "reflexives/toy", "ptb_sample": "islands"}
 _POOL = 60
 
 
-def independent(corpus: Corpus, count: int) -> list[Words]:
-    """Return test sentences of a corpus with evenly spread lengths."""
-    pool = [tuple(sentence.words) for sentence in preparation(corpus).sentences("test")]
+def independent(corpus: Corpus, count: int, *, shortest: int = 1) -> list[Words]:
+    """Return test sentences of a corpus with evenly spread lengths, from ``shortest`` words on."""
+    every = [tuple(sentence.words) for sentence in preparation(corpus).sentences("test")]
+    pool = [words for words in every if len(words) >= shortest]
     return [tuple(words) for words in spread(pool[: max(_POOL, count)], count)]
 
 

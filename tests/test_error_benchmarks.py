@@ -11,12 +11,16 @@ import pytest
 import torch
 
 from benchmarks import error_and_cost
+from benchmarks.material import independent
 from benchmarks.measured_search import in_short, parse_setting, searched, series_of
 from benchmarks.surprisal_errors import Point, cost_at_error, errors_of, frontier, is_mark
 from benchmarks.wider_vocabulary import widened
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.runs.run import Run
+from gardenpath.runs.training import train
+from tests.integration.commands import toy
 from tests.integration.searching import log_probs, make_network, search, tiny_vocabulary
 from tests.toy_runs import run_of
 
@@ -118,6 +122,44 @@ def test_parts_of_sentences_give_the_same_numbers(folder: Path) -> None:
 def test_a_sequential_model_has_no_search(folder: Path) -> None:
     with pytest.raises(GardenpathError, match="RNNG or a PLM"):
         searched(run_of(folder, "lstm"), WordSync(), [("the",)])
+
+
+def test_long_sentences_can_be_chosen() -> None:
+    found = independent("toy", 5, shortest=9)
+    assert len(found) == 5 and all(len(words) >= 9 for words in found)
+    assert min(map(len, independent("toy", 5))) < 9
+
+
+def test_models_over_pieces_and_in_order_have_errors_and_costs_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Errors are those of words: the reference itself has none, and the table has all words."""
+    small = ("trainer=cpu", "trainer.max_epochs=1", "model.network.hidden=8")
+    pieces = ("data.subwords.algorithm=bpe", "data.subwords.pieces=60")
+    in_order = "model.network.strategy=in_order"
+    train(*toy(tmp_path, "model=rnng", in_order, *pieces, *small))
+    run = Run(tmp_path / "runs" / "toy_english" / "rnng" / "seed1", device="cpu")
+    assert run.subwords is not None and run.boundary == "next"
+    search = "unbiased:action_beam=10,word_beam=4"
+    monkeypatch.setattr(error_and_cost, "PUBLISHED", WordSync(action_beam=6, word_beam=2))
+    monkeypatch.setattr(error_and_cost, "FAST", WordSync(action_beam=4, word_beam=2))
+    error_and_cost.main(
+        [
+            "--run", str(run.path), "--corpus", "toy", "--sentences", "2", "--factors", "2",
+            "--reference", search, "--settings", search, "--tables", "vocabulary", "sentences",
+            "--together", "2", "--csv", str(tmp_path / "rows.csv"),
+        ]
+    )  # fmt: skip
+    assert "reads pieces of words; no table of growing vocabularies" in capsys.readouterr().out
+    with (tmp_path / "rows.csv").open(encoding="utf-8") as file:
+        rows = {row["setting"]: row for row in csv.DictReader(file)}
+    assert len(rows) == 3
+    words = str(sum(map(len, independent("toy", 2))))
+    assert {row["words"] for row in rows.values()} == {words}
+    same = rows[in_short(parse_setting(search))]
+    assert float(same["largest_error_bits"]) == pytest.approx(0.0, abs=1e-6)
+    assert float(same["covered"]) == 1.0
+    assert all(float(row["largest_error_bits"]) > 0.01 for row in rows.values() if row is not same)
 
 
 @pytest.mark.parametrize("model", ["rnng", "plm"])

@@ -77,7 +77,7 @@ def arguments(folder: Path, output: Path, *overrides: str, model: str = "") -> l
 def settings(folder: Path, output: Path, *overrides: str, model: str = "") -> EvaluateSettings:
     """The same as settings."""
     given = arguments(folder, output, *overrides, model=model)
-    groups = [one for one in given if one.partition("=")[0] in ("task", "suite")]
+    groups = [one for one in given if one.partition("=")[0] in ("task", "suite", "search")]
     others = [one for one in given if one not in groups]
     if not any(one.startswith("task=") for one in groups):
         groups.append("task=suite")

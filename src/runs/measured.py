@@ -20,6 +20,7 @@ from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.display import EXACT
+from gardenpath.eval.search.sampling.tolerance import not_converged, tolerance_note
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.positions import positions_that_matter
 from gardenpath.eval.suites.scoring.scored_items import RunName
@@ -28,7 +29,7 @@ from gardenpath.eval.word_scorer import OnWords, Scorer
 from gardenpath.runs.run import Run
 from gardenpath.store.surprisal_store import Parses, Stored
 from gardenpath.store.tables import SURPRISAL_SE
-from gardenpath.text import Words, plural
+from gardenpath.text import Words
 from gardenpath.units import bits
 
 # By how many bits a surprisal may lie below zero: models in half precision are as inexact.
@@ -77,22 +78,15 @@ class Measured:
         if self.tolerance is None:
             return []
         matters = positions_that_matter(suite for suite in suites if self.fits(suite.language))
-        above = {words: self._count_above(words, places) for words, places in matters.items()}
-        count = sum(above.values())
-        if not count:
-            return []
-        total = sum(len(places) for places in matters.values())
-        sentences = plural(sum(one > 0 for one in above.values()), "sentence")
-        return [
-            f"{self.name.run}: the standard error of {count} of {total} words that matter, in "
-            f"{sentences}, is above search.tolerance={self.tolerance:g} bits; give the search more "
-            "work, or expect less precise differences (difference_se)"
-        ]
+        above = [self._count_above(words, places) for words, places in matters.items()]
+        of = f"{sum(map(len, matters.values()))} words that matter"
+        note = tolerance_note(self.name.run, above, of, self.tolerance)
+        return [] if note is None else [note]
 
     def _count_above(self, words: Words, places: Collection[int]) -> int:
         """Return how many words at ``places`` have a standard error above the tolerance."""
         errors = self.word_errors(words)
-        return sum(errors[place] > (self.tolerance or 0.0) for place in places) if errors else 0
+        return not_converged(errors, places, self.tolerance or 0.0) if len(errors) else 0
 
 
 def measured_run(

@@ -11,6 +11,7 @@ import pandas as pd
 
 from gardenpath.data.sentence import Sentence
 from gardenpath.data.surprisal_forms import TableColumns
+from gardenpath.eval.search.sampling.tolerance import not_converged, tolerance_note
 from gardenpath.eval.surprisal.surprisal_rows import (
     RunHeader,
     SurprisalRow,
@@ -21,7 +22,8 @@ from gardenpath.models.family import AdoptedFamily
 from gardenpath.runs.known_words import unknown_words
 from gardenpath.settings.check import plain
 from gardenpath.store.surprisal_store import Stored
-from gardenpath.store.tables import PLL_BITS, SEARCH_COLUMN_NAMES, SURPRISAL_BITS
+from gardenpath.store.tables import PLL_BITS, SEARCH_COLUMN_NAMES, SURPRISAL_BITS, SURPRISAL_SE
+from gardenpath.text import Words
 from gardenpath.versions import versions
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def surprisal_frame(
     if run.measure == "pll":
         frame = frame.rename(columns={SURPRISAL_BITS: PLL_BITS})
     frame.attrs.update(_attrs(run, header))
+    frame.attrs["notes"] += unconverged_notes(run, [one.words for one in sentences], scored)
     frame.attrs["unknown"] = unknown_words(run, [one.words for one in sentences]).share
     return frame
 
@@ -78,6 +81,20 @@ def rows_and_header(
     found = [scored[one].columns for one in words] if columns == "all" else None
     rows = rows_of(run.name.run, words, log_probs, seen, columns=found, given=given, end=end)
     return rows, header
+
+
+def unconverged_notes(
+    run: Run, sentences: Sequence[Words], scored: Mapping[Words, Stored]
+) -> list[str]:
+    """Say for how many words and ends the standard error is above ``search.tolerance``."""
+    tolerance = getattr(run.search, "tolerance", None) if run.is_syntactic else None
+    if tolerance is None:
+        return []
+    errors = [scored[words].columns.get(SURPRISAL_SE, ()) for words in dict.fromkeys(sentences)]
+    above = [not_converged(one, None, tolerance) for one in errors]
+    of = f"{sum(map(len, errors))} words and ends"
+    note = tolerance_note(run.name.run, above, of, tolerance)
+    return [] if note is None else [note]
 
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

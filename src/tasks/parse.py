@@ -35,7 +35,7 @@ from gardenpath.store.files import write_text
 from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import BRACKETING, write_table
 from gardenpath.tasks.asked import asked_runs, conclude
-from gardenpath.tasks.printing import require_known_input
+from gardenpath.tasks.printing import print_search, require_known_input
 from gardenpath.text import Words, file_stem
 
 PARSES_FOLDER = "parses"
@@ -75,6 +75,7 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
         )
         about |= skip_facts(skipped)
     console.print(table)
+    print_search(runs)
     console.print(f"Trees: {folder}")
     conclude(skipped, asked.skipped)
 

@@ -9,10 +9,12 @@ from rich.markup import escape
 from gardenpath.console import console, say
 from gardenpath.data.sentence import Sentence
 from gardenpath.eval.report.study import Shown
+from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.usable import TOO_FEW
 from gardenpath.runs.known_words import MANY_UNKNOWN, require_known, unknown_words
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
+from gardenpath.settings.check import plain
 from gardenpath.settings.task_settings import ParseTask, SurprisalTask
 from gardenpath.text import enumeration, plural
 
@@ -45,6 +47,13 @@ def require_known_input(
     if all_known := [one.run for one in found if not one.unknown]:
         whose = all_known[0] if len(all_known) == 1 else f"{len(all_known)} runs"
         console.print(f"[dim]{escape(whose)}: no unknown words[/]", soft_wrap=True)
+
+
+def print_search(runs: Iterable[Run]) -> None:
+    """Name the search of syntactic models, with its settings: numbers depend on it."""
+    found = (search_in_words(plain(run.search)) for run in runs if run.is_syntactic)
+    for search in dict.fromkeys(found):
+        console.print(f"[dim]{escape(search)}[/]", highlight=False)
 
 
 def print_too_few(results: Results) -> None:

@@ -18,7 +18,7 @@ from gardenpath.settings.task_settings import SuiteTask
 from gardenpath.store.status.run_status import RunStatus
 from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.tasks.perplexity import printed_perplexities
-from gardenpath.tasks.printing import print_unusable
+from gardenpath.tasks.printing import print_search, print_unusable
 from gardenpath.tasks.publish import write_results
 
 
@@ -57,6 +57,7 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         rows = _perplexity(runs, scored, settings, task, skipped)
         results = replace(results, perplexity=rows)
     # The answer comes last, where it is read.
+    print_search(runs)
     for table in (*results.accuracy_tables(), *results.effect_tables()):
         console.print(table)
     print_unusable(results)

@@ -25,14 +25,14 @@ from gardenpath.runs.input.writing import read_as
 from gardenpath.runs.processes.jobs import ScoringJob
 from gardenpath.runs.processes.spreading import spread_jobs
 from gardenpath.runs.run import Run
-from gardenpath.runs.surprisals import rows_and_header
+from gardenpath.runs.surprisals import rows_and_header, unconverged_notes
 from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import SurprisalTask
 from gardenpath.store.files import require_writable
 from gardenpath.store.locks import only_writer
 from gardenpath.store.status.run_status import RunStatus
 from gardenpath.tasks.asked import asked_runs, conclude
-from gardenpath.tasks.printing import require_known_input
+from gardenpath.tasks.printing import print_search, require_known_input
 from gardenpath.tasks.stimuli.surprisal_cells import ScoredRun, print_cells
 from gardenpath.tasks.stimuli.surprisal_output import (
     messages_to_standard_error,
@@ -69,17 +69,19 @@ def _run(settings: EvaluateSettings, task: SurprisalTask, path: Path | None) -> 
     spread_jobs([ScoringJob(*one, chunk=task.chunk) for one in zip(runs, words, strict=True)])
     inputs = dict(zip(map(id, runs), read, strict=True))
     scored = each_whole(runs, lambda one: _scored(one, inputs[id(one)], task), skipped)
-    rows = [row for _, (found, _) in scored for row in found]
-    headers = [header for _, (_, header) in scored]
+    rows = [row for _, (found, _, _) in scored for row in found]
+    headers = [header for _, (_, header, _) in scored]
     policy: EndPolicy = "row" if task.end else "none"
     table = replace(_header(headers, policy, skipped), measure=runs[0].measure)
     order = models_in_order(one.name.model for one, _ in scored)
     ranked = sorted(scored, key=lambda each: order.index(each[0].name.model))
-    shown = [ScoredRun(one.name.run, inputs[id(one)], found) for one, (found, _) in ranked]
+    shown = [ScoredRun(one.name.run, inputs[id(one)], found) for one, (found, _, _) in ranked]
     if shown and len(read[0]) <= task.shown and path is not None:
         print_cells(shown, measure=table.measure)
     write_output(path, rows, table, task)
-    for note in scoring_notes(runs):
+    print_search(runs)
+    unconverged = [note for _, (_, _, notes) in scored for note in notes]
+    for note in (*scoring_notes(runs), *unconverged):
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     for header in headers:
         for failure in header.failures:
@@ -112,10 +114,14 @@ def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Stimulus]]:
 
 def _scored(
     run: Run, stimuli: Sequence[Stimulus], task: SurprisalTask
-) -> tuple[list[SurprisalRow], RunHeader]:
+) -> tuple[list[SurprisalRow], RunHeader, list[str]]:
+    """Return the rows of a run, how they were computed, and notes for the reader."""
     sentences = [one.sentence for one in stimuli]
     words = [one.words for one in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
         scored = run.scored(words, on_words=on_words, chunk=task.chunk)
     given = [one.carried for one in stimuli]
-    return rows_and_header(run, sentences, scored, end=task.end, columns=task.columns, given=given)
+    rows, header = rows_and_header(
+        run, sentences, scored, end=task.end, columns=task.columns, given=given
+    )
+    return rows, header, unconverged_notes(run, words, scored)

@@ -115,6 +115,7 @@ def test_how_far_the_beams_are_from_convergence(
     evaluate(folder, tmp_path, *options, model="plm")
     shown = capsys.readouterr().out
     assert "Beam convergence" in shown and "4×" in shown
+    assert "word-synchronous beam search, action beam 10, word beam 3" in shown
 
 
 @pytest.mark.parametrize("model", ["ngram", "lstm"])

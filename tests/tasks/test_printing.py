@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gardenpath.eval.report.shown_analyses import run_analyses, shown_results
 from gardenpath.eval.report.study import Shown
-from gardenpath.tasks.printing import print_analyses
+from gardenpath.tasks.printing import print_analyses, print_search
 from tests.eval.report.samples import garden_paths
+from tests.toy_runs import run_of
 
 
 def test_questions_with_significant_answers_come_first(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,4 +33,15 @@ def test_at_most_ten_lines_of_eighty_columns(capsys: pytest.CaptureFixture[str])
     assert lines[1].startswith("  21 long question") and lines[1].endswith("…  1/2 significant")
     assert lines[-1] == "  … 22 more questions"
     print_analyses([Shown(title="None?")])
+    assert capsys.readouterr().out == ""
+
+
+def test_the_search_of_all_runs_is_named_once(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_search([run_of(folder, model) for model in ("rnng", "plm", "lstm")])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("word-synchronous beam search, action beam 10, word beam 3, words need")
+    assert shown.count("beam search") == 1
+    print_search([run_of(folder, "lstm")])
     assert capsys.readouterr().out == ""

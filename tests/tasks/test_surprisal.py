@@ -86,6 +86,26 @@ def test_a_table_that_output_names_is_replaced(folder: Path, text: Path) -> None
         assert (rows[-1].word == END) == (end == "true")
 
 
+def test_words_that_did_not_reach_the_tolerance_are_counted(
+    folder: Path, text: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beams = ("search.action_beam=10", "search.word_beam=2", "search.max_replicates=8")
+    _evaluate(folder, text, "search=unbiased", "search.tolerance=0.000001", *beams)
+    rows, _ = read_surprisals(text.parent / "out" / "surprisal.tsv")
+    printed = capsys.readouterr().out
+    assert printed.count("unbiased search, action beam 10, word beam 2, 4 replicates") == 1
+    for model in ("plm", "rnng"):
+        name = str(run_of(folder, model).path)
+        errors = [row.columns["surprisal_se"] for row in rows if row.run == name]
+        above = sum(error > 1e-6 for error in errors)
+        assert above
+        assert (
+            f"{name}: the standard error of {above} of {len(errors)} words and ends, in 4 "
+            "sentences, is above search.tolerance=1e-06 bits"
+        ) in printed
+    assert f"{run_of(folder, 'lstm').path}: the standard error" not in printed
+
+
 def test_the_columns_of_a_search_may_be_left_out(folder: Path, text: Path) -> None:
     """Syntactic models have them; the others have not, in the same table."""
     found = {}

@@ -31,6 +31,8 @@ _SAVINGS = {
     "shared_compositions": "shared compositions",
     "share_prefixes": "shared prefixes",
 }
+# Settings that have no effect without another.
+_NEEDED = {"max_replicates": "tolerance"}
 _NOT_MENTIONED = ("kind", "stop", "fixed_shapes", "memory_gb", "cuda_graphs", *_SAVINGS)
 
 
@@ -41,6 +43,8 @@ def search_in_words(search: Mapping[str, Any]) -> str:
     known = [name for name in _SETTINGS if name in search]
     for name in [*known, *(name for name in search if name not in _SETTINGS)]:
         value = search[name]
+        if name in _NEEDED and search.get(_NEEDED[name]) is None:
+            continue
         if name not in _NOT_MENTIONED and value is not None:
             words = _WORDS.get((name, value)) or _SETTINGS.get(name, name.replace("_", " ") + " {}")
             said.append(words.format(value))

@@ -29,6 +29,10 @@ def test_searches_read_well() -> None:
     unbiased = _search("search=unbiased")
     said = search_in_words(unbiased)
     assert said.startswith("unbiased search, action beam 100, word beam 10, 4 replicates")
+    # Without a tolerance, no search has more replicates.
+    assert "at most 64 replicates" not in said
+    tolerant = search_in_words({**unbiased, "tolerance": 0.05})
+    assert "tolerance 0.05 bits, at most 64 replicates" in tolerant
     for words in (search_in_words(search), said):
         assert not re.search(r"_|True|None|memory", words)
     assert search_in_words({"kind": "new", "some_width": 3}) == "new, some width 3"

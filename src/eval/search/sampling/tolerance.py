@@ -1,4 +1,4 @@
-"""More replicates where the standard error of a word that matters is too large."""
+"""More replicates where a word that matters has too large a standard error, and what is left."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from gardenpath.data.arrays import Floats
 from gardenpath.eval.search.result import SentenceResult, with_replicates
 from gardenpath.eval.search.sampling.replicates import standard_error
 from gardenpath.eval.search.search_settings import Unbiased
+from gardenpath.text import plural
 
 # Searches the sentences of these numbers in these replicates.
 Search = Callable[[Sequence[int], range], Mapping[int, SentenceResult]]
@@ -58,10 +59,25 @@ def until_tolerance(
 
 
 def not_converged(
-    errors: Floats, positions: Collection[int] | None, tolerance: float | None
+    errors: Sequence[float] | Floats, positions: Collection[int] | None, tolerance: float
 ) -> int:
-    """Count the words that matter whose standard error is above the tolerance."""
-    if tolerance is None:
-        return 0
-    chosen = errors if positions is None else errors[sorted(positions)]
-    return int((np.asarray(chosen) > tolerance).sum())
+    """Count the words that matter (None: all) whose standard error is above the tolerance."""
+    found = np.asarray(errors)
+    chosen = found if positions is None else found[sorted(positions)]
+    return int((chosen > tolerance).sum())
+
+
+def tolerance_note(run: str, above: Sequence[int], of: str, tolerance: float) -> str | None:
+    """Say how many words are above the tolerance; None if there are none.
+
+    ``above``: their number in each sentence; ``of``: which words they are among, such as ``12
+    words``.
+    """
+    if not sum(above):
+        return None
+    sentences = plural(sum(count > 0 for count in above), "sentence")
+    return (
+        f"{run}: the standard error of {sum(above)} of {of}, in {sentences}, is above "
+        f"search.tolerance={tolerance:g} bits; give the search more work, or expect less precise "
+        "differences (difference_se)"
+    )

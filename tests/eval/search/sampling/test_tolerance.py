@@ -10,7 +10,11 @@ import numpy as np
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.search.result import SearchFailure, SentenceResult, with_replicates
 from gardenpath.eval.search.sampling.replicates import standard_error
-from gardenpath.eval.search.sampling.tolerance import not_converged, until_tolerance
+from gardenpath.eval.search.sampling.tolerance import (
+    not_converged,
+    tolerance_note,
+    until_tolerance,
+)
 from gardenpath.eval.search.search_settings import Unbiased
 from gardenpath.eval.search.word_measures import MEASURED
 from tests.eval.search.test_structured_scorer import make_scorer
@@ -46,7 +50,15 @@ def test_only_words_that_matter_are_repeated() -> None:
     assert found[1].replicates in (16, 32)
     errors = standard_error(deviations(1, found[1]))
     assert not_converged(errors, None, 0.1) == (errors > 0.1).sum()
-    assert not_converged(errors, None, None) == 0
+    assert not_converged(errors, {0}, 0.1) == (errors[0] > 0.1)
+
+
+def test_a_note_says_what_has_not_converged() -> None:
+    assert tolerance_note("rnng", [0, 0], "8 words", 0.1) is None
+    note = tolerance_note("rnng", [2, 0, 1], "9 words", 0.1)
+    assert note is not None and note.startswith(
+        "rnng: the standard error of 3 of 9 words, in 2 sentences, is above search.tolerance=0.1"
+    )
 
 
 def test_joined_replicates_are_those_of_one_search() -> None:
