@@ -44,7 +44,7 @@ def run(settings: EvaluateSettings, task: RescoreTask) -> None:
         formula=task.formula or "",
     )
     print_unusable(results)
-    for table in (*results.accuracy_tables(), *results.effect_tables()):
+    for table in (*results.effect_tables(), *results.accuracy_tables()):
         console.print(table)
     folder = Path(settings.output) / f"{suite.label}_rescored"
     write_results(results, folder, settings, report=task.report)

@@ -58,7 +58,7 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         results = replace(results, perplexity=rows)
     # The answer comes last, where it is read.
     print_search(runs)
-    for table in (*results.accuracy_tables(), *results.effect_tables()):
+    for table in (*results.effect_tables(), *results.accuracy_tables()):
         console.print(table)
     print_unusable(results)
     _print_unknown(results)

@@ -63,4 +63,11 @@ def effect_tables(means: pd.DataFrame, *, title: str) -> Iterator[FittedTable]:
 def _cell(mean: float, low: float, high: float) -> str:
     if not math.isfinite(mean):
         return "–"
-    return f"{mean:.2f}" + (f" [{low:.2f},{high:.2f}]" if math.isfinite(low) else "")
+    return _two_places(mean) + (
+        f" [{_two_places(low)},{_two_places(high)}]" if math.isfinite(low) else ""
+    )
+
+
+def _two_places(bits: float) -> str:
+    # Adding zero turns -0.0 into 0.0.
+    return f"{round(bits, 2) + 0.0:.2f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from playwright.sync_api import ConsoleMessage, Page, Request, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
+_PATIENCE_SECONDS = 20.0
 LOCAL = ("file:", "data:", "blob:", "about:")
 
 
@@ -60,6 +62,13 @@ class Browser:
     def run(self, expression: str) -> Any:
         """The value of an expression in the page."""
         return self.page.evaluate(f"() => ({expression})")
+
+    def wait_for(self, expression: str) -> None:
+        """Wait until an expression is true; the page's own rules do not let Playwright do so."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while not self.run(expression):
+            assert time.monotonic() < end, f"never true: {expression}"
+            self.page.wait_for_timeout(50)
 
     def press(self, key: str) -> None:
         """Press and release a key."""

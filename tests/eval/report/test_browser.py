@@ -22,7 +22,7 @@ def _column(window: Browser, table: str, column: int) -> list[str]:
 def _open_by_link(window: Browser, name: str) -> None:
     """Follow a link to an element, as one in the text of the page would."""
     window.run(f"(() => {{ location.hash = '#{name}'; }})()")
-    window.page.wait_for_function(f"document.getElementById('{name}').checkVisibility()")
+    window.wait_for(f"document.getElementById('{name}').checkVisibility()")
 
 
 def test_it_opens_without_errors(shown: Browser) -> None:
@@ -51,7 +51,7 @@ def test_folded_chapters_open_from_the_list_of_chapters(
     fold = f"document.querySelector('#{name} > details').open"
     assert not shown.run(fold)
     shown.page.click(f"nav a[href='#{name}']")
-    shown.page.wait_for_function(fold)
+    shown.wait_for(fold)
 
 
 def test_every_figure_can_be_downloaded(shown: Browser, report: Path) -> None:
