@@ -68,6 +68,9 @@ critical: [verb]
 regions: [subject, verb, end]
 predictions:
   agreement: (verb;%plural%) > (verb;%singular%)
+factors:
+  singular: {number: singular}
+  plural: {number: plural}
 items:
   1:
     singular: the king | sleeps | .
@@ -88,6 +91,22 @@ _STIMULI = """\
 item,condition,sentence
 1,singular,the king sleeps .
 1,plural,the king sleep .
+"""
+_ITEMS = """\
+item,condition,subject,verb,rest
+1,match,the king,sleeps,.
+1,mismatch,the king,sleep,.
+"""
+_CELLS = """\
+item,condition,region,content
+1,a1,subject,the king
+1,a1,verb,sleep
+1,a2,subject,the king
+1,a2,verb,sleeps
+1,b1,subject,the kings
+1,b1,verb,sleep
+1,b2,subject,the kings
+1,b2,verb,sleeps
 """
 _ARPA = """\
 \\data\\
@@ -177,6 +196,8 @@ def _write_tables(folder: Path) -> None:
         "responses.jsonl": vllm(scores),
         "sentences.txt": "\n".join(map(" ".join, sentences)) + "\n",
         "mine.yaml": _SUITE,
+        "items.csv": _ITEMS,
+        "cells.csv": _CELLS,
         "words.csv": _WORDS,
         "stimuli.csv": _STIMULI,
         "news.arpa": _ARPA,

@@ -67,13 +67,16 @@ STAND_INS = (
     Substitution(where=r"output=corpora/xinhua", words={"corpora/xinhua": "corpora/made"}),
     Substitution(where=r"task=merge", words={",b.sqlite": ""}),
     Substitution(where=r"task=new_suite", words={"name=mine": "name=another"}),
+    Substitution(where=r"task=runs run=runs/rates", words={"runs/rates": "runs/demo"}),
+    Substitution(where=r"formula=", words={"filler * gap": "number"}),
+    Substitution(where=r"suite=items\.csv .*effects=", words={"items.csv": "cells.csv"}),
     Substitution(where=r"ZhoBLiMP", words={"ZhoBLiMP.tar.gz": "ZhoBLiMP.zip"}),
 )  # fmt: skip
 
 # What makes work small.
 SMALLER = (
     # Training: one epoch of the smallest network on a few sentences.
-    Substitution(where=rf"^python train\.py .*({_NETWORKS}|experiment=)",
+    Substitution(where=rf"^python train\.py .*({_NETWORKS}|experiment=(?!demo( |$)))",
                  settings=("model.size=tiny",)),
     Substitution(where=r"^python train\.py (?!.*(--help|--cfg))",
                  settings=("trainer=cpu", "trainer.max_epochs=1")),
@@ -93,7 +96,7 @@ SMALLER = (
                  settings=("search.action_beam=10", "search.word_beam=3")),
     Substitution(where=r"^python evaluate\.py (?!.*task=).*suite=",
                  settings=("suite.items=1", "task.allow_unknown=true")),
-    Substitution(where=r"^python evaluate\.py (?!.*task=(?!rescore)).*suite=(?!toy_english)",
+    Substitution(where=r"^python evaluate\.py (?!.*(task=(?!rescore)|formula=)).*suite=(?!toy_)",
                  settings=("task.report=false",)),
     Substitution(where=r" suite=(toy_english|demo)|suite\.in_vocabulary=true",
                  settings=("suite.in_vocabulary=false",)),
