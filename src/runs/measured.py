@@ -20,7 +20,7 @@ from gardenpath.data.pcfg.prefix import ExactModel
 from gardenpath.data.readers.toy import ToyTreebank
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.search.sampling.tolerance import not_converged, tolerance_note
+from gardenpath.eval.search.sampling.above_tolerance import not_converged, tolerance_note
 from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.scoring.positions import positions_that_matter
 from gardenpath.eval.suites.scoring.scored_items import RunName

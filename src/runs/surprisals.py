@@ -11,7 +11,7 @@ import pandas as pd
 
 from gardenpath.data.sentence import Sentence
 from gardenpath.data.surprisal_forms import TableColumns
-from gardenpath.eval.search.sampling.tolerance import not_converged, tolerance_note
+from gardenpath.eval.search.sampling.above_tolerance import not_converged, tolerance_note
 from gardenpath.eval.surprisal.surprisal_rows import (
     RunHeader,
     SurprisalRow,

@@ -9,12 +9,9 @@ import numpy as np
 
 from gardenpath.data.arrays import Floats
 from gardenpath.eval.search.result import SearchFailure, SentenceResult, with_replicates
+from gardenpath.eval.search.sampling.above_tolerance import not_converged, tolerance_note
 from gardenpath.eval.search.sampling.replicates import standard_error
-from gardenpath.eval.search.sampling.tolerance import (
-    not_converged,
-    tolerance_note,
-    until_tolerance,
-)
+from gardenpath.eval.search.sampling.tolerance import until_tolerance
 from gardenpath.eval.search.search_settings import Unbiased
 from gardenpath.eval.search.word_measures import MEASURED
 from tests.eval.search.test_structured_scorer import make_scorer
