@@ -14,7 +14,7 @@ from gardenpath.data.surprisal_forms import ResultForm, SurprisalForm, TableColu
 from gardenpath.data.words.unknown_words import Language
 from gardenpath.eval.published.import_settings import ConditionSource, PairingRules
 from gardenpath.eval.statistics.choices import Correction, Weighting
-from gardenpath.eval.statistics.questions.own_question import formula_mistake
+from gardenpath.eval.statistics.own_question import formula_mistake
 from gardenpath.eval.studies.study_parts import ItemChoice
 from gardenpath.eval.suites.library.catalogue import ExportFormat
 from gardenpath.eval.suites.scoring.tie_rule import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +22,7 @@ from gardenpath.eval.search.search_words import search_in_words
 from gardenpath.eval.surprisal.inputs import GivenText
 from gardenpath.eval.surprisal.stimuli import read_input
 from gardenpath.fitted_table import FittedTable
+from gardenpath.runs.finding.file_places import file_places
 from gardenpath.runs.finding.whole_runs import each_whole, skip_facts
 from gardenpath.runs.input.writing import read_as
 from gardenpath.runs.parsing import parsed, trees_text
@@ -36,7 +36,7 @@ from gardenpath.store.results_folder import results_folder
 from gardenpath.store.tables import BRACKETING, write_table
 from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.tasks.printing import print_search, require_known_input
-from gardenpath.text import Words, file_stem
+from gardenpath.text import Words
 
 PARSES_FOLDER = "parses"
 _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
@@ -60,7 +60,7 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
     folder = Path(settings.output) / PARSES_FOLDER
     skipped = list(asked.skipped)
     about = how_made(settings=plain(settings))
-    places = dict(zip(map(id, runs), _places(runs), strict=True))
+    places = dict(zip(map(id, runs), file_places(runs), strict=True))
     how = search_in_words(plain(settings.search))
     with results_folder(folder, about=about) as temporary:
         found = each_whole(
@@ -78,23 +78,6 @@ def run(settings: EvaluateSettings, task: ParseTask) -> None:
     print_search(runs)
     console.print(f"Trees: {folder}")
     conclude(skipped, asked.skipped)
-
-
-def _places(runs: Sequence[Run]) -> list[Path]:
-    """Return the beginning of the file names of each run: corpus, model and random seed.
-
-    Runs that agree in all three are distinguished by the parts of their paths that differ.
-    """
-    # The names come from run folders, which may be those of others.
-    named = [(one.name.corpus, one.settings.model.name + one.mark, one.name.seed) for one in runs]
-    stems = [file_stem(f"{corpus}_{model}_seed{seed}") for corpus, model, seed in named]
-    places = []
-    for run, stem in zip(runs, stems, strict=True):
-        namesakes = [one.path for one, other in zip(runs, stems, strict=True) if other == stem]
-        shared = os.path.commonpath(namesakes)
-        is_alone = len(namesakes) == 1
-        places.append(Path(stem) if is_alone else run.path.relative_to(shared) / stem)
-    return places
 
 
 def _cell(value: object) -> str:

@@ -15,10 +15,10 @@ from gardenpath.eval.statistics.questions.rscript import write_result
 from gardenpath.eval.suites.formats.compact import load_compact
 from gardenpath.eval.suites.library.catalogue import export
 from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.runs.finding.file_places import file_places
 from gardenpath.store.files import write_text
 from gardenpath.store.manifest import read_manifest
 from gardenpath.store.results_folder import results_folder
-from gardenpath.tasks.parse import _places
 from gardenpath.text import file_stem
 
 NAMES = (
@@ -62,7 +62,7 @@ def test_names_of_runs_of_others(name: str) -> None:
         settings=SimpleNamespace(model=SimpleNamespace(name=name)),
         mark="",
     )
-    (place,) = _places(cast(Any, [run]))
+    (place,) = file_places(cast(Any, [run]))
     assert not place.is_absolute() and ".." not in place.parts and len(place.parts) == 1
     assert len(place.name.encode()) < 255 and "\0" not in place.name
 

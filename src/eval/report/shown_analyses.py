@@ -13,9 +13,9 @@ from gardenpath.eval.report.order import arranged
 from gardenpath.eval.report.study import Shown
 from gardenpath.eval.statistics.choices import Correction, Weighting
 from gardenpath.eval.statistics.error_weights import why_not_weighted
+from gardenpath.eval.statistics.own_question import own_analysis
 from gardenpath.eval.statistics.questions.analysis import AnalysisResult, load_analyses
 from gardenpath.eval.statistics.questions.answering import run_analysis
-from gardenpath.eval.statistics.questions.own_question import own_analysis
 from gardenpath.eval.statistics.questions.rscript import write_result
 from gardenpath.eval.statistics.questions.wording import is_significant
 from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Name of the files of the analysis.
-OWN = "own"
+OWN_QUESTION = "own"
 
 # The numbers that can be explained, and the tables that have them.
 _TABLES: Mapping[str, TableName] = {
@@ -63,7 +63,7 @@ def own_analysis(formula: str, tables: Mapping[str, pd.DataFrame | None]) -> Ana
     said = {"model": " for $model", "corpus": ", trained on $corpus", "suite": " ($suite)"}
     whose = "".join(text for one, text in said.items() if one in split)
     return Analysis(
-        name=OWN,
+        name=OWN_QUESTION,
         title=formula,
         table=name,
         formula=formula,
