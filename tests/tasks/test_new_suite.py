@@ -13,7 +13,7 @@ from gardenpath.eval.suites.formats.table_suite import load_table_suite
 from gardenpath.settings.task_settings import NewSuiteTask
 from gardenpath.store.headers.side_cars import read_side_car
 from gardenpath.tasks.stimuli.new_suite import run
-from tests.toy_runs import evaluate
+from tests.toy_runs import evaluate, run_of
 
 
 def test_the_starting_point_can_be_evaluated(
@@ -81,6 +81,11 @@ def test_a_formula_and_effects_with_intervals(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run(NewSuiteTask(source="mine"))
+    known = [word for word in run_of(folder, "ngram").vocabulary.tokens if word.isalpha()][:12]
+    rows = ["item,condition,subject,verb,rest"]
+    for number, (match, mismatch) in enumerate(zip(known[::2], known[1::2], strict=True), 1):
+        rows += [f"{number},match,the boys,{match},.", f"{number},mismatch,the boys,{mismatch},."]
+    (tmp_path / "mine.csv").write_text("\n".join(rows), encoding="utf-8")
     options = ("task.allow_unknown=true", "suite.suites=[mine.yaml]", "task.min_items=1")
     formula = "task.formula=local_bits ~ agreement + (1 | item)"
     evaluate(folder, tmp_path, "suite=file", *options, formula, model="ngram")
