@@ -50,4 +50,5 @@ def require_text(path: Path, *, encoding: str = "utf-8") -> None:
     except OSError:
         return  # whoever opens the file says what is wrong
     if found is not None:
-        raise InputError(f"is {found[0]}, not UTF-8 text", path=path, remedy=found[1])
+        wanted = "UTF-8 text" if " text" in found[0] else "text"
+        raise InputError(f"is {found[0]}, not {wanted}", path=path, remedy=found[1])

@@ -166,11 +166,11 @@ def test_the_summary_file_has_the_counts(tmp_path: Path) -> None:
     assert len(read_table(tmp_path / "items.csv", ITEMS)) == 20
 
 
-def test_the_report_begins_with_the_unusable_items() -> None:
+def test_the_unusable_items_stand_beside_the_answer() -> None:
     items = items_table(known=2, unknown=18)
     study = Study(title="t", items=items, summary=summarise(items))
     html = page(study, {}, ExplorerLimits())
-    warning = "model0 (ctb): 18 of 20 items have unknown critical words (90%)"
-    places = [html.index(one) for one in (warning, "Items that are not usable", "a mean accuracy")]
+    warning = "Items with unknown critical words: model0 (ctb) 18 of 20. Accuracies of"
+    places = [html.index(one) for one in ("a mean accuracy", warning, "<h2>Accuracy")]
     assert places == sorted(places)
     assert "nan" not in html[html.index("a mean accuracy") :][:200]

@@ -63,7 +63,7 @@ def test_a_table_and_a_file(evaluated: Evaluated) -> None:
         "joint: of words together with their gold trees", "marginal: of words alone",
     ):  # fmt: skip
         assert part in evaluated.text.replace("\n", "")
-    assert sorted(evaluated.files) == ["out", "out/perplexity.csv"]
+    assert sorted(evaluated.files) == ["out", "out/perplexity.csv", "out/perplexity.csv.meta.json"]
 
 
 def test_no_model_beats_the_exact_grammar(evaluated: Evaluated) -> None:

@@ -200,7 +200,9 @@ def test_without_its_checkpoint_a_run_starts_over(tmp_path: Path) -> None:
 
 def test_resuming_with_other_settings_is_refused(tmp_path: Path) -> None:
     _kill(tmp_path, 8, *MODELS["lstm"])
-    with pytest.raises(RunError, match=r"settings: model\.network\.dropout, trainer\.gradient"):
+    with pytest.raises(
+        RunError, match=r"model\.network\.dropout \(0\.3, now 0\.1\), trainer\.gradient"
+    ):
         small_runs.run(
             tmp_path,
             *MODELS["lstm"],

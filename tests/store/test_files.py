@@ -146,7 +146,7 @@ def test_lines_of_a_text(tmp_path: Path) -> None:
         assert list(lines) == ["猫\n", "cat\n"]
     (tmp_path / "cats.txt").write_bytes(b"cat\ncat\nc\xe4t\n")
     with (
-        pytest.raises(InputError, match=r"cats\.txt:3: is not utf-8 text"),
+        pytest.raises(InputError, match=r"cats\.txt:3: is not UTF-8 text"),
         open_text(tmp_path / "cats.txt") as lines,
     ):
         list(lines)

@@ -53,7 +53,7 @@ def test_mistakes_name_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_bytes(b"cat\n\xff\n")
     with pytest.raises(InputError) as not_text:
         list(TextFiles(root=str(tmp_path)).read("train"))
-    assert str(not_text.value).startswith(f"{tmp_path / 'train.txt'}:2: is not utf-8")
+    assert str(not_text.value).startswith(f"{tmp_path / 'train.txt'}:2: is not UTF-8")
 
 
 @pytest.mark.parametrize("kind", [BracketFiles, TextFiles])

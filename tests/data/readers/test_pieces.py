@@ -99,5 +99,5 @@ def test_errors_have_the_same_place(tmp_path: Path, wrong: str, line: int) -> No
 def test_undecodable_bytes_have_the_same_place(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_bytes(b"the cat\n" * 50 + b"\xff\n" + b"the cat\n" * 50)
     reader = TextFiles(root=str(tmp_path))
-    with pytest.raises(InputError, match=r"train\.txt:51: is not utf-8 text"):
+    with pytest.raises(InputError, match=r"train\.txt:51: is not UTF-8 text"):
         list(from_pieces(reader))

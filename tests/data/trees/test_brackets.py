@@ -158,10 +158,10 @@ def test_other_encoding(tmp_path: Path) -> None:
 def test_undecodable_file_names_the_line(tmp_path: Path, good_lines: int) -> None:
     path = tmp_path / "old.mrg"
     path.write_bytes(b"(NN cat)\n" * good_lines + "(NN 中文)\n".encode("gb18030"))
-    with pytest.raises(InputError, match="is not utf-8 text") as caught:
+    with pytest.raises(InputError, match="is not UTF-8 text") as caught:
         list(read_tree_file(path))
     assert (caught.value.path, caught.value.line) == (str(path), good_lines + 1)
-    assert "encoding" in caught.value.remedy
+    assert "iconv -f GB18030 -t UTF-8" in caught.value.remedy
 
 
 def test_missing_file(tmp_path: Path) -> None:

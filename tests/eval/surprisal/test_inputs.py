@@ -133,7 +133,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, path: Path | None) -> N
 
 def test_standard_input_that_is_not_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", _Pipe(b"a\nb \xff\n"))
-    with pytest.raises(InputError, match="<stdin>:2: is not utf-8 text"):
+    with pytest.raises(InputError, match="<stdin>:2: is not UTF-8 text"):
         read_sentences(None)
 
 
