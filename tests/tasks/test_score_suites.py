@@ -40,8 +40,8 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_tables_that_are_written(results: Path) -> None:
-    tables = ["effects.csv", "items.csv", "sentences.csv", "summary.csv", "surprisals.tsv",
-              "word_pairs.csv"]  # fmt: skip
+    tables = ["effect_means.csv", "effects.csv", "items.csv", "sentences.csv", "summary.csv",
+              "surprisals.tsv", "word_pairs.csv"]  # fmt: skip
     written = sorted(path.name for path in results.iterdir())
     assert written == sorted([*tables, *(f"{one}.meta.json" for one in tables), "manifest.json"])
     about = read_side_car(results / "items.csv")
@@ -111,7 +111,7 @@ def test_a_suite_from_a_file_with_unknown_words_shown(
     own = ("suite=file", f"suite.suites=[{path}]", "task.report=false")
     evaluate(folder, tmp_path, *own, model="ngram")
     shown = " ".join(capsys.readouterr().out.split())
-    assert "1 critical words are out-of-vocabulary for some model: wugs" in shown
+    assert "1 critical word is out-of-vocabulary for some model: wugs" in shown
     assert "suite.in_vocabulary=true" in shown and EXACT not in shown
     items = pd.read_csv(tmp_path / "agreement" / "items.csv", keep_default_na=False)
     assert items[["item", "unknown_words"]].values.tolist() == [[1, ""], [2, "wugs"]]
