@@ -57,10 +57,10 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         rows = _perplexity(runs, scored, settings, task, skipped)
         results = replace(results, perplexity=rows)
     # The answer comes last, where it is read.
+    print_unusable(results)
     print_search(runs)
     for table in (*results.effect_tables(), *results.accuracy_tables()):
         console.print(table)
-    print_unusable(results)
     _print_unknown(results)
     write_results(results, suites_folder(settings), settings, report=task.report)
     conclude(skipped, runs.skipped)

@@ -113,4 +113,4 @@ def test_the_share_of_unusable_items_is_the_first_line(
     few = summary["usable"] < 10
     assert few.any() and summary.loc[few, ["low", "high"]].isna().all(axis=None)
     page = (tmp_path / "islands" / "report.html").read_text(encoding="utf-8")
-    assert page.index("items have unknown critical words") < page.index("a mean accuracy")
+    assert page.index("Items with unknown critical words: ") < page.index("<h2>Accuracy")
