@@ -26,6 +26,7 @@ RUNS = (
     "runs/toy_english/transformer/seed1",
     "runs/ptb_sample/ngram/seed1",
     "runs/ptb_sample/rnng/seed1",
+    "runs/ptb_sample/rnng_in_order/seed1",
     "runs/ptb_sample/rnng/seed3",
     "runs/ptb_sample/plm/seed1",
     "runs/ptb/rnng/seed1",
@@ -173,7 +174,7 @@ def _linked(source: str, target: str) -> None:
 
 def _train(run: str) -> None:
     *folders, data, model, seed = run.split("/")
-    family = {"tiny": "lstm"}.get(model, model)
+    family = {"tiny": "lstm", "rnng_in_order": "rnng"}.get(model, model)
     sampled = _SAMPLED if data.startswith(("toy_", "demo_")) else ()
     train(
         f"data={data}", f"model={family}", f"model.name={model}", *SIZES[family], *sampled,

@@ -404,9 +404,14 @@ def _with_value(content: dict[str, Any], key: str, value: Any) -> dict[str, Any]
 def _nearest_key(key: str, keys: Sequence[str]) -> str:
     """Suggest the intended setting, or those in the same part of the configuration."""
     part = key.rpartition(".")[0]
-    if not part and (ends := [one for one in keys if key in one.rpartition(".")[2].split("_")]):
-        return f"did you mean {ends[0]!r}?"
     siblings = [name for name in keys if name.rpartition(".")[0] == part]
+    if not part:
+        # A name of one's own is meant rather than a part of the name of another setting.
+        near = nearest(key, siblings, otherwise=())
+        if near.startswith("did you mean"):
+            return near
+        if ends := [one for one in keys if key in one.rpartition(".")[2].split("_")]:
+            return f"did you mean {ends[0]!r}?"
     return nearest(key, keys, otherwise=siblings or [name for name in keys if "." not in name])
 
 

@@ -235,7 +235,6 @@ def test_mistakes_of_an_evaluation(argument: str, mistake: str) -> None:
         ("suites", "task.export=json", "task.export=json: valid: syntaxgym, text, compact"),
         ("suite", "suite.items=0", "suite.items=0: must be at least 1"),
         ("suite", "suite.in_vocabulary=x", "suite.in_vocabulary=x: must be true or false"),
-        ("suite", "suite.suites=mandarin", "suite.suites=mandarin: must be a list"),
         ("suite", "task.ties=x", "task.ties=x: valid: near, exact"),
         ("suite", "task.ties=null", "task.ties=null: valid: near, exact"),
         ("suite", "task.tie_seed=-1", "task.tie_seed=-1: must be in [0, 4294967295]"),
