@@ -12,6 +12,7 @@ from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.scoring.scored_items import RunName
 from gardenpath.runs.measured import Measured, require_possible
+from gardenpath.store.tables import SEARCH_COLUMN_NAMES
 from gardenpath.text import Words
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def measured_table(surprisals: Any, sentences: Sequence[Words]) -> list[Measured
             name=one.name,
             language=None,
             surprisal_bits={words: one.values[words] for words in sentences},
+            is_searched=one.is_searched,
         )
         for one in models
     ]
@@ -52,10 +54,11 @@ def measured_table(surprisals: Any, sentences: Sequence[Words]) -> list[Measured
 
 @dataclass(frozen=True)
 class _Given:
-    """The surprisals of one model."""
+    """The surprisals of one model; ``is_searched``: they come from a search."""
 
     name: RunName
     values: dict[Words, list[float]] = field(default_factory=dict)
+    is_searched: bool = False
 
     def add(self, words: Words, surprisals: Iterable[Any]) -> None:
         """Add a sentence; one that is there already must have the same surprisals."""
@@ -118,8 +121,14 @@ def _from(table: pd.DataFrame) -> list[_Given]:
                 f"{name.run}: the rows of this run are of several models or seeds "
                 f"({found[name.run].name.model} and {name.model}); give each a run of its own"
             )
-        found[name.run] = _sentences_from(rows, _Given(name))
+        given = _Given(name, is_searched=_is_searched(rows))
+        found[name.run] = _sentences_from(rows, given)
     return list(found.values())
+
+
+def _is_searched(rows: pd.DataFrame) -> bool:
+    """Whether a table has numbers that only a search knows."""
+    return any(rows[name].notna().any() for name in SEARCH_COLUMN_NAMES if name in rows.columns)
 
 
 def _name_from(named: Mapping[str, Any]) -> RunName:

@@ -194,7 +194,10 @@ def _measured_on(suites: Sequence[Suite], models: Sequence[Measured]) -> Iterato
 
 
 def _imported_on(run: ImportedRun) -> _OnSuite:
-    return _OnSuite(name=run.name, suite=run.suite, rows=run.rows, unknown=run.unknown)
+    return _OnSuite(
+        name=run.name, suite=run.suite, rows=run.rows, unknown=run.unknown,
+        is_searched=run.is_searched,
+    )  # fmt: skip
 
 
 def _surprisals(scored: Sequence[_OnSuite]) -> pd.DataFrame:

@@ -77,6 +77,7 @@ _FREE_TO_CHANGE = ("existing", "resume", "overwrite", "run_dir", "paths", "logge
                    "trainer.progress", "trainer.checkpoint_steps")  # fmt: skip
 # The same, if the run is unfinished or can be continued to more epochs.
 _EPOCHS = "trainer.max_epochs"
+_INSTEAD = "replace it with existing=overwrite, or choose another run_dir="
 # Settings that older runs do not have, with the value that they would have had.
 _ADDED_LATER = {"model.network.output": "full"}
 
@@ -221,13 +222,13 @@ def _require_free(folder: RunFolder, config: Mapping[str, Any], existing: Existi
 
 def _found_there(folder: RunFolder, config: dict[str, Any]) -> str:
     """Say what run is in a folder, in which settings it differs, and what can be done."""
-    instead = "replace it with existing=overwrite, or choose another run_dir="
+    instead = _INSTEAD
     state = "a finished run" if folder.is_finished else "an unfinished run"
     before = folder.config()
     different = _differences(before, config)
     named = f"{state}{_in_which(different, before, config)}"
-    if different == [_EPOCHS] and folder.is_finished and _may_extend(before, config, "resume"):
-        return f"{named}; train it for more epochs with existing=resume, {instead}"
+    if different == [_EPOCHS] and folder.is_finished:
+        return f"{named}; {_about_epochs(before, config)}{instead}"
     if different and (folder.is_finished or different != [_EPOCHS]):
         return f"{named}; {instead}"
     if folder.is_finished:
@@ -259,21 +260,34 @@ def _require_same_run(folder: RunFolder, config: dict[str, Any], existing: Exist
         different.remove(_EPOCHS)
     if not different:
         return has_other_epochs and folder.is_finished and not _has_stopped_early(folder, before)
-    remedy = "replace it with existing=overwrite, or choose another run_dir="
-    if different == [_EPOCHS] and existing == "skip":
-        remedy = f"continue it to more epochs with existing=resume, {remedy}"
+    about = _about_epochs(before, config) if different == [_EPOCHS] else ""
     state = "a finished run" if folder.is_finished else "an unfinished run"
     raise RunError(
-        f"{folder.path} contains {state}{_in_which(different, before, config)}; {remedy}"
+        f"{folder.path} contains {state}{_in_which(different, before, config)}; {about}{_INSTEAD}"
     )
+
+
+def _about_epochs(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Say whether a finished run can be trained for other epochs."""
+    if _may_extend(before, now, "resume"):
+        return "train it for more epochs with existing=resume, "
+    if _is_cosine(now):
+        return (
+            "it cannot be continued, because schedule=cosine depends on the number of epochs from "
+            "the first step on: "
+        )
+    return ""
 
 
 def _may_extend(before: dict[str, Any], now: dict[str, Any], existing: Existing) -> bool:
     """Whether a finished run may be continued: only to more epochs, with a constant or plateau
     schedule, because schedule=cosine depends on the number of epochs from the first step on."""
-    schedule = now.get("model", {}).get("optimiser", {}).get("schedule")
     is_more = now["trainer"]["max_epochs"] > before["trainer"]["max_epochs"]
-    return existing == "resume" and is_more and schedule != "cosine"
+    return existing == "resume" and is_more and not _is_cosine(now)
+
+
+def _is_cosine(config: dict[str, Any]) -> bool:
+    return bool(config.get("model", {}).get("optimiser", {}).get("schedule") == "cosine")
 
 
 def _has_stopped_early(folder: RunFolder, before: dict[str, Any]) -> bool:

@@ -228,3 +228,18 @@ def test_an_unbiased_search_estimates_prefixes_and_ends_of_words_without_bias(
     # What happens in nearly all runs has no spread in a few of them.
     assert (np.abs(found.mean(0) - expected) < 4 * error + 2e-3 * expected).all()
     assert (error < 0.25 * expected).all()
+
+
+@pytest.mark.parametrize("name", ["rnng", "rnng_in_order", "plm"])
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_random_numbers_over_pieces_depend_on_the_prefix_and_the_seed_alone(
+    name: str, is_packed: bool
+) -> None:
+    """Whether a word goes on in another sentence does not matter."""
+    network = make_network(name, VOCABULARY)
+    how = Unbiased(action_beam=8, word_beam=2, roulette=0.01, seed=3, **limits_of(name))
+    alone = [all_numbers(search(network, [one], how, finds_word_ends=True))[0] for one in SENTENCES]
+    for settings in (how, replace(how, share_prefixes=False)):
+        together = search(network, SENTENCES, settings, is_packed=is_packed, finds_word_ends=True)
+        for one, other in zip(all_numbers(together), alone, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)

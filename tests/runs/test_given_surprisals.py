@@ -51,6 +51,15 @@ def test_a_table_of_one_model() -> None:
     assert found.name.run == found.name.model == "model"
 
 
+def test_numbers_of_a_search_tell_that_surprisals_were_searched() -> None:
+    """Their near ties are those of a search."""
+    assert not _one(frame()).is_searched
+    assert _one(frame(entropy_bits=0.5)).is_searched
+    runs = pd.concat([frame(run="a", entropy_bits=0.5), frame(run="b")])
+    found = measured_table(runs, SENTENCES)
+    assert [(one.name.run, one.is_searched) for one in found] == [("a", True), ("b", False)]
+
+
 def test_ends_are_left_out_and_more_sentences_do_no_harm() -> None:
     ended: Values = {(*words, "</s>"): [*bits, 9.0] for words, bits in VALUES.items()}
     assert _one(frame({**ended, ("else",): [4.0]})).surprisal_bits == VALUES

@@ -176,9 +176,28 @@ def test_a_run_is_not_overwritten_by_accident(run: RunFolder) -> None:
     before_and_now = f"({epochs - 3}, now {epochs})"
     said = refused(run, longer, "a finished run with other settings: trainer.max_epochs ")
     assert f"{before_and_now}; train it for more epochs with existing=resume" in said
+    said = refused(run, longer, f"{epochs}\\); train it for more epochs", existing="skip")
+    assert before_and_now in said
     run.result_path.unlink()
     refused(run, CONFIG, "an unfinished run; continue it with existing=resume")
     assert contents(run.path) == {k: v for k, v in before.items() if k != "result.json"}
+
+
+@pytest.mark.parametrize("existing", ["refuse", "skip", "resume"])
+@pytest.mark.parametrize("schedule", ["cosine", "constant"])
+def test_epochs_that_cannot_be_added_are_not_advised(
+    tmp_path: Path, existing: Existing, schedule: str
+) -> None:
+    config = copy.deepcopy(CONFIG)
+    config["model"]["optimiser"] = {**config["model"].get("optimiser", {}), "schedule": schedule}
+    config["trainer"]["max_epochs"] = 5
+    run = finished(tmp_path / "run", config)
+    other = copy.deepcopy(config)
+    # The number of epochs is one of the settings of a cosine; no run can be trained for fewer.
+    other["trainer"]["max_epochs"] = 8 if schedule == "cosine" else 3
+    said = refused(run, other, r"max_epochs \(5, now [83]\)", existing=existing)
+    assert "existing=resume" not in said and "existing=overwrite" in said
+    assert ("schedule=cosine depends on the number of epochs" in said) is (schedule == "cosine")
 
 
 # ---- Resuming

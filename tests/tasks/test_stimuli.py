@@ -47,6 +47,14 @@ def test_a_sentence_is_divided_and_cased_as_the_corpus(
         assert f"{row.surprisal_bits:.2f}" in shown
 
 
+def test_one_mark_that_stands_alone_does_not_keep_the_last_one_attached(
+    folder: Path, tmp_path: Path
+) -> None:
+    _command(folder, tmp_path, "input=the boys , that knew , hated the man.",
+             "task.allow_unknown=true", "task.end=false")  # fmt: skip
+    assert _words(tmp_path / "surprisal.tsv")[-2:] == ["man", "."]
+
+
 def test_tokenised_text_is_not_touched(folder: Path, tmp_path: Path) -> None:
     _command(folder, tmp_path, "input=the boys knew.", "tokenised=true")
     assert _words(tmp_path / "surprisal.tsv") == ["the", "boys", "knew.", "</s>"]

@@ -28,7 +28,7 @@ CLITICS = ("n't", "'s", "'re", "'ve", "'ll")
 OPENING_QUOTE, CLOSING_QUOTE = "``", "''"
 
 _SEPARATE = frozenset(MARKS)
-# A full stop may belong to an abbreviation; these end a clause.
+# Before the end of a sentence, a full stop may belong to an abbreviation; these end a clause.
 _ATTACHED = tuple(mark for mark in MARKS if mark != ".")
 _HOW_TO_SEGMENT = (
     "separate words by blanks as the model's corpus does, as in 他 喜欢 猫 。, or choose "
@@ -111,5 +111,9 @@ def _is_divided(chunks: Sequence[str]) -> bool:
     """Whether punctuation marks stand alone, and none that ends a clause is attached."""
     if not any(chunk in _SEPARATE for chunk in chunks):
         return False
-    attached = (chunk for chunk in chunks if len(chunk) > 1 and chunk.endswith(_ATTACHED))
-    return not any(chunk[0].isalnum() for chunk in attached)
+    return not any(
+        len(chunk) > 1
+        and chunk[0].isalnum()
+        and chunk.endswith(MARKS if place == len(chunks) else _ATTACHED)
+        for place, chunk in enumerate(chunks, start=1)
+    )

@@ -15,6 +15,7 @@ from gardenpath.eval.published.beginnings import (
     check_beginnings,
     numbers_digest,
 )
+from gardenpath.eval.published.headers.stated_runs import StatedRun
 from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.published.imported_runs import ImportedRun, with_ranks
 from gardenpath.eval.published.pairing import Materials, Paired, pair
@@ -98,6 +99,7 @@ class Importing:
     beginnings: dict[RunName, RunBeginnings] = field(default_factory=dict)
     apart: Counter[str] = field(default_factory=Counter)
     boundaries: dict[RunName, tuple[str | None, Path]] = field(default_factory=dict)
+    searched: set[RunName] = field(default_factory=set)
 
     def add(
         self,
@@ -150,11 +152,18 @@ class Importing:
                     rows=rows,
                     unknown=paired.unknown | unknown,
                     tokens=tokens,
+                    is_searched=name in self.searched,
                 )
             )
         self._record(name, materials, paired, path, form, count)
 
-    def same_boundary(self, name: RunName, boundary: str | None, path: Path) -> None:
+    def state(self, name: RunName, stated: StatedRun | None, path: Path) -> None:
+        """Record what a file says about a run; None if it says nothing."""
+        if stated is not None and stated.is_searched:
+            self.searched.add(name)
+        self._same_boundary(name, None if stated is None else stated.boundary, path)
+
+    def _same_boundary(self, name: RunName, boundary: str | None, path: Path) -> None:
         """Record how words of a file were made of pieces; files of one run may not differ."""
         first, where = self.boundaries.setdefault(name, (boundary, path))
         if first != boundary:

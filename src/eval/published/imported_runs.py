@@ -25,6 +25,7 @@ class ImportedRun:
     every variant of every item, in order; NaN where a word was not scored. ``unknown``: the
     out-of-vocabulary words. ``tokens``: the sentences as the file has them, in bits, with the
     tokens that mark beginnings and ends; empty where they are not those of the suite, in its order.
+    ``is_searched``: whether the file says that the surprisals come from a search.
     """
 
     name: RunName
@@ -32,6 +33,7 @@ class ImportedRun:
     rows: tuple[tuple[float, ...], ...]
     unknown: frozenset[str]
     tokens: tuple[ScoredSentence, ...] = ()
+    is_searched: bool = False
 
 
 def run_name(folder: Path, root: Path) -> RunName:

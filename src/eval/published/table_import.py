@@ -19,7 +19,7 @@ from gardenpath.eval.published.beginnings import MOST_DIFFERENT
 from gardenpath.eval.published.forms.foreign import ForeignFile
 from gardenpath.eval.published.forms.form_import import add_by_text, as_token_table
 from gardenpath.eval.published.forms.recognition import form_of, may_have_form, read_foreign
-from gardenpath.eval.published.headers.stated_boundaries import stated_boundaries
+from gardenpath.eval.published.headers.stated_runs import stated_runs
 from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
 from gardenpath.eval.published.imported import FileForm, Imported, Importing
 from gardenpath.eval.published.imported_runs import run_name
@@ -68,10 +68,10 @@ def import_tables(
                 _add_foreign(importing, given, place, own, read_foreign(path, kind, rules.unit))
                 continue
             table = read_words(path, rules, columns or {}, usual, selecting)
-            boundaries = stated_boundaries(path)
+            stated = stated_runs(path)
             for run in table.runs:
                 name = _name(run, path, place, given)
-                importing.same_boundary(name, boundaries.get(run.run), path)
+                importing.state(name, stated.get(run.run), path)
                 _add_run(importing, name, own, run, table)
     where = [given.path for given in sets]
     example = f"{suites[0].name.replace('/', '_')}.tsv" if suites else "a table"
@@ -84,8 +84,7 @@ def _add_foreign(
     """Add a file of another form; samples of one model are several files in its folder."""
     is_folder = file.form == "lm_eval" and place != given.path
     name = _name(TableRun(), file.path, place.parent if is_folder else place, given)
-    boundaries = list(stated_boundaries(file.path).values())
-    importing.same_boundary(name, boundaries[0] if boundaries else None, file.path)
+    importing.state(name, next(iter(stated_runs(file.path).values()), None), file.path)
     if file.is_by_text:
         add_by_text(importing, name, own, file)
     else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp
 
 from gardenpath.data.arrays import Floats, Ints
 from gardenpath.eval.search.sampling.replicates import pooled
@@ -19,27 +20,35 @@ from gardenpath.eval.search.word_measures import TokenMeasures, token_measures
 class Step:
     """The beam of one prefix, with backpointers to the beam of the previous prefix.
 
-    ``score``: ``(beam,)`` log joint probabilities, ``-inf`` where empty; ``origin``: slots in the
-    previous beam; ``trail``: ``(beam, steps)`` columns taken before the token.
+    ``score``: ``(beam,)`` log joint probabilities, or log weights of sampled hypotheses, ``-inf``
+    where empty; ``joint``: ``(beam,)`` log joint probabilities; ``origin``: slots in the previous
+    beam; ``trail``: ``(beam, steps)`` columns taken before the token.
     """
 
     score: Floats
+    joint: Floats
     origin: Ints
     trail: npt.NDArray[np.int16]
     before: Step | None
 
     def shares(self) -> Floats:
-        """Return the posterior probability of each survivor among all survivors."""
-        largest = self.score.max()
-        if not np.isfinite(largest):
+        """Return the posterior probability of each survivor among all that survivors stand for.
+
+        The weights of sampled hypotheses stand for others too, which were dropped.
+        """
+        is_alive = np.isfinite(self.score)
+        if not is_alive.any():
             return np.zeros(len(self.score))
-        weights = np.exp(self.score - largest)
-        result: Floats = weights / weights.sum()
+        joint = np.where(is_alive, self.joint, -np.inf)
+        result: Floats = np.exp(joint - max(logsumexp(self.score), logsumexp(joint)))
         return result
 
     def front(self, width: int) -> Step:
         """Return the first ``width`` survivors."""
-        return Step(self.score[:width], self.origin[:width], self.trail[:width], self.before)
+        return Step(
+            self.score[:width], self.joint[:width], self.origin[:width], self.trail[:width],
+            self.before,
+        )  # fmt: skip
 
     def columns(self, place: int) -> list[list[int]]:
         """Return the structural columns that a survivor took before each token, in order."""

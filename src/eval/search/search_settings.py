@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from gardenpath.settings.bounds import NonNegativeInt, PositiveFloat, PositiveInt, Seed
 
 # Increase whenever the same settings give different results than before.
-SEARCH_VERSION = 2
+SEARCH_VERSION = 3
 
 # With fewer replicates their spread says too little.
 FEWEST_REPLICATES = 4

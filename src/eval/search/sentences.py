@@ -319,10 +319,14 @@ class SentenceSearch:
             return [None] * len(tokens_next)
         count = self.expansion.replicates
         score = found.beam.score.double().cpu().numpy()[::count]
+        joint = found.beam.joint.double().cpu().numpy()[::count]
         origin = found.beam.origin.cpu().numpy()[::count]
         trail = found.trail[::count]
         before = [self._read(groups[n.parent], n).step for n in tokens_next]
-        return [Step(score[row], origin[row], trail[row], step) for row, step in enumerate(before)]
+        return [
+            Step(score[row], joint[row], origin[row], trail[row], step)
+            for row, step in enumerate(before)
+        ]
 
     def _shifted(self, beam: Beam, tokens: Tensor) -> Beam:
         """Let all survivors read the token."""

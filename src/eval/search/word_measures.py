@@ -112,7 +112,8 @@ def token_measures(found: Floats) -> TokenMeasures:
         open_constituents=pooled[:, _DEPTH],
         analyses=found[..., _ANALYSES].max(1),
         word_bits=bits(pooled[:, _LAST]),
-        best_share=np.exp(found[rows, best, BEST_JOINT] - mean_log_prob),
+        # An estimate of the total that is too low can be below a part of it.
+        best_share=np.minimum(np.exp(found[rows, best, BEST_JOINT] - mean_log_prob), 1.0),
         best_kept_share=pooled[:, _KEPT],
         reanalysis=found[rows, best, _REANALYSIS],
     )

@@ -13,7 +13,7 @@ from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.recognition import form_of
 from gardenpath.eval.published.forms.scored_words import read_scored_words
-from gardenpath.eval.published.headers.stated_boundaries import stated_boundaries
+from gardenpath.eval.published.headers.stated_runs import stated_runs
 from gardenpath.eval.published.import_settings import PairingRules
 from gardenpath.eval.surprisal.inputs import read_sentences
 from gardenpath.eval.surprisal.surprisal_rows import RunHeader, SurprisalRow
@@ -114,7 +114,8 @@ def _foreign_table(path: Path, reading: TableSettings, form: SurprisalForm) -> W
     found: dict[Words, tuple[float, ...]] = {}
     for one in scored.sentences:
         _add(found, one.tokens, [*one.values, math.nan], path)
-    stated = next(iter(stated_boundaries(path).values()), None)
+    run = next(iter(stated_runs(path).values()), None)
+    stated = None if run is None else run.boundary
     boundary = reading.boundary or stated or ("none" if scored.has_pieces else None)
     if stated is not None:
         _require_boundary(stated, reading.boundary, path)

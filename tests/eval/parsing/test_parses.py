@@ -40,7 +40,7 @@ def make_result(
         score = np.log([*(share for share, _, _ in beam), *[1.0] * empty])
         score[len(beam) :] = -np.inf
         origin = np.array([*(origin for _, origin, _ in beam), *[0] * empty])
-        step = Step(score, origin, trail, step)
+        step = Step(score, score, origin, trail, step)
     return SentenceResult(*numbers(len(beams)), step, failure)
 
 
@@ -281,3 +281,20 @@ def test_depth_is_no_limit(strategy: Strategy) -> None:
 def test_the_closing_action_is_the_one_of_the_trees() -> None:
     """The columns of the tests themselves are right: they are the actions of a derivation."""
     assert columns_of([Open("S"), Word("a"), CLOSE], LABELS) == [[3], [2]]
+
+
+def test_the_best_of_sampled_parses_is_the_most_probable_and_not_the_heaviest() -> None:
+    """Sampled hypotheses that survived by chance have equal weights."""
+    cat, dog = ((3, 4), (3, 5))  # (S (NP and (S (VP
+    trail = np.array([cat, dog, (-1, -1)], dtype=np.int16)
+    weight = np.log([0.3, 0.3, 1.0])
+    weight[2] = -np.inf
+    joint = np.log([0.02, 0.3, 1.0])
+    step = Step(weight, joint, np.zeros(3, dtype=np.int64), trail, None)
+    assert step.shares().tolist() == pytest.approx([0.02 / 0.6, 0.5, 0.0])
+    log_probs, measures = numbers(1)
+    result = SentenceResult(log_probs, measures, step, SearchFailure(1, False, False))
+    (found,) = partial_parses(result, ["the"], labels=LABELS, strategy="top_down", k=2)[:1]
+    assert [parse for _, parse in found] == ["(S (VP the", "(S (NP the"]
+    # Weights that are too low do not make shares above one.
+    assert Step(weight, np.log([0.6, 0.6, 1.0]), step.origin, trail, None).shares().sum() <= 1.0

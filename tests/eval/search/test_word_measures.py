@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gardenpath.eval.search.search_settings import Unbiased, WordSync
-from gardenpath.eval.search.word_measures import FACTOR
+from gardenpath.eval.search.word_measures import BEST_JOINT, FACTOR, MEASURED, token_measures
 from tests.eval.search.naive_search import Hypothesis, NaiveSearch
 from tests.eval.search.toy_model import ToyModel, random_model, search
 
@@ -105,3 +105,15 @@ def test_sampled_hypotheses_estimate_the_same() -> None:
         np.testing.assert_allclose(
             getattr(found.measures, name), getattr(exact.measures, name), rtol=0.1, atol=0.1
         )
+
+
+def test_a_share_is_at_most_one() -> None:
+    """The best analysis may be in one of the replicates only, and their mean is below it."""
+    found = np.full((1, 4, MEASURED), 0.0)
+    lost = np.log(0.001)
+    # In one replicate, the best analysis survived by chance and weighs twice what it is worth.
+    found[0, :, -1] = [np.log(2 * 0.1), lost, lost, lost]
+    found[0, :, BEST_JOINT] = [np.log(0.1), lost, lost, lost]
+    measures = token_measures(found)
+    assert measures.best_share[0] == 1.0
+    assert measures.entropy_bits[0] >= 0.0

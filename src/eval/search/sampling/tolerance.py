@@ -31,6 +31,7 @@ def until_tolerance(
 ) -> dict[int, SentenceResult]:
     """Search sentences, doubling the replicates of those whose standard errors are too large.
 
+    A sentence for which no replicate found an analysis has none, and is searched again as well.
     The replicates that are there already are kept, so that the result depends only on how many a
     sentence has in the end.
     """
@@ -43,8 +44,8 @@ def until_tolerance(
         left = [
             number
             for number in left
-            if found[number].failure is None
-            and exceeds(deviations(number, found[number]), matters[number], settings.tolerance)
+            if found[number].failure is not None
+            or exceeds(deviations(number, found[number]), matters[number], settings.tolerance)
         ]
         if not left:
             break

@@ -108,7 +108,9 @@ class UnbiasedExpansion:
             state = step(state, number)
             if not self._stepper.goes_on(state.beam, number) or (pieces and pieces.all_continue):
                 break
-        width = settings.word_beam if pieces is None else pieces.width
+        # Words of several pieces are thinned to the word beam when the next one begins, and not
+        # here: what other sentences need must not matter.
+        width = settings.word_beam if pieces is None else self.width
         completed = thinned(state.completed, width, draws[:, -1:])
         return Found(
             beam=completed,

@@ -3,7 +3,8 @@
 A search with replicates gives deviations of every surprisal (:mod:`replicates`). Deviations of a
 sum are the sums of the deviations, replicate by replicate, so that prefixes that two sentences
 share cancel as they do in surprisals.
-Sentences with different numbers of replicates have independent errors: their variances are added.
+If sentences have different numbers of replicates, the first ones of each correspond: of a prefix
+that two sentences share, they are the same.
 """
 
 from __future__ import annotations
@@ -33,7 +34,16 @@ class Deviations:
     @property
     def standard_error(self) -> float:
         """The standard error in bits; NaN if a deviation is."""
-        return math.sqrt(sum(self._variances().values()))
+        import numpy as np
+
+        if not self.by_count:
+            return 0.0
+        # The variance of a mean of R replicates is the sum of the squares of d / √(R (R - 1)).
+        # Where one mean has more replicates, those without a counterpart vary by themselves.
+        total = np.zeros(max(self.by_count))
+        for count, vector in self.by_count.items():
+            total[:count] += vector / math.sqrt(count * (count - 1))
+        return math.sqrt(float((total**2).sum()))
 
     @property
     def reach(self) -> float:
@@ -41,17 +51,15 @@ class Deviations:
 
         With several numbers of replicates, the smallest gives an interval that is not too narrow.
         """
-        from gardenpath.eval.search.sampling.replicates import t_quantile
+        from gardenpath.eval.search.sampling.replicates import standard_error, t_quantile
 
-        uncertain = [count for count, one in self._variances().items() if one > _ROUNDING**2]
+        # A deviation that is not known (NaN) is uncertain.
+        uncertain = [
+            count
+            for count, vector in self.by_count.items()
+            if not standard_error(vector) <= _ROUNDING
+        ]
         return t_quantile(min(uncertain)) * self.standard_error if uncertain else 0.0
-
-    def _variances(self) -> dict[int, float]:
-        from gardenpath.eval.search.sampling.replicates import standard_error
-
-        return {
-            count: float(standard_error(vector)) ** 2 for count, vector in self.by_count.items()
-        }
 
 
 NO_ERROR = Deviations({})

@@ -20,8 +20,10 @@ from gardenpath.eval.suites.design.suite import Suite
 from gardenpath.eval.suites.formats.blimp import load_blimp
 from gardenpath.eval.suites.formats.compact import load_compact
 from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
+from gardenpath.eval.suites.scoring.tie_rule import SEARCH_NEAR_TIE_BITS, TieRule
 from gardenpath.eval.surprisal.surprisal_rows import RunHeader, TableHeader, rows_of
 from gardenpath.eval.surprisal.surprisal_table import write_surprisals
+from gardenpath.runs.suite_tables import suite_tables
 from tests.eval.published.forms import form_samples
 from tests.eval.published.forms.form_samples import Scores
 
@@ -291,10 +293,12 @@ def test_malformed_files(tmp_path: Path, text: str, form: SurprisalForm, message
         read_foreign(path, form_of(path, form), "log_prob_nats")
 
 
-def _own_table(suite: Suite, path: Path, boundary: str | None, name: str = "lstm") -> None:
+def _own_table(
+    suite: Suite, path: Path, boundary: str | None, name: str = "lstm", search: str = "none"
+) -> None:
     log_probs = [np.array([*values, -1.0]) for values in _scores(suite).values()]
     rows = rows_of(name, suite.sentences, log_probs, suite.sentences, end=False)
-    run = RunHeader(run=name, model=name, vocabulary="x", boundary=boundary)
+    run = RunHeader(run=name, model=name, vocabulary="x", boundary=boundary, search=search)
     write_surprisals(path, rows, TableHeader(runs=(run,), end_of_sentence="none"))
 
 
@@ -322,6 +326,25 @@ def test_runs_with_different_boundaries_are_refused(suite: Suite, tmp_path: Path
     # Models of words stand beside models of pieces.
     _own_table(suite, tmp_path / "in" / "b" / "mine.tsv", None, "b")
     assert len(import_tables([suite], sets, PairingRules()).runs) == 2
+
+
+@pytest.mark.parametrize("extension", [".tsv", ".csv"])
+def test_a_header_tells_that_surprisals_were_searched(
+    suite: Suite, tmp_path: Path, extension: str
+) -> None:
+    """Their near ties are those of a search."""
+    sets = [SurprisalSet(tmp_path / "in")]
+    for name, search in (("lstm", "none"), ("rnng", "word_sync")):
+        _own_table(suite, tmp_path / "in" / name / f"mine{extension}", None, name, search)
+    found = import_tables([suite], sets, PairingRules())
+    assert [(run.name.run, run.is_searched) for run in found.runs] == [
+        ("lstm", False), ("rnng", True)
+    ]  # fmt: skip
+    # The subject (two words) and the verb of conditions a and b, by turns.
+    rows = ((2.0, 1.0, 5.0), (2.0, 1.0, 5.0 + SEARCH_NEAR_TIE_BITS / 2)) * len(suite.items)
+    runs = [replace(run, rows=rows) for run in found.runs]
+    items = suite_tables([suite], [], imported=runs, ties=TieRule()).items
+    assert items.groupby("run")["near_tie"].any().to_dict() == {"lstm": False, "rnng": True}
 
 
 def test_results_of_syntaxgym(reference_data: Path) -> None:

@@ -83,3 +83,21 @@ def test_a_lost_replicate_counts_as_zero() -> None:
     assert both.failure is None and both.replicates == 8
     assert np.isneginf(both.replicate_log_probs[1, 4:]).all()
     assert with_replicates([lost, lost]).failure == lost.failure
+
+
+def test_a_sentence_that_no_replicate_survives_is_searched_again() -> None:
+    """The first replicates may be unlucky together."""
+    failed = replace(fake([0.0], range(4)), failure=SearchFailure(1, False, False))
+    asked = []
+
+    def search(numbers: Sequence[int], replicates: range) -> Mapping[int, SentenceResult]:
+        asked.append(replicates)
+        return {0: failed if replicates.start < 8 else fake([0.0, 0.0], replicates)}
+
+    def deviations(number: int, result: SentenceResult) -> Floats:
+        return np.zeros((2, result.replicates))
+
+    found = until_tolerance(search, deviations, [0], SETTINGS, [None])
+    assert asked == [range(4), range(4, 8), range(8, 16)]
+    assert found[0].failure is None and found[0].replicates == 16
+    np.testing.assert_allclose(found[0].prefix_log_probs[1], np.log(0.5**2 * 8 / 16))

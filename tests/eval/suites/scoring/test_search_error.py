@@ -132,15 +132,40 @@ def test_to_first_order_the_error_is_that_of_estimates_of_the_formula() -> None:
     assert found == pytest.approx(values.std(ddof=1) / math.sqrt(8), rel=1e-3)
 
 
-def test_different_numbers_of_replicates_are_independent() -> None:
-    suite, formula = _suite(), Formula.parse("(*;%b%) - (*;%c%)")
-    rows, deviations = _rows(_estimates(suite, [4, 4, 5, 7]))
-    table = RegionTable.from_rows(suite, rows, deviations)
-    alone = [float(standard_error(one.sum(axis=0))) for one in deviations[2:]]
-    assert formula_error(formula, table, 1) == pytest.approx(math.hypot(*alone))
-    found = weighted_sum([(1.0, table.error(1, "*", "b")), (-1.0, table.error(1, "*", "c"))])
+@pytest.mark.parametrize(("few", "many"), [(4, 4), (4, 8), (8, 16), (5, 7)])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_first_replicates_correspond(few: int, many: int, sign: float) -> None:
+    """Sentences share a prefix, and one was searched in more replicates.
+
+    The variance of the combination of the two means is what it is in many repetitions.
+    """
+    dice = np.random.default_rng(3)
+    repetitions = 4000
+    shared = dice.normal(size=(repetitions, many))
+    one = shared + 0.3 * dice.normal(size=shared.shape)
+    other = shared[:, :few] + 0.3 * dice.normal(size=(repetitions, few))
+    actual = (one.mean(axis=1) + sign * other.mean(axis=1)).var()
+
+    def centred(values: Floats) -> Deviations:
+        return Deviations({len(values): values - values.mean()})
+
+    found = []
+    for first, second in zip(one, other, strict=True):
+        total = weighted_sum([(1.0, centred(first)), (sign, centred(second))])
+        assert total is not None
+        found.append(total.standard_error**2)
+        assert total.reach == pytest.approx(t_quantile(few) * total.standard_error)
+    # The correspondence of unequal numbers is slightly underestimated.
+    assert np.mean(found) == pytest.approx(actual, rel=0.2 if few < many else 0.07)
+
+
+def test_what_differs_in_the_number_of_replicates_only_has_little_error() -> None:
+    """Independent errors would add up to more than that of either sentence."""
+    shared = np.random.default_rng(5).normal(size=8)
+    few, many = shared[:4] - shared[:4].mean(), shared - shared.mean()
+    found = weighted_sum([(1.0, Deviations({8: many})), (-1.0, Deviations({4: few}))])
     assert found is not None
-    assert found.reach == pytest.approx(t_quantile(5) * math.hypot(*alone))
+    assert found.standard_error < Deviations({4: few}).standard_error
 
 
 def test_a_part_without_error_does_not_widen_the_interval() -> None:
