@@ -227,6 +227,7 @@ EFFECT_MEANS = Schema(
         TableColumn("high", "number", "upper end of the interval"),
         TableColumn("items", "integer", "number of items"),
         TableColumn("infinite", "integer", "number of values that are not finite, left out"),
+        TableColumn(NEAR_TIES, "integer", "number of values too small to tell from zero"),
     ),
 )
 SURPRISALS = Schema(

@@ -95,6 +95,7 @@ def test_a_formula_and_effects_with_intervals(
     effects = pd.read_csv(tmp_path / "mine" / "effects.csv")
     assert means["mean_bits"].tolist() == pytest.approx([effects["value_bits"].mean()])
     assert means["low"][0] <= means["mean_bits"][0] <= means["high"][0]
+    assert means["near_ties"].tolist() == [effects["near_tie"].sum()]
     own = pd.read_csv(tmp_path / "mine" / "statistics" / "own_estimates.csv")
     assert own["term"].str.contains("agreement").all()
     about = read_side_car(tmp_path / "mine" / "statistics" / "own_estimates.csv")

@@ -16,7 +16,7 @@ import pytest
 from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import InputError
 from gardenpath.eval.published.forms.recognition import read_foreign
-from gardenpath.eval.published.headers.stated_boundaries import stated_boundaries
+from gardenpath.eval.published.headers.stated_runs import StatedRun, stated_runs
 from gardenpath.eval.search.structured_scorer import StructuredScorer
 from gardenpath.eval.surprisal.surprisal_rows import SurprisalRow
 from gardenpath.eval.surprisal.surprisal_table import read_surprisals
@@ -381,4 +381,6 @@ def test_the_columns_of_lm_zoo(folder: Path, text: Path) -> None:
     assert [word for one in found.sentences for word in one.scored.tokens] == [
         row.word for row in rows
     ]
-    assert stated_boundaries(path) == {run.run: run.boundary for run in header.runs}
+    assert stated_runs(path) == {
+        run.run: StatedRun(run.boundary, run.search != "none") for run in header.runs
+    }

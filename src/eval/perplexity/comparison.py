@@ -83,24 +83,30 @@ class PerplexityRow:
 def compare(
     corpus: str, models: Iterable[ModelPerplexity], exact: Mapping[int, Perplexity] | None
 ) -> list[PerplexityRow]:
-    """Return the rows of one corpus, then the exact grammar.
+    """Return the rows of one corpus; the exact grammar is below the models.
 
     Models are ranked among those with the same sentences only, and joint perplexities apart from
     others: most sentences first, joint ones before others, then the highest perplexity. ``exact``
     maps a number of sentences to the exact perplexity of that many sentences from the start of the
     corpus; each model is compared with the exact value for the same sentences.
     """
+    given = list(models)
+    counts = {one.result.sentences for one in given} & set(exact or ())
+    yardsticks = [
+        ModelPerplexity(model=EXACT, seed=None, result=value)
+        for count, value in (exact or {}).items()
+        if count in (counts or {max(exact or ())})
+    ]
     measured = sorted(
-        models,
+        [*given, *yardsticks],
         key=lambda one: (
             -one.result.sentences,
             -one.result.words,
             not one.model.endswith(JOINT),
+            one.model == EXACT,
             -one.result.with_end,
         ),
     )
-    if exact:
-        measured.append(ModelPerplexity(model=EXACT, seed=None, result=exact[max(exact)]))
     return [
         PerplexityRow(
             corpus=corpus,

@@ -9,9 +9,10 @@ import pandas as pd
 
 from gardenpath.eval.display import models_in_order
 from gardenpath.eval.report.means import bit_means
+from gardenpath.eval.suites.scoring.aggregation import near_tied
 from gardenpath.eval.usable import MIN_ITEMS, with_usable
 from gardenpath.fitted_table import FittedTable
-from gardenpath.store.tables import EFFECT_MEANS
+from gardenpath.store.tables import EFFECT_MEANS, NEAR_TIES
 from gardenpath.text import spaced
 
 _BY = ["model", "corpus", "suite", "class", "modifier", "effect"]
@@ -24,14 +25,17 @@ def effect_means(
 ) -> pd.DataFrame:
     """Return the mean of each effect of each model and suite, over items and runs.
 
-    Fewer usable items than ``min_items`` have no interval.
+    Fewer usable items than ``min_items`` have no interval. Values too small to tell from zero are
+    counted; the mean contains them as they are.
     """
     if effects.empty:
         return EFFECT_MEANS.frame([])
     found = bit_means(
         with_usable(effects, items), value="value_bits", by=_BY, min_items=min_items
     ).rename(columns={"mean": "mean_bits"})
-    return found[[*EFFECT_MEANS.names]]
+    near = near_tied(effects).groupby([effects[name] for name in _BY], sort=False, dropna=False)
+    counts = near.sum().astype("int64").rename(NEAR_TIES).reset_index()
+    return found.merge(counts, on=_BY, how="left")[[*EFFECT_MEANS.names]]
 
 
 def effect_tables(means: pd.DataFrame, *, title: str) -> Iterator[FittedTable]:
@@ -57,6 +61,9 @@ def effect_tables(means: pd.DataFrame, *, title: str) -> Iterator[FittedTable]:
         for suite, effect in asked:
             name = f"{suite}: {spaced(effect)}" if several else spaced(effect)
             table.add_row(name, *(cells.get((suite, effect, model), "") for model in models))
+        if rows[NEAR_TIES].any():
+            near = rows.groupby("model")[NEAR_TIES].sum()
+            table.add_row(spaced(NEAR_TIES), *(str(near[model]) for model in models))
         yield table
 
 

@@ -126,7 +126,9 @@ def test_a_model_is_compared_with_the_exact_answer_to_the_same_sentences() -> No
     rows = compare("toy", [*MODELS, rnng, plm], exact)
     found = {row.model: row.excess_bits_per_word for row in rows}
     assert found == pytest.approx({"rnng": 0.0, "ngram": 1.0, "lstm": 0.5, "plm": None, EXACT: 0.0})
-    assert rows[4].model == EXACT and rows[4].sentences == 2
+    # The exact grammar is beside each set of sentences.
+    assert [row.model for row in rows] == ["rnng", EXACT, "ngram", "lstm", "plm", EXACT]
+    assert [row.sentences for row in rows] == [2, 2, 1, 1, 1, 1]
 
 
 def test_models_are_ranked_among_those_with_the_same_sentences_only() -> None:

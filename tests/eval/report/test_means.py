@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import math
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
+from gardenpath.eval.report.effect_table import effect_means, effect_tables
 from gardenpath.eval.report.means import accuracies, bit_means
 from gardenpath.eval.suites.scoring.aggregation import summarise
 
@@ -104,3 +108,23 @@ def test_outcomes_that_could_flip_are_counted() -> None:
     found = accuracies(items, by=["model"]).set_index("model")["could_flip"]
     assert found["a"] == 2 and found.isna()["b"]
     assert "could_flip" not in accuracies(items.drop(columns="could_flip"), by=["model"]).columns
+
+
+def test_near_ties_are_counted_beside_mean_effects() -> None:
+    keys = {"corpus": "", "suite": "s", "class": "c", "modifier": "", "effect": "e", "seed": 1}
+    rows = [
+        {**keys, "run": model, "model": model, "item": item, "value_bits": bits, "near_tie": near}
+        for model, bits, near in (("m", 1e-5, True), ("n", 2.0, False))
+        for item in (1, 2, 3)
+    ]
+    effects = pd.DataFrame(rows)
+    items = effects.assign(outcome=1.0, unknown=0, prediction="p", tie=False)
+    means = effect_means(effects, items, min_items=1)
+    assert means.set_index("model")["near_ties"].to_dict() == {"m": 3, "n": 0}
+    (table,) = effect_tables(means, title="T")
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(table)
+    (line,) = [one for one in console.export_text().splitlines() if "near ties" in one]
+    assert re.findall(r"\d+", line) == ["3", "0"]
+    (table,) = effect_tables(means[means["model"] == "n"], title="T")
+    assert len(table.rows) == 1

@@ -99,9 +99,10 @@ def runs_table(study: Study) -> ReportTable:
 
 
 def perplexity_tables(study: Study) -> Iterator[ReportTable]:
-    """Yield a table for each set of runs that can be ranked, with the exact grammar.
+    """Yield a table for each set of runs that can be ranked.
 
-    Rows on other sentences, and joint perplexities, are in tables of their own.
+    Rows on other sentences, and joint perplexities, are in tables of their own; the exact grammar
+    is beside perplexities of words alone.
     """
     groups: dict[tuple[str, int, int, bool], list[PerplexityRow]] = {}
     for row in study.perplexity:
