@@ -142,5 +142,6 @@ def series_of(search: SearchSettings) -> str:
     """Name the searches that differ in size only."""
     if not isinstance(search, WordSync):
         return str(search.kind)
-    wide = search.fast_track in ("word_beam", search.word_beam)
+    # As a number, words compete for places, so that even a large one is another search.
+    wide = search.fast_track == "word_beam"
     return f"word_sync, fast track {'= word beam' if wide else search.fast_track}"

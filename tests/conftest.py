@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,11 @@ from tests.no_skips import (
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 REFERENCE_DATA = "GARDENPATH_REFERENCE_DATA"
+
+# What a script starts in the background ignores Ctrl-C, and so would all that tests start from
+# here: those that interrupt a process would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run: a failure on one machine is a failure on all.
 settings.register_profile(

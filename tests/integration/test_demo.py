@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -24,9 +25,11 @@ def recipe(folder: Path) -> list[list[str]]:
     make = shutil.which("make")
     assert make is not None
     (folder / ".installed").touch()
+    # Not as a part of the make that runs the tests.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     shown = subprocess.run(
         [make, "--dry-run", "--old-file", f"{folder}/.installed", "demo", f"VENV={folder}"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT, capture_output=True, text=True, check=True, env=environment,
     ).stdout  # fmt: skip
     python = f"{folder}/bin/python"
     lines = shown.replace("\\\n", " ").splitlines()

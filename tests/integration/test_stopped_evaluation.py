@@ -44,10 +44,6 @@ def _stored(path: Path) -> int:
         connection.close()
 
 
-def _interruptible() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_stopped_evaluation_keeps_what_was_computed(
     name: str, folder: Path, tmp_path: Path
@@ -70,8 +66,6 @@ def test_a_stopped_evaluation_keeps_what_was_computed(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # As in a terminal, even if the tests run in the background.
-        preexec_fn=_interruptible,
     )
     try:
         while process.poll() is None and _stored(store) < 4:

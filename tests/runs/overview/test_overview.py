@@ -95,5 +95,8 @@ def test_the_table_is_refreshed_until_it_is_interrupted(folder: Path) -> None:
             if tables == 2:
                 break
         watching.send_signal(signal.SIGINT)
-        watching.stdout.read()
-        assert watching.wait(timeout=60) == 0
+        try:
+            watching.communicate(timeout=60)
+        finally:
+            watching.kill()
+        assert watching.returncode == 0
