@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from rich.markup import escape
+
 from gardenpath.console import console, say
 from gardenpath.eval.perplexity.comparison import PerplexityRow
+from gardenpath.eval.report.cautions import outcome_cautions
 from gardenpath.eval.suites.library.collection import load_suites
 from gardenpath.runs.evaluation import evaluate, pairs_for
 from gardenpath.runs.exchange.result_forms import check_result_forms
@@ -62,6 +65,8 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
     for table in (*results.effect_tables(), *results.accuracy_tables()):
         console.print(table)
     _print_unknown(results)
+    for caution in outcome_cautions(results.items):
+        console.print(f"[yellow]{escape(caution)}[/]")
     write_results(results, suites_folder(settings), settings, report=task.report)
     conclude(skipped, runs.skipped)
 

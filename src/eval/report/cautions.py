@@ -25,10 +25,12 @@ def cautions(study: Study) -> Iterator[str]:
         yield _unusable(study.unusable)
     if note := _few_items(study):
         yield note
-    if note := near_tie_note(study.items):
-        yield note
-    if note := _search_error(study.items):
-        yield note
+    yield from outcome_cautions(study.items)
+
+
+def outcome_cautions(items: pd.DataFrame) -> Iterator[str]:
+    """Yield how many outcomes are near ties, and how many are within the search error."""
+    yield from filter(None, (near_tie_note(items), _search_error(items)))
 
 
 def _named(names: list[str]) -> str:

@@ -26,16 +26,28 @@ def effect_means(
     """Return the mean of each effect of each model and suite, over items and runs.
 
     Fewer usable items than ``min_items`` have no interval. Values too small to tell from zero are
-    counted; the mean contains them as they are.
+    counted; the mean contains them as they are. Values that are not finite are left out, but if all
+    of them are, so is the mean: the exact grammar has infinite effects.
     """
     if effects.empty:
         return EFFECT_MEANS.frame([])
     found = bit_means(
         with_usable(effects, items), value="value_bits", by=_BY, min_items=min_items
     ).rename(columns={"mean": "mean_bits"})
-    near = near_tied(effects).groupby([effects[name] for name in _BY], sort=False, dropna=False)
-    counts = near.sum().astype("int64").rename(NEAR_TIES).reset_index()
-    return found.merge(counts, on=_BY, how="left")[[*EFFECT_MEANS.names]]
+    marked = effects.assign(**{NEAR_TIES: near_tied(effects)})
+    groups = marked.groupby(_BY, sort=False, dropna=False)
+    every = pd.DataFrame(
+        {
+            "of_all": groups["value_bits"].mean(),
+            "rows": groups.size(),
+            NEAR_TIES: groups[NEAR_TIES].sum(),
+        }
+    ).reset_index()
+    table = every.merge(found, on=_BY, how="left")
+    table["mean_bits"] = table["mean_bits"].fillna(table["of_all"])
+    table["infinite"] = table["infinite"].fillna(table["rows"])
+    counts = {name: "int64" for name in ("items", "infinite", NEAR_TIES)}
+    return table.fillna({"items": 0}).astype(counts)[[*EFFECT_MEANS.names]]
 
 
 def effect_tables(means: pd.DataFrame, *, title: str) -> Iterator[FittedTable]:
@@ -69,7 +81,7 @@ def effect_tables(means: pd.DataFrame, *, title: str) -> Iterator[FittedTable]:
 
 def _cell(mean: float, low: float, high: float) -> str:
     if not math.isfinite(mean):
-        return "–"
+        return "–" if math.isnan(mean) else "∞" if mean > 0 else "−∞"
     return _two_places(mean) + (
         f" [{_two_places(low)},{_two_places(high)}]" if math.isfinite(low) else ""
     )

@@ -93,6 +93,10 @@ def test_a_phone_shows_it_without_scrolling_sideways(
     answer = "document.querySelector('.answer').getBoundingClientRect()"
     assert shown.run(f"{answer}.bottom") < 844
     assert shown.run("document.documentElement.scrollHeight") <= 12 * 844
+    first = "document.querySelector('figure')"
+    place = f"{first}.querySelector('.scroll') ?? {first}"
+    inside = f"(place => place.scrollWidth - place.clientWidth)({place})"
+    assert shown.run(inside) <= 0, "all models are seen at once"
     folds = "document.querySelectorAll('details')"
     shown.run(f"(() => {{ for (const fold of {folds}) fold.open = true; }})()")
     assert shown.run("document.documentElement.scrollWidth") <= 390, "nor with all folds open"

@@ -128,3 +128,22 @@ def test_near_ties_are_counted_beside_mean_effects() -> None:
     assert re.findall(r"\d+", line) == ["3", "0"]
     (table,) = effect_tables(means[means["model"] == "n"], title="T")
     assert len(table.rows) == 1
+
+
+def test_effects_that_are_infinite_for_all_items_are_shown_as_such() -> None:
+    keys = {"corpus": "", "suite": "s", "class": "c", "modifier": "", "effect": "e", "seed": 1}
+    values = {"m": [1.0, math.inf], "exact": [math.inf] * 2, "lost": [math.nan] * 2}
+    rows = [
+        {**keys, "run": model, "model": model, "item": item, "value_bits": bits, "near_tie": False}
+        for model, each in values.items()
+        for item, bits in enumerate(each, start=1)
+    ]
+    effects = pd.DataFrame(rows)
+    items = effects.assign(outcome=1.0, unknown=0, prediction="p", tie=False)
+    means = effect_means(effects, items).set_index("model")
+    assert means.loc["m", ["mean_bits", "items", "infinite"]].tolist() == [1.0, 1, 1]
+    assert means.loc["exact", ["mean_bits", "items", "infinite"]].tolist() == [math.inf, 0, 2]
+    assert math.isnan(means.loc["lost", "mean_bits"]) and means.loc["lost", "infinite"] == 2
+    (table,) = effect_tables(means.reset_index(), title="T")
+    cells = {str(column.header): next(iter(column.cells)) for column in table.columns}
+    assert (cells["m"], cells["exact"], cells["lost"]) == ("1.00", "∞", "–")

@@ -23,6 +23,9 @@ from gardenpath.eval.report.means import in_numbers
 from gardenpath.eval.report.near_ties import with_near_range, with_near_share
 from gardenpath.eval.report.study import Study
 
+# Inches: on the screen of a phone, all of the figure has to be seen at once.
+_PHONE = 4.8
+
 
 def accuracy_by_class(study: Study, corpora: Sequence[str]) -> style.ReportFigure:
     """Draw one panel per class, with one row per model."""
@@ -49,7 +52,9 @@ def mean_accuracy(study: Study, corpora: Sequence[str]) -> style.ReportFigure:
     table = with_near_range(table, items, ["model", "corpus"])
     models = models_in_order(items["model"])
     rows = sum(model != EXACT for model in models) * max(1.0, 0.75 * len(corpora))
-    figure, (axis,) = style.panels(1, columns=1, width=6.4, height=1.1 + rows * 0.3)
+    figure, (axis,) = style.panels(
+        1, columns=1, width=_PHONE, height=1.1 + rows * 0.3, least=_PHONE
+    )
     chances = [study.chance_of(name) for name in dict.fromkeys(items["class"])]
     scale = replace(ACCURACY, reference=sum(chances) / max(len(chances), 1))
     models_as_rows(axis, table, models=models, corpora=corpora, scale=scale)

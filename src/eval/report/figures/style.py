@@ -135,16 +135,24 @@ def balanced(count: int, most: int) -> int:
 
 
 def panels(
-    count: int, *, columns: int, width: float, height: float, foot: float = 0.0, sharey: bool = True
+    count: int,
+    *,
+    columns: int,
+    width: float,
+    height: float,
+    foot: float = 0.0,
+    sharey: bool = True,
+    least: float = MIN_WIDTH,
 ) -> tuple[ReportFigure, list[Axes]]:
     """Return a figure with a grid of ``count`` axes, ``width`` × ``height`` inches each.
 
-    ``columns`` is the maximum number of columns, ``foot`` the height of a legend below the grid.
+    ``columns`` is the maximum number of columns, ``foot`` the height of a legend below the grid,
+    ``least`` the least width of the figure.
     """
     columns = balanced(count, columns)
     rows = -(-count // columns)
     # A legend needs some width even below a single small panel.
-    size = (max(columns * width, MIN_WIDTH), rows * height + foot)
+    size = (max(columns * width, least), rows * height + foot)
     figure = empty(*size)
     figure.set_layout_engine(ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.06))
     grid = figure.subplots(rows, columns, squeeze=False, sharey=sharey)
