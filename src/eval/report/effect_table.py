@@ -46,7 +46,7 @@ def effect_means(
     table = every.merge(found, on=_BY, how="left")
     table["mean_bits"] = table["mean_bits"].fillna(table["of_all"])
     table["infinite"] = table["infinite"].fillna(table["rows"])
-    counts = {name: "int64" for name in ("items", "infinite", NEAR_TIES)}
+    counts = dict.fromkeys(("items", "infinite", NEAR_TIES), "int64")
     return table.fillna({"items": 0}).astype(counts)[[*EFFECT_MEANS.names]]
 
 
