@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gardenpath.errors import GardenpathError
+from gardenpath.eval.display import models_in_order
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.models.family import AdoptedFamily
 from gardenpath.playground.playground_settings import PlaygroundSettings
@@ -147,7 +148,8 @@ class ModelShelf:
         self._lock = threading.Lock()
         found = self._found(*settings.run)
         self.skipped = [one.reason for one in found.skipped]
-        for run in found:
+        order = models_in_order(run.name.model for run in found)
+        for run in sorted(found, key=lambda run: order.index(run.name.model)):
             self._models[str(run.path)] = LoadedModel(run)
 
     def _found(self, *references: str) -> Runs:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from gardenpath.eval.display import models_in_order
 from gardenpath.playground.guard import MOST_BYTES
 from gardenpath.playground.launch import HOST, bound
 from gardenpath.playground.loaded_models import beginnings_of
@@ -290,6 +291,12 @@ def test_a_request_that_is_given_up_stops_the_model(folder: Path, tmp_path: Path
         asked = beginnings_of([tuple(sentence.split())])
         stored = model.run.store.get(model.run.model_key, asked)
         assert 3 <= len(stored) < len(asked)
+
+
+def test_models_stand_in_the_usual_order(playground: Served) -> None:
+    _, _, body = playground.ask("/api/models")
+    models = [one["model"] for one in json.loads(body)["models"]]
+    assert models == models_in_order(models) and len(models) > 2
 
 
 @pytest.mark.parametrize("family", ["lstm", "rnng"])
