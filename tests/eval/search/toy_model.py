@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.expansion import BeamExpansion
-from gardenpath.eval.search.protocol import ROOT_NODE
+from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
 from gardenpath.eval.search.result import SentenceResult
 from gardenpath.eval.search.sampling.unbiased import UnbiasedExpansion
 from gardenpath.eval.search.search_settings import Unbiased, WordSync
@@ -174,7 +174,7 @@ def random_model(
 
 
 def search(
-    model: ToyModel,
+    model: TransitionModel,
     sentences: Sequence[Sequence[int]],
     settings: WordSync | Unbiased,
     *,
