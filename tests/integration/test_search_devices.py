@@ -40,7 +40,7 @@ WAITS_PER_TOKEN = 3
 
 # Operators per action, of two layers. To close a constituent an RNNG walks down its children, of
 # which there are at most as many as there are tokens and actions since the last of them.
-OPERATORS_PER_STEP = 150
+OPERATORS_PER_STEP, OPERATORS_PER_PACKED_STEP = 150, 200
 
 
 def make_middling(name: str, *, pieces: bool = False, **changes: Any) -> RnngNetwork | PlmNetwork:
@@ -98,15 +98,21 @@ class WatchedExpansion(BeamExpansion):
 
 
 def watched(
-    name: str, *, sentences: int, action_beam: int, length: int = 4, pieces: bool = False
+    name: str,
+    *,
+    sentences: int,
+    action_beam: int,
+    length: int = 4,
+    pieces: bool = False,
+    is_packed: bool = False,
 ) -> tuple[Launches, list[tuple[int, int, int]]]:
-    """A search with fixed shapes, and (operators, waits, steps) of each of its rounds."""
+    """A search, with fixed shapes or packed, and (operators, waits, steps) of each of its rounds."""
     launches, work = Launches(), Work()
     settings = WordSync(action_beam=action_beam, word_beam=5, **LIMITS)
-    model = as_searched(make_middling(name, pieces=pieces), is_packed=False)
-    expansion = WatchedExpansion(launches, work, model, settings, is_packed=False)
+    model = as_searched(make_middling(name, pieces=pieces), is_packed=is_packed)
+    expansion = WatchedExpansion(launches, work, model, settings, is_packed=is_packed)
     job = SentenceSearch(
-        model=model, expansion=expansion, budget=1e12, is_packed=False, work=work,
+        model=model, expansion=expansion, budget=1e12, is_packed=is_packed, work=work,
         finds_word_ends=True,
     )  # fmt: skip
     given = random_sentences(sentences, length, length)
@@ -150,16 +156,20 @@ def test_operators_per_step_do_not_grow_with_the_beam_or_the_job(name: str) -> N
 
 
 def test_the_packed_search_would_be_found_out() -> None:
-    launches, work = Launches(), Work()
-    model = as_searched(make_middling("rnng"), is_packed=True)
-    expansion = WatchedExpansion(
-        launches, work, model, WordSync(action_beam=6, word_beam=5, **LIMITS), is_packed=True
-    )
-    with launches:
-        SentenceSearch(model=model, expansion=expansion, budget=1e12, work=work).run(
-            random_sentences(1, 4, 4), lambda *_: None
-        )
-    assert any(waits > 1 + steps // STEPS_BETWEEN_LOOKS for _, waits, steps in expansion.seen)
+    _, seen = watched("rnng", sentences=1, action_beam=6, is_packed=True)
+    assert any(waits > 1 + steps // STEPS_BETWEEN_LOOKS for _, waits, steps in seen)
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_packed_step_launches_few_operators(name: str) -> None:
+    """Whatever the beam and the number of sentences.
+
+    After the last step that leaves something open, there is one that does not.
+    """
+    for sentences, action_beam in ((1, 6), (4, 6), (1, 30)):
+        _, seen = watched(name, sentences=sentences, action_beam=action_beam, is_packed=True)
+        found = [operators / (steps + 1) for operators, _, steps in seen]
+        assert max(found) < OPERATORS_PER_PACKED_STEP and len(found) == 5
 
 
 @pytest.mark.parametrize("name", MODELS)
