@@ -106,7 +106,7 @@ def watched(
     pieces: bool = False,
     is_packed: bool = False,
 ) -> tuple[Launches, list[tuple[int, int, int]]]:
-    """A search, with fixed shapes or packed, and (operators, waits, steps) of each of its rounds."""
+    """A search, and (operators, waits, steps) of each of its rounds."""
     launches, work = Launches(), Work()
     settings = WordSync(action_beam=action_beam, word_beam=5, **LIMITS)
     model = as_searched(make_middling(name, pieces=pieces), is_packed=is_packed)
