@@ -110,6 +110,13 @@ def test_a_family_needs_its_own_settings() -> None:
     assert any(mistake.startswith("model.network.embedding is not a setting") for mistake in found)
 
 
+def test_a_model_without_a_network_has_no_size() -> None:
+    (found,) = _mistakes("model=unigram", "model.size=tiny")
+    assert found == (
+        "model.size is not a setting of model=unigram, which has no network; leave it out"
+    )
+
+
 def test_combinations_of_settings_are_checked() -> None:
     (tied,) = _mistakes("model.network.tied=true", "model.network.embedding=100")
     assert "tied=true needs embedding (100) and hidden (256) to be equal" in tied
