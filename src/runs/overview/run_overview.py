@@ -13,6 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.text import Text
 
 from gardenpath.errors import RunError
+from gardenpath.eval.display import models_in_order
 from gardenpath.fitted_table import FittedTable
 from gardenpath.runs.overview.run_summaries import RunSummary, summary_of
 from gardenpath.settings.command.job_names import flat_settings, short_names
@@ -49,7 +50,7 @@ def states_of(folders: Sequence[str | Path]) -> list[RunSummary]:
             raise RunError(
                 f"{folder} is not a folder; name a run folder, or one that contains runs"
             )
-    return [summary_of(one) for one in find_statuses(*map(Path, folders))]
+    return _in_order([summary_of(one) for one in find_statuses(*map(Path, folders))])
 
 
 def states_of_jobs(targets: Sequence[str], failures: Mapping[str, str]) -> list[RunSummary]:
@@ -60,7 +61,16 @@ def states_of_jobs(targets: Sequence[str], failures: Mapping[str, str]) -> list[
         if target in failures:
             state = replace(state, status="failed", reason=failures[target])
         found.append(state)
-    return found
+    return _in_order(found)
+
+
+def _in_order(states: Sequence[RunSummary]) -> list[RunSummary]:
+    """Sort runs by corpus and, as in all tables, by model; others keep their order."""
+    names = [(state.setting("data.name"), str(state.setting("model.name"))) for state in states]
+    corpora = list(dict.fromkeys(corpus for corpus, _ in names))
+    models = models_in_order(model for _, model in names)
+    places = [(corpora.index(corpus), models.index(model)) for corpus, model in names]
+    return [states[number] for number in sorted(range(len(states)), key=places.__getitem__)]
 
 
 def different_settings(states: Sequence[RunSummary]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,9 +11,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 from gardenpath.errors import RunError
-from gardenpath.runs.overview.run_overview import different_settings, reasons, states_of, summary
+from gardenpath.runs.overview.run_overview import (
+    different_settings,
+    reasons,
+    states_of,
+    states_of_jobs,
+    summary,
+)
 from gardenpath.store.locks import locked
 from gardenpath.store.tables import RUNS, read_table
 from tests import small_runs
@@ -49,6 +57,26 @@ def test_states_of_runs(folder: Path) -> None:
     assert done.test_perplexity == metrics["test"]["perplexity"]
     assert done.valid_perplexity == metrics["valid"]["perplexity"]
     assert states[3].test_perplexity is None
+
+
+def test_runs_are_in_the_order_of_models_corpus_by_corpus(tmp_path: Path) -> None:
+    small_runs.run(tmp_path, "model=unigram", f"run_dir={tmp_path / 'one'}")
+    written = (tmp_path / "one" / "config.yaml").read_text(encoding="utf-8")
+    runs = [("b", "rnng"), ("a", "plm"), ("b", "ngram"), ("b", "lstm"), ("a", "lstm")]
+    for corpus, model in runs:
+        folder = tmp_path / corpus / model
+        shutil.copytree(tmp_path / "one", folder)
+        config = yaml.safe_load(written)
+        config["data"]["name"], config["model"]["name"] = corpus, model
+        (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    found = states_of([tmp_path / "a", tmp_path / "b"])
+    names = [one.path.relative_to(tmp_path).as_posix() for one in found]
+    assert names == ["a/lstm", "a/plm", "b/ngram", "b/lstm", "b/rnng"]
+    jobs = [str(tmp_path / "b" / model) for model in ("rnng", "lstm", "ngram")]
+    found = states_of_jobs(jobs, {jobs[0]: "stopped"})
+    assert [(one.path.name, one.status == "failed") for one in found] == [
+        ("ngram", False), ("lstm", False), ("rnng", True)
+    ]  # fmt: skip
 
 
 def test_a_run_that_is_training_is_running(folder: Path) -> None:
