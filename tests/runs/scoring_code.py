@@ -78,6 +78,7 @@ _NETWORKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 _SEARCHES: Mapping[str, SearchSettings] = {
     "beam": WordSync(action_beam=12, word_beam=4),
     "published": WordSync(action_beam=12, word_beam=4, fast_track=1),
+    "adaptive": WordSync(action_beam=12, word_beam=8, margin_bits=4.0),
     "unbiased": Unbiased(action_beam=12, word_beam=4, replicates=4),
 }
 

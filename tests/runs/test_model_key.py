@@ -36,6 +36,7 @@ OTHER: dict[str, Any] = {
     "stop": "beam_full",
     "bounded": False,
     "lazy_words": False,
+    "margin_bits": 3.0,
     "cuda_graphs": True,
     "replicates": 5,
     "tolerance": 0.2,

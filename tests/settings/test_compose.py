@@ -166,9 +166,15 @@ def test_several_files_of_suites_have_a_folder_of_their_own() -> None:
     assert load_settings("evaluate", arguments).suites.label == "one_and_1_more"
 
 
+_VARIANTS = {
+    "published": WordSync(fast_track=1),
+    "adaptive": WordSync(action_beam=50, word_beam=40, margin_bits=7.0),
+}
+
+
 @pytest.mark.parametrize("search", _choices("search"))
 def test_every_search_is_built_with_its_defaults(search: str) -> None:
-    expected = WordSync(fast_track=1) if search == "published" else SEARCHES[search]()
+    expected = _VARIANTS.get(search) or SEARCHES[search]()
     assert load_settings("evaluate", [f"search={search}"]).search == expected
 
 

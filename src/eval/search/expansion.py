@@ -6,7 +6,8 @@ action beam and enter the word beam, which keeps the best of them. They need no 
 beam; with a number as ``fast_track``, they do, as in :mod:`competition`.
 
 Log probabilities can only decrease as a derivation grows. Once the word beam is full, an open
-hypothesis that scores below its last slot can therefore never enter and is dropped (``bounded``).
+hypothesis that scores below its last slot can therefore never enter and is dropped (``bounded``);
+so is one that is below the margin of the best that has generated the word (``margin_bits``).
 The probability of the word itself is the most expensive operation, so a cheap upper bound is
 computed first; if even the bound does not reach the word beam, the probability is not computed
 (``lazy_words``). Neither changes the survivors: the rank of a hypothesis above the last slot of the
@@ -34,7 +35,9 @@ from gardenpath.eval.search.next_pieces import NextPieces, first_slots
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.stepping import History, Stepper
+from gardenpath.eval.search.word_limit import WordLimit
 from gardenpath.eval.search.work import Work
+from gardenpath.units import NATS_PER_BIT
 
 # Larger than any rounding error of a log probability, too small to affect results.
 _ROUNDING = 1e-3
@@ -128,15 +131,19 @@ class BeamExpansion:
         )
 
     @property
-    def ended_width(self) -> int:
-        """Number of slots that count if a word ends here."""
-        return self.word_width
+    def ended(self) -> WordLimit:
+        """Which hypotheses count if a word ends here."""
+        margin = self._settings.margin_bits
+        return WordLimit(self.word_width, None if margin is None else margin * NATS_PER_BIT)
 
     def begin_word(self, beam: Beam, targets: Targets) -> Beam:
         """Prune to the word beam where a word has ended, for models over pieces."""
         assert targets.pieces is not None
-        width = torch.where(targets.pieces.continues, beam.score.shape[1], self.word_width)
-        return first_slots(beam, width.unsqueeze(1))
+        continues = targets.pieces.continues.unsqueeze(1)
+        width = torch.where(continues, beam.score.shape[1], self.word_width)
+        front = first_slots(beam, width)
+        score = torch.where(continues, front.score, self.ended.of_scores(front.score))
+        return replace(front, score=score)
 
     def run(self, beam: Beam, targets: Targets) -> Found:
         """Expand each group to its next word, or to the end of the sentence."""
@@ -147,7 +154,7 @@ class BeamExpansion:
         if replayed is not None:
             replayed.begin()
             targets = _placed_targets(replayed, targets)
-        step = _Step(self._stepper, settings, self._competition, targets)
+        step = _Step(self._stepper, settings, self._competition, targets, self.ended)
         advance = step if replayed is None else _ReplayedStep(replayed, step, targets)
         completed = empty_like(beam, settings.word_beam if pieces is None else pieces.width)
         # As a structural hypothesis, its score is its joint probability.
@@ -159,11 +166,12 @@ class BeamExpansion:
         if replayed is not None:
             state = _State.of([one.clone() for one in state.tensors])
         completed = state.completed
-        survivors = completed.score[:, : settings.word_beam].logsumexp(1)
-        kept = completed if pieces is None else first_slots(completed, pieces.kept)
+        ended = self.ended.of_beam(completed)
+        kept = ended if pieces is None else first_slots(completed, pieces.kept)
+        is_sum = settings.marginal == "survivors"
         return Found(
             beam=kept,
-            log_prob=survivors if settings.marginal == "survivors" else state.admitted_log_prob,
+            log_prob=ended.score.logsumexp(1) if is_sum else state.admitted_log_prob,
             too_many=state.too_many,
             trail=None if step.history is None else step.history.trails(kept.entry),
         )
@@ -204,8 +212,11 @@ class _Step:
         settings: WordSync,
         competition: Competition | None,
         targets: Targets,
+        ended: WordLimit,
     ) -> None:
         self._settings = settings
+        # What goes on as a word of several pieces need not be near the best one.
+        self._margin = ended.margin if targets.pieces is None else None
         self._competition = competition
         self._targets = targets
         self._is_packed = stepper.is_packed
@@ -275,7 +286,7 @@ class _Step:
         are scored first and raise its threshold for the rest.
         """
         stepper, pieces = self._stepper, self._targets.pieces
-        bar = _last_kept(completed.score, pieces)
+        bar = self._least(completed.score)
         near = bound >= bar.clamp(min=torch.finfo(bar.dtype).min)
         rows = stepper.rows(near)
         nothing = torch.full_like(bound, -torch.inf)
@@ -294,7 +305,7 @@ class _Step:
             sure, needed = self._competition.needed(leading.score, cheap, score, pieces)
         slots = completed.score.shape[1]
         so_far = torch.cat([completed.score, sure], dim=1).topk(slots, dim=1).values
-        bar = torch.maximum(_last_kept(so_far, pieces), needed)
+        bar = torch.maximum(self._least(so_far), needed)
         rest = near & ~first & (cheap >= bar)
         return torch.maximum(last, stepper.words(nodes, bound, rest, words))
 
@@ -302,12 +313,18 @@ class _Step:
         """Drop hypotheses that can no longer enter the word beam."""
         settings = self._settings
         if settings.bounded and settings.may_bound:
-            bar = _last_kept(completed.score, self._targets.pieces)
-            score = score.masked_fill(score < bar, -torch.inf)
+            score = score.masked_fill(score < self._least(completed.score), -torch.inf)
         if settings.stop == "beam_full":
             is_full = (admitted_count >= settings.action_beam).unsqueeze(1)
             score = score.masked_fill(is_full, -torch.inf)
         return score
+
+    def _least(self, score: Tensor) -> Tensor:
+        """``(groups, 1)`` least scores with which a word can still survive, given sorted ones."""
+        last = _last_kept(score, self._targets.pieces)
+        if self._margin is None:
+            return last
+        return torch.maximum(last, score[:, :1] - self._margin)
 
     def _advanced(self, beam: Beam, score: Tensor, place: Tensor, columns: int) -> Beam:
         """Return the hypotheses that are still open, after their actions."""

@@ -13,6 +13,7 @@ from gardenpath.eval.search.beam import Beam
 from gardenpath.eval.search.next_pieces import Next
 from gardenpath.eval.search.result import Step
 from gardenpath.eval.search.sampling.thinning import mixed
+from gardenpath.eval.search.word_limit import WordLimit
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,11 @@ class Group:
     step: Step | None = None
     key: int = 0
 
-    def before(self, token: Next, width: int, word_end: Floats | None = None) -> Group:
+    def before(self, token: Next, ended: WordLimit, word_end: Floats | None = None) -> Group:
         """Return the group as the next token has it, for models over pieces.
 
         If the next token begins a word, the last word has ended, with the probability ``word_end``,
-        and only the first ``width`` survivors count.
+        and only the survivors of the limit ``ended`` count.
         """
         if not self.log_probs:
             return self
@@ -47,7 +48,7 @@ class Group:
         return replace(
             self,
             word_ends=self.word_ends + (() if word_end is None else (word_end,)),
-            step=None if self.step is None else self.step.front(width),
+            step=None if self.step is None else ended.of_step(self.step),
         )
 
     def after(self, token: Next, log_prob: Floats, measures: Floats, step: Step | None) -> Group:

@@ -61,6 +61,9 @@ class WordSync(Limits):
     """Beam width between two words: hypotheses kept after each action."""
     word_beam: PositiveInt = 10
     """Beam width at words: hypotheses kept after each word."""
+    margin_bits: PositiveFloat | None = None
+    """Hypotheses that are less probable than the best one by more than so many bits do not survive
+    a word, even if the word beam has room for them; null: no limit."""
     fast_track: NonNegativeInt | Literal["word_beam"] = "word_beam"
     """Number of best word-generating successors that are kept in each step even if they fall off
     the action beam; word_beam: hypotheses that generate the word need no place in the action

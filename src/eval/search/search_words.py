@@ -9,6 +9,7 @@ _KINDS = {"word_sync": "word-synchronous beam search", "unbiased": "unbiased sea
 _SETTINGS = {
     "action_beam": "action beam {}",
     "word_beam": "word beam {}",
+    "margin_bits": "within {:g} bits of the best",
     "fast_track": "fast track {}",
     "replicates": "{} replicates",
     "tolerance": "tolerance {} bits",

@@ -31,6 +31,7 @@ from gardenpath.eval.search.next_pieces import (
 )
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.result import SearchFailure, SentenceResult, Step
+from gardenpath.eval.search.word_limit import WordLimit
 from gardenpath.eval.search.word_measures import MEASURED, is_best, measured
 from gardenpath.eval.search.work import CountedModel, Work
 
@@ -63,8 +64,8 @@ class Expansion(Protocol):
         """Estimate the memory, in bytes, of a group that reads a sentence of ``length`` tokens."""
 
     @property
-    def ended_width(self) -> int:
-        """Number of slots that count if a word ends here."""
+    def ended(self) -> WordLimit:
+        """Which hypotheses count if a word ends here."""
 
     def begin_word(self, beam: Beam, targets: Targets) -> Beam:
         """Prune to the word beam where a word has ended, for models over pieces."""
@@ -228,7 +229,7 @@ class SentenceSearch:
         """Drop slots that no group needs, because words have ended."""
         inside = any(n.continues for n in tokens_next)
         if self.is_packed and not inside:
-            return beam.front(self.expansion.ended_width)
+            return beam.front(self.expansion.ended.width)
         return beam
 
     @property
@@ -251,7 +252,7 @@ class SentenceSearch:
         on_result: OnResult,
     ) -> list[tuple[int, Group]]:
         """Report sentences that end or fail here; return the other groups with their numbers."""
-        counted = found.beam.front(self.expansion.ended_width)
+        counted = self.expansion.ended.of_beam(found.beam)
         flags = came_from_best[:, : counted.score.shape[1]]
         parts = [found.log_prob.unsqueeze(1), measured(counted, flags), found.too_many]
         if word_end is not None:
@@ -277,7 +278,7 @@ class SentenceSearch:
 
     def _end(self, group: Group, child: Group, on_result: OnResult) -> None:
         """Report the sentences that end here."""
-        last = None if child.step is None else child.step.front(self.expansion.ended_width)
+        last = None if child.step is None else self.expansion.ended.of_step(child.step)
         result = self._result(child, last=last)
         for sentence in group.prefix.sentences:
             on_result(sentence, result)
@@ -300,7 +301,7 @@ class SentenceSearch:
         """Return a group as its next token has it."""
         if self._is_continuation is None:
             return group
-        return group.before(next_, self.expansion.ended_width, word_end)
+        return group.before(next_, self.expansion.ended, word_end)
 
     def _fail(self, group: Group, next_: Next, too_many: Bools, on_result: OnResult) -> None:
         hit_open, hit_opened = map(bool, too_many)
@@ -349,7 +350,7 @@ class SentenceSearch:
 
         B = Σ p(d) (1 - p(SHIFT | d) p(continuation | d)) / Σ p(d) over the survivors d.
         """
-        beam = beam.front(self.expansion.ended_width)
+        beam = self.expansion.ended.of_beam(beam)
         score = beam.score
         rows = self._live_rows(beam.is_alive & is_wanted.unsqueeze(1))
         counted = CountedModel(self.model, self.work, is_shared=self._shares_nodes)

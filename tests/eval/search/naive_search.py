@@ -13,6 +13,8 @@ from gardenpath.data.trees.actions import Column
 from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
 from gardenpath.eval.search.search_settings import WordSync
 
+LN_2 = math.log(2.0)
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -62,7 +64,7 @@ class NaiveSearch:
             # Pieces of the same word: as many are kept as the action beam holds.
             inside = after in self._continues
             kept = max(width, self._settings.action_beam) if inside else width
-            result = self._next(beam, word, kept, is_inside=word in self._continues)
+            result = self._next(beam, word, kept, is_inside=word in self._continues, goes_on=inside)
             if not result.survivors:
                 break
             if word is not None:
@@ -80,7 +82,13 @@ class NaiveSearch:
         return _log_sum(ended) - _log_sum(log_probs)
 
     def _next(
-        self, beam: list[Hypothesis], word: int | None, kept: int, *, is_inside: bool
+        self,
+        beam: list[Hypothesis],
+        word: int | None,
+        kept: int,
+        *,
+        is_inside: bool,
+        goes_on: bool,
     ) -> Word:
         settings = self._settings
         candidates: list[Hypothesis] = []
@@ -105,11 +113,18 @@ class NaiveSearch:
             if settings.stop == "beam_full" and len(candidates) >= settings.action_beam:
                 break
         candidates.sort(key=lambda h: -h.log_prob)
-        survivors = candidates[:kept]
-        summed = candidates[: settings.word_beam]
+        summed = self._near(candidates[: settings.word_beam])
+        survivors = candidates[:kept] if goes_on else self._near(candidates[:kept])
         if settings.marginal == "candidates":
             summed = candidates
         return Word(survivors, _log_sum([h.log_prob for h in summed]))
+
+    def _near(self, candidates: list[Hypothesis]) -> list[Hypothesis]:
+        """Those that are not too much less probable than the best one."""
+        margin = self._settings.margin_bits
+        if margin is None:
+            return candidates
+        return [h for h in candidates if h.log_prob >= candidates[0].log_prob - margin * LN_2]
 
     def _actions(self, old: Hypothesis, is_end: bool) -> Iterator[Hypothesis]:
         """Successors by structural actions, still standing where their parent stands."""

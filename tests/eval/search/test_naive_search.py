@@ -34,6 +34,7 @@ def searches(draw: st.DrawFn) -> WordSync:
     return WordSync(
         action_beam=draw(st.integers(1, 14)),
         word_beam=draw(st.integers(1, 6)),
+        margin_bits=draw(st.one_of(st.none(), st.floats(0.05, 6.0))),
         fast_track=draw(st.one_of(st.integers(0, 3), st.just("word_beam"))),
         max_open=draw(st.integers(1, 5)),
         max_consecutive=draw(st.integers(1, 3)),

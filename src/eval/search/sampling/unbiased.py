@@ -28,6 +28,7 @@ from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.sampling.thinning import drawn, mixed, threshold, uniforms
 from gardenpath.eval.search.search_settings import Unbiased
 from gardenpath.eval.search.stepping import History, Stepper
+from gardenpath.eval.search.word_limit import WordLimit
 from gardenpath.eval.search.work import Work
 
 # Random numbers of a step: for words, for the action beam, and for what was completed.
@@ -81,9 +82,9 @@ class UnbiasedExpansion:
         return one * self.replicates
 
     @property
-    def ended_width(self) -> int:
-        """Number of slots that count if a word ends here: all, by their weights."""
-        return self.width
+    def ended(self) -> WordLimit:
+        """Which hypotheses count if a word ends here: all, by their weights."""
+        return WordLimit(self.width)
 
     def begin_word(self, beam: Beam, targets: Targets) -> Beam:
         """Thin to the word beam where a word has ended, for models over pieces."""
