@@ -66,11 +66,13 @@ class MassRow:
 
 
 def widened(settings: WordSync, factor: int) -> WordSync:
-    """Return the settings with both beam widths multiplied by ``factor``."""
+    """Return the settings with both beam widths, and the margin, multiplied by ``factor``."""
+    margin = settings.margin_bits
     return replace(
         settings,
         action_beam=settings.action_beam * factor,
         word_beam=settings.word_beam * factor,
+        margin_bits=None if margin is None else margin * factor,
     )
 
 

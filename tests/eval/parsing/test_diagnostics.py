@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,6 +43,8 @@ def test_beams_grow_and_nothing_else() -> None:
     assert (wide.action_beam, wide.word_beam, wide.fast_track) == (40, 12, 2)
     assert (wide.max_open, wide.marginal) == (7, "candidates")
     assert widened(SETTINGS, 1) == SETTINGS
+    assert widened(SETTINGS, 4).margin_bits is None
+    assert widened(replace(SETTINGS, margin_bits=7.0), 2).margin_bits == 14.0
 
 
 def test_changes_are_against_the_beam_before() -> None:
