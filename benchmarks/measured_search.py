@@ -142,6 +142,8 @@ def series_of(search: SearchSettings) -> str:
     """Name the searches that differ in size only."""
     if not isinstance(search, WordSync):
         return str(search.kind)
+    if search.margin_bits is not None:
+        return "word_sync, within a margin"
     # As a number, words compete for places, so that even a large one is another search.
     wide = search.fast_track == "word_beam"
     return f"word_sync, fast track {'= word beam' if wide else search.fast_track}"

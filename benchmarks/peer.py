@@ -43,6 +43,17 @@ OUR_LADDER = (
     "10/2/1", "10/2/2", "25/3/3", "50/5/1", "50/5/5", "100/10/1", "100/10/10", "200/20/20",
     "400/40/40",
 )  # fmt: skip
+# More of ours: beams that adapt, from narrow to wide, and the unbiased search.
+OUR_SEARCHES = (
+    "word_sync:action_beam=20,word_beam=15,margin_bits=5",
+    "word_sync:action_beam=30,word_beam=30,margin_bits=6",
+    "word_sync:action_beam=50,word_beam=40,margin_bits=7",
+    "word_sync:action_beam=100,word_beam=80,margin_bits=8",
+    "word_sync:action_beam=200,word_beam=150,margin_bits=10",
+    "unbiased:replicates=1",
+    "unbiased",
+    "unbiased:replicates=16",
+)
 REFERENCE = "unbiased:action_beam=600,word_beam=150,replicates=4,seed=77"
 
 
@@ -248,7 +259,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--ladder", nargs="+", help="beams of the other")
     parser.add_argument("--our-ladder", nargs="+", default=list(OUR_LADDER), help="our beams")
-    parser.add_argument("--settings", nargs="*", default=[], help="more of ours: kind:key=value,…")
+    parser.add_argument(
+        "--settings", nargs="*", default=list(OUR_SEARCHES), help="more of ours: kind:key=value,…"
+    )
     parser.add_argument("--reference", default=REFERENCE, help="the search that errors refer to")
     parser.add_argument("--csv", help="file for the rows of error and cost")
     parser.add_argument("--figure", help="SVG file for error against cost")
