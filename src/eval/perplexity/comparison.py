@@ -90,12 +90,11 @@ def compare(
     maps a number of sentences to the exact perplexity of that many sentences from the start of the
     corpus; each model is compared with the exact value for the same sentences.
     """
-    given = list(models)
-    counts = {one.result.sentences for one in given} & set(exact or ())
+    given, known = list(models), exact or {}
+    counts = {one.result.sentences for one in given} & known.keys()
     yardsticks = [
-        ModelPerplexity(model=EXACT, seed=None, result=value)
-        for count, value in (exact or {}).items()
-        if count in (counts or {max(exact or ())})
+        ModelPerplexity(model=EXACT, seed=None, result=known[count])
+        for count in counts or sorted(known)[-1:]
     ]
     measured = sorted(
         [*given, *yardsticks],
@@ -117,7 +116,7 @@ def compare(
             perplexity=one.result.with_end,
             perplexity_without_end=one.result.without_end,
             bits_per_sentence=one.result.bits_per_sentence,
-            excess_bits_per_word=_excess(one.result, exact or {}),
+            excess_bits_per_word=_excess(one.result, known),
             trained_on=one.trained_on,
             vocabulary=one.vocabulary,
             unknown_rate=one.unknown_rate,
