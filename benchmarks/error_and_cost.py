@@ -45,6 +45,9 @@ LADDER: tuple[SearchSettings, ...] = (
     WordSync(action_beam=200, word_beam=20),
     WordSync(action_beam=400, word_beam=40, fast_track=1),
     WordSync(action_beam=400, word_beam=40),
+    WordSync(action_beam=30, word_beam=30, margin_bits=6),
+    WordSync(action_beam=50, word_beam=40, margin_bits=7),  # search=adaptive
+    WordSync(action_beam=100, word_beam=80, margin_bits=8),
     Unbiased(replicates=1),
     Unbiased(replicates=4),
     Unbiased(replicates=16),

@@ -144,6 +144,8 @@ def series_of(search: SearchSettings) -> str:
         return str(search.kind)
     if search.margin_bits is not None:
         return "word_sync, within a margin"
-    # As a number, words compete for places, so that even a large one is another search.
-    wide = search.fast_track == "word_beam"
+    if search.fast_track == "word_beam":
+        return "word_sync, words need no place"
+    # As a number, words compete for places, also if it is as large as the word beam.
+    wide = search.fast_track == search.word_beam
     return f"word_sync, fast track {'= word beam' if wide else search.fast_track}"

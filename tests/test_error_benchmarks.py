@@ -80,8 +80,9 @@ def test_settings_are_read_and_named() -> None:
     assert in_short(Unbiased(replicates=8)) == "unbiased 100/10 replicates=8"
     assert series_of(Unbiased()) == "unbiased"
     assert series_of(WordSync(fast_track=1)) == "word_sync, fast track 1"
-    assert series_of(WordSync()) == "word_sync, fast track = word beam"
+    assert series_of(WordSync()) == "word_sync, words need no place"
     assert series_of(WordSync(fast_track=10)) == "word_sync, fast track = word beam"
+    assert series_of(WordSync(word_beam=40, margin_bits=7.0)) == "word_sync, within a margin"
 
 
 @pytest.mark.parametrize("text", ["depth_first:a=1", "word_sync:no_such=1"])
