@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.fuzz import campaign
 from tests.fuzz.all_readers import READERS
 from tests.fuzz.campaign import Findings, run_campaign, try_input
 from tests.fuzz.mutation import ODD
@@ -79,6 +80,6 @@ def test_a_reader_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         while True:
             pass
 
-    monkeypatch.setattr("tests.fuzz.campaign.MOST_SECONDS", 0.1)
+    monkeypatch.setattr(campaign, "MOST_SECONDS", 0.1)
     findings = run_campaign(Reader("hangs", (b"a",), hangs), 1)
     assert [one.partition(" ")[0] for one in findings.found] == ["TookTooLongError"]

@@ -240,7 +240,7 @@ def test_a_finished_run_is_continued_to_more_epochs(tmp_path: Path) -> None:
     expected = small_runs.run(tmp_path / "whole", *given, "trainer.max_epochs=4")
     short = (*given, "trainer.max_epochs=2")
     small_runs.run(tmp_path, *short)
-    with pytest.raises(RunError, match=r"settings: trainer.max_epochs \(.*\); continue it to"):
+    with pytest.raises(RunError, match=r"settings: trainer.max_epochs \(.*\); train it for more"):
         small_runs.run(tmp_path, *given, "trainer.max_epochs=4", "existing=skip")
     with pytest.raises(RunError, match=r"other settings: trainer.max_epochs \(.*\); replace it"):
         small_runs.run(tmp_path, *given, "trainer.max_epochs=1", "existing=resume")

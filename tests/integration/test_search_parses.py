@@ -152,7 +152,8 @@ def test_sampled_hypotheses_have_the_shares_of_the_trees(name: str) -> None:
     exact = {tree: share for share, tree in k_best(result, WORDS, **options)}
     found = {tree: share for share, tree in k_best(sampled, WORDS, **options)}
     assert set(found) <= set(exact)
-    assert sum(found.values()) == pytest.approx(1)
+    # The rest belongs to trees that were left to chance.
+    assert 0.99 < sum(found.values()) <= 1 + 1e-9
     distance = sum(abs(exact[tree] - found.get(tree, 0.0)) for tree in exact) / 2
     assert distance < 0.3
 

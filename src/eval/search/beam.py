@@ -174,3 +174,26 @@ def empty_like(beam: Beam, width: int) -> Beam:
         integers=integers.new_zeros((*shape, INTEGERS)),
         numbers=None if numbers is None else numbers.new_zeros((*shape, NUMBERS)),
     )
+
+
+@dataclass(frozen=True)
+class WordLimit:
+    """Which hypotheses survive the end of a word: the first ``width``.
+
+    With a ``margin`` (nats), only those of them that are not less probable than the first one by
+    more than that; hypotheses are then sorted, best first.
+    """
+
+    width: int
+    margin: float | None = None
+
+    def of_beam(self, beam: Beam) -> Beam:
+        """Return the survivors."""
+        front = beam.front(self.width)
+        return replace(front, score=self.of_scores(front.score))
+
+    def of_scores(self, score: Tensor) -> Tensor:
+        """Return ``(groups, slots)`` scores, ``-inf`` below the margin."""
+        if self.margin is None:
+            return score
+        return score.masked_fill(score < score[:, :1] - self.margin, -torch.inf)

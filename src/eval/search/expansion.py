@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from gardenpath.data.trees.actions import Column
-from gardenpath.eval.search.beam import Beam, beside, best, empty_like
+from gardenpath.eval.search.beam import Beam, WordLimit, beside, best, empty_like
 from gardenpath.eval.search.competition import Competition
 from gardenpath.eval.search.graphs.recorder import Recorder
 from gardenpath.eval.search.graphs.replayed_steps import RecordableModel, ReplayedSteps
@@ -35,7 +35,6 @@ from gardenpath.eval.search.next_pieces import NextPieces, first_slots
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.search_settings import WordSync
 from gardenpath.eval.search.stepping import History, Stepper
-from gardenpath.eval.search.word_limit import WordLimit
 from gardenpath.eval.search.work import Work
 from gardenpath.units import NATS_PER_BIT
 

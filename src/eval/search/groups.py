@@ -9,11 +9,10 @@ from torch import Tensor
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.prefixes import Prefix
-from gardenpath.eval.search.beam import Beam
+from gardenpath.eval.search.beam import Beam, WordLimit
 from gardenpath.eval.search.next_pieces import Next
 from gardenpath.eval.search.result import Step
 from gardenpath.eval.search.sampling.thinning import mixed
-from gardenpath.eval.search.word_limit import WordLimit
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Group:
         return replace(
             self,
             word_ends=self.word_ends + (() if word_end is None else (word_end,)),
-            step=None if self.step is None else ended.of_step(self.step),
+            step=None if self.step is None else self.step.within(ended),
         )
 
     def after(self, token: Next, log_prob: Floats, measures: Floats, step: Step | None) -> Group:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from gardenpath.data.arrays import Floats, Ints
+from gardenpath.eval.search.beam import WordLimit
 from gardenpath.eval.search.sampling.replicates import pooled
 from gardenpath.eval.search.stepping import NO_ACTION
 from gardenpath.eval.search.word_measures import TokenMeasures, token_measures
@@ -43,12 +44,12 @@ class Step:
         result: Floats = np.exp(joint - max(logsumexp(self.score), logsumexp(joint)))
         return result
 
-    def front(self, width: int) -> Step:
-        """Return the first ``width`` survivors."""
-        return Step(
-            self.score[:width], self.joint[:width], self.origin[:width], self.trail[:width],
-            self.before,
-        )  # fmt: skip
+    def within(self, limit: WordLimit) -> Step:
+        """Return the survivors of the end of a word."""
+        width, score = limit.width, self.score[: limit.width]
+        if limit.margin is not None:
+            score = np.where(score < score[:1] - limit.margin, -np.inf, score)
+        return Step(score, self.joint[:width], self.origin[:width], self.trail[:width], self.before)
 
     def columns(self, place: int) -> list[list[int]]:
         """Return the structural columns that a survivor took before each token, in order."""

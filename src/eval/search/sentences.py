@@ -20,7 +20,7 @@ from torch import Tensor
 
 from gardenpath.data.arrays import Bools, Floats
 from gardenpath.data.prefixes import PrefixTrie, tries_by_start
-from gardenpath.eval.search.beam import Beam, after_word, below, root_beam
+from gardenpath.eval.search.beam import Beam, WordLimit, after_word, below, root_beam
 from gardenpath.eval.search.expansion import Found, Targets
 from gardenpath.eval.search.groups import Front, Group
 from gardenpath.eval.search.next_pieces import (
@@ -31,7 +31,6 @@ from gardenpath.eval.search.next_pieces import (
 )
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.result import SearchFailure, SentenceResult, Step
-from gardenpath.eval.search.word_limit import WordLimit
 from gardenpath.eval.search.word_measures import MEASURED, is_best, measured
 from gardenpath.eval.search.work import CountedModel, Work
 
@@ -278,7 +277,7 @@ class SentenceSearch:
 
     def _end(self, group: Group, child: Group, on_result: OnResult) -> None:
         """Report the sentences that end here."""
-        last = None if child.step is None else self.expansion.ended.of_step(child.step)
+        last = None if child.step is None else child.step.within(self.expansion.ended)
         result = self._result(child, last=last)
         for sentence in group.prefix.sentences:
             on_result(sentence, result)

@@ -22,13 +22,12 @@ import torch
 from torch import Tensor
 
 from gardenpath.data.trees.actions import Column
-from gardenpath.eval.search.beam import Beam, beside, empty_like
+from gardenpath.eval.search.beam import Beam, WordLimit, beside, empty_like
 from gardenpath.eval.search.expansion import Found, Targets
 from gardenpath.eval.search.protocol import TransitionModel
 from gardenpath.eval.search.sampling.thinning import drawn, mixed, threshold, uniforms
 from gardenpath.eval.search.search_settings import Unbiased
 from gardenpath.eval.search.stepping import History, Stepper
-from gardenpath.eval.search.word_limit import WordLimit
 from gardenpath.eval.search.work import Work
 
 # Random numbers of a step: for words, for the action beam, and for what was completed.
