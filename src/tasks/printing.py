@@ -53,7 +53,7 @@ def print_search(runs: Iterable[Run]) -> None:
     """Name the search of syntactic models, with its settings: numbers depend on it."""
     found = (search_in_words(plain(run.search)) for run in runs if run.is_syntactic)
     for search in dict.fromkeys(found):
-        console.print(f"[dim]{escape(search)}[/]", highlight=False)
+        console.print(f"[dim]search: {escape(search)}[/]", highlight=False)
 
 
 def print_too_few(results: Results) -> None:

@@ -61,7 +61,8 @@ def run(settings: EvaluateSettings, task: SuiteTask) -> None:
         results = replace(results, perplexity=rows)
     # The answer comes last, where it is read.
     print_unusable(results)
-    print_search(runs)
+    if not any(row.search for row in results.perplexity):  # named below that table otherwise
+        print_search(runs)
     for table in (*results.effect_tables(), *results.accuracy_tables()):
         console.print(table)
     _print_unknown(results)

@@ -41,7 +41,7 @@ def test_the_search_of_all_runs_is_named_once(
 ) -> None:
     print_search([run_of(folder, model) for model in ("rnng", "plm", "lstm")])
     shown = " ".join(capsys.readouterr().out.split())
-    assert shown.startswith("word-synchronous beam search, action beam 10, word beam 3, words need")
+    assert shown.startswith("search: word-synchronous beam search, action beam 10, word beam 3,")
     assert shown.count("beam search") == 1
     print_search([run_of(folder, "lstm")])
     assert capsys.readouterr().out == ""

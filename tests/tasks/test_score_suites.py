@@ -39,6 +39,17 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output / "toy_english"
 
 
+@pytest.mark.parametrize("sentences", [0, 2])
+def test_the_search_is_named_once(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], sentences: int
+) -> None:
+    """Below the perplexities if they are searched, too, else before the accuracies."""
+    options = ("task.perplexity=true", f"task.perplexity_sentences={sentences}")
+    _evaluate(folder, tmp_path, *options, model="rnng")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("search: word-synchronous beam search") == 1
+
+
 def test_the_tables_that_are_written(results: Path) -> None:
     tables = ["effect_means.csv", "effects.csv", "items.csv", "sentences.csv", "summary.csv",
               "surprisals.tsv", "word_pairs.csv"]  # fmt: skip
