@@ -43,65 +43,65 @@ def _run_task(settings: EvaluateSettings) -> None:
             from gardenpath.tasks import perplexity
 
             with only_writer(perplexity.perplexity_file(settings)):
-                perplexity.run(settings, task)
+                perplexity.run_perplexity(settings, task)
         case SurprisalTask() as task:
             from gardenpath.tasks import surprisal
 
-            surprisal.run(settings, task)
+            surprisal.run_surprisal(settings, task)
         case ParseTask() as task:
             from gardenpath.tasks import parse
 
             with only_writer(Path(settings.output) / parse.PARSES_FOLDER):
-                parse.run(settings, task)
+                parse.run_parse(settings, task)
         case SuiteTask() as task:
             from gardenpath.tasks import score_suites
 
             with only_writer(score_suites.suites_folder(settings)):
-                score_suites.run(settings, task)
+                score_suites.run_suites(settings, task)
         case SuitesTask() as task:
             from gardenpath.tasks import list_suites
 
-            list_suites.run(settings, task)
+            list_suites.run_list_suites(settings, task)
         case NewSuiteTask() as task:
             from gardenpath.tasks.stimuli import new_suite
 
-            new_suite.run(task)
+            new_suite.run_new_suite(task)
         case RescoreTask() as task:
             from gardenpath.tasks import rescore
 
-            rescore.run(settings, task)
+            rescore.run_rescore(settings, task)
         case StudyTask() as task:
             from gardenpath.tasks import replicate
 
             with only_writer(replicate.study_folder(settings)):
-                replicate.run(settings, task)
+                replicate.run_study(settings, task)
         case CorpusTask() as task:
             from gardenpath.tasks.corpora import corpus
 
-            corpus.run(settings, task)
+            corpus.run_corpus(settings, task)
         case ExportTask() as task:
             from gardenpath.tasks.corpora import export
 
-            export.run(settings, task)
+            export.run_export(settings, task)
         case ShareTask() as task:
             from gardenpath.tasks.exchange import share_runs
 
-            share_runs.run(settings, task)
+            share_runs.run_share(settings, task)
         case AnnotateTask() as task:
             from gardenpath.tasks.corpora import annotate
 
-            annotate.run(settings, task)
+            annotate.run_annotate(settings, task)
         case MergeTask() as task:
             from gardenpath.tasks import merge
 
-            merge.run(settings, task)
+            merge.run_merge(settings, task)
         case AdoptTask() as task:
             from gardenpath.tasks.exchange import adopt_model
 
-            adopt_model.run(settings, task)
+            adopt_model.run_adopt(settings, task)
         case RunsTask() as task:
             from gardenpath.tasks import list_runs
 
-            list_runs.run(settings, task)
+            list_runs.run_list_runs(settings, task)
         case _ as never:
             assert_never(never)

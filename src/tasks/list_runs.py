@@ -18,7 +18,7 @@ from gardenpath.settings.task_settings import RunsTask
 from gardenpath.store.tables import RUNS, write_table
 
 
-def run(settings: EvaluateSettings, task: RunsTask) -> None:
+def run_list_runs(settings: EvaluateSettings, task: RunsTask) -> None:
     """Print the runs, and write them to a table; with ``watch``, again and again."""
     path = Path(settings.output) / RUNS.file
     if task.watch is None:

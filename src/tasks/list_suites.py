@@ -20,7 +20,7 @@ from gardenpath.settings.evaluate_settings import EvaluateSettings
 from gardenpath.settings.task_settings import SuitesTask
 
 
-def run(settings: EvaluateSettings, task: SuitesTask) -> None:
+def run_list_suites(settings: EvaluateSettings, task: SuitesTask) -> None:
     """List suites or show one, and export them if requested."""
     suites = _asked_suites(settings, task)
     _show(suites, task, every=settings.suite is not None or task.show is not None)

@@ -12,7 +12,7 @@ from gardenpath.store.surprisal_store import SurprisalStore
 from gardenpath.text import plural
 
 
-def run(settings: EvaluateSettings, task: MergeTask) -> None:
+def run_merge(settings: EvaluateSettings, task: MergeTask) -> None:
     """Add all entries to the file of the settings; damaged files are refused, not copied."""
     target = SurprisalStore(Path(settings.paths.surprisals))
     sources = [SurprisalStore(Path(one)) for one in task.stores]

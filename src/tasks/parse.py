@@ -42,7 +42,7 @@ PARSES_FOLDER = "parses"
 _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
 
 
-def run(settings: EvaluateSettings, task: ParseTask) -> None:
+def run_parse(settings: EvaluateSettings, task: ParseTask) -> None:
     """Parse with every syntactic model; write trees, and F1 if gold trees are available."""
     asked = asked_runs(settings)
     runs = [run for run in asked if run.is_syntactic]

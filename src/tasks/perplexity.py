@@ -20,7 +20,7 @@ from gardenpath.store.tables import PERPLEXITY, write_table
 from gardenpath.tasks.asked import asked_runs, conclude
 
 
-def run(settings: EvaluateSettings, task: PerplexityTask) -> None:
+def run_perplexity(settings: EvaluateSettings, task: PerplexityTask) -> None:
     """Compute the perplexity of every run on a split of its own or of named corpora."""
     runs = asked_runs(settings)
     skipped = list(runs.skipped)

@@ -24,7 +24,7 @@ _MOST_NOTES = 6
 _STYLES = {"reproduced": "green", "not reproduced": "red", "depends": "yellow", "not tested": "dim"}
 
 
-def run(settings: EvaluateSettings, task: StudyTask) -> None:
+def run_study(settings: EvaluateSettings, task: StudyTask) -> None:
     """Compute, print and write."""
     assert settings.study is not None, "the settings are checked"
     asked = settings.study

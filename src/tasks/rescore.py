@@ -20,7 +20,7 @@ from gardenpath.tasks.printing import print_unusable
 from gardenpath.tasks.publish import write_results
 
 
-def run(settings: EvaluateSettings, task: RescoreTask) -> None:
+def run_rescore(settings: EvaluateSettings, task: RescoreTask) -> None:
     """Score, print and write."""
     suite = settings.suites
     whose = "published" if task.materials else "given"

@@ -25,7 +25,7 @@ from gardenpath.tasks.printing import print_search, print_unusable
 from gardenpath.tasks.publish import write_results
 
 
-def run(settings: EvaluateSettings, task: SuiteTask) -> None:
+def run_suites(settings: EvaluateSettings, task: SuiteTask) -> None:
     """Score, print and write."""
     chosen = settings.suites
     runs = asked_runs(settings)

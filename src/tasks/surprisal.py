@@ -43,7 +43,7 @@ from gardenpath.tasks.stimuli.surprisal_output import (
 from gardenpath.text import plural
 
 
-def run(settings: EvaluateSettings, task: SurprisalTask) -> None:
+def run_surprisal(settings: EvaluateSettings, task: SurprisalTask) -> None:
     """Score the input with every run, and write one long table.
 
     With ``output=-``, standard output has the table alone; all else goes to standard error.

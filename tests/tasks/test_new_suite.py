@@ -12,7 +12,7 @@ from gardenpath.errors import GardenpathError, InputError
 from gardenpath.eval.suites.formats.table_suite import load_table_suite
 from gardenpath.settings.task_settings import NewSuiteTask
 from gardenpath.store.headers.side_cars import read_side_car
-from gardenpath.tasks.stimuli.new_suite import run
+from gardenpath.tasks.stimuli.new_suite import run_new_suite
 from tests.toy_runs import evaluate, run_of
 
 
@@ -20,7 +20,7 @@ def test_the_starting_point_can_be_evaluated(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run(NewSuiteTask(source="mine"))
+    run_new_suite(NewSuiteTask(source="mine"))
     options = ("task.report=false", "task.allow_unknown=true", "suite.suites=[mine.yaml]")
     evaluate(folder, tmp_path, "suite=file", *options, model="ngram")
     effects = pd.read_csv(tmp_path / "mine" / "effects.csv")
@@ -35,7 +35,7 @@ def test_nothing_is_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     Path("mine.csv").write_text("kept")
     with pytest.raises(InputError, match=r"mine\.csv: exists already"):
-        run(NewSuiteTask(source="mine"))
+        run_new_suite(NewSuiteTask(source="mine"))
     assert [one.name for one in tmp_path.iterdir()] == ["mine.csv"]
 
 
@@ -80,7 +80,7 @@ def test_a_formula_and_effects_with_intervals(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run(NewSuiteTask(source="mine"))
+    run_new_suite(NewSuiteTask(source="mine"))
     known = [word for word in run_of(folder, "ngram").vocabulary.tokens if word.isalpha()][:12]
     rows = ["item,condition,subject,verb,rest"]
     for number, (match, mismatch) in enumerate(zip(known[::2], known[1::2], strict=True), 1):
@@ -110,7 +110,7 @@ def test_two_suites_of_one_name_are_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run(NewSuiteTask(source="mine"))
+    run_new_suite(NewSuiteTask(source="mine"))
     Path("other.yaml").write_text(Path("mine.yaml").read_text())
     options = (
         "task.report=false",

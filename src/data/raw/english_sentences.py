@@ -31,11 +31,11 @@ _BEFORE_NAMES = frozenset(_TITLES.split())
 _AMBIGUOUS = frozenset(_SHORTENED.split())
 _STARTERS = frozenset(_FIRST_WORDS.split())
 
-_CLOSING = "\"'”’»)\\]}"
+_CLOSING_MARKS = "\"'”’»)\\]}"
 _OPENING = "\"'“‘«([{`"
 # A final mark with what closes after it, before a blank.
 _CANDIDATE = re.compile(
-    rf"(?<![.!?…])(?P<marks>[.!?…]++)(?P<closed>[{_CLOSING}]*+)"
+    rf"(?<![.!?…])(?P<marks>[.!?…]++)(?P<closed>[{_CLOSING_MARKS}]*+)"
     r"(?:\s++(?:''|[”»)\]}]++)(?=\s|$))*+(?=\s)"
 )
 _NEXT = re.compile(rf"\s+(?P<opened>[{re.escape(_OPENING)}]*)(?P<word>\S*)")

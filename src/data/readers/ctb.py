@@ -16,7 +16,7 @@ from gardenpath.errors import InputError, MissingCorpusError
 
 Genre = Literal["nw", "mz", "bn", "bc", "wb", "df", "sc", "cs"]
 
-_FILE_NAME = re.compile(r"chtb_(?P<id>\d+)\.(?P<suffix>[a-z]+)", re.IGNORECASE)
+_CHTB_FILE = re.compile(r"chtb_(?P<id>\d+)\.(?P<suffix>[a-z]+)", re.IGNORECASE)
 
 # File names of releases before 7.0 do not contain the genre (chtb_001.fid); it follows from the id.
 _GENRE_OF_OLD_IDS: tuple[tuple[range, Genre], ...] = (
@@ -70,7 +70,7 @@ class ChineseTreebank(SplitByIds):
     def _files(self, split: str) -> list[Path]:
         found = []
         for path in Path(self.root).rglob("chtb_*"):
-            match = _FILE_NAME.fullmatch(path.name)
+            match = _CHTB_FILE.fullmatch(path.name)
             is_raw = "raw" in path.relative_to(Path(self.root)).parts
             if match and not is_raw and self._wanted(match, split):
                 found.append((int(match["id"]), path))

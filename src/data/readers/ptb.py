@@ -14,7 +14,7 @@ from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.brackets import read_tree_file
 from gardenpath.errors import MissingCorpusError
 
-_FILE_NAME = re.compile(r"wsj_(?P<section>\d\d)(?P<number>\d\d)\.mrg", re.IGNORECASE)
+_WSJ_FILE = re.compile(r"wsj_(?P<section>\d\d)(?P<number>\d\d)\.mrg", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class PennTreebank(SplitByIds):
     def _files(self, split: str) -> list[Path]:
         found = []
         for path in Path(self.root).rglob("*"):
-            match = _FILE_NAME.fullmatch(path.name)
+            match = _WSJ_FILE.fullmatch(path.name)
             if match and self._number(match) in self.ids[split]:
                 found.append(path)
         if not found:

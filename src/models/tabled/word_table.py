@@ -86,7 +86,7 @@ def read_word_table(path: Path) -> WordTable:
     """Read a table; sentences that occur twice and numbers that are no log probabilities fail."""
     documents = _documents(path)
     _, header = next(documents, (1, None))
-    origin = _origin(header, path)
+    origin = _sentence_origin(header, path)
     sentences: dict[Words, tuple[float, ...]] = {}
     for line, content in documents:
         words, log_probs = _sentence(content, path, line)
@@ -105,7 +105,7 @@ def _documents(path: Path) -> Iterator[tuple[int, Any]]:
                 raise InputError(error.problem, path=path, line=line) from error
 
 
-def _origin(header: Any, path: Path) -> TableOrigin:
+def _sentence_origin(header: Any, path: Path) -> TableOrigin:
     remedy = "adopt it with task=adopt model=table"
     if not isinstance(header, dict) or (header.get("kind"), header.get("format")) != (
         _KIND,

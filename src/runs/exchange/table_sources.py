@@ -90,7 +90,7 @@ def _own_table(path: Path, reading: TableSettings) -> WordTable:
         bits = [row.surprisal_bits for row in own] + [math.nan] * (not has_end)
         _add(found, words, bits, path)
     notes = [str(failure) for failure in run.failures]
-    return WordTable(origin=_origin(path, "table", "bits", run.boundary, notes), sentences=found)
+    return WordTable(origin=_source_origin(path, "table", "bits", run.boundary, notes), sentences=found)
 
 
 def _chosen_run(runs: Sequence[RunHeader], wanted: str | None, path: Path) -> RunHeader:
@@ -120,7 +120,7 @@ def _foreign_table(path: Path, reading: TableSettings, form: SurprisalForm) -> W
     if stated is not None:
         _require_boundary(stated, reading.boundary, path)
     return WordTable(
-        origin=_origin(path, form, scored.unit, boundary, scored.notes), sentences=found
+        origin=_source_origin(path, form, scored.unit, boundary, scored.notes), sentences=found
     )
 
 
@@ -149,7 +149,7 @@ def _is_same(one: float, other: float) -> bool:
     return both_undefined or math.isclose(one, other, rel_tol=_SAME_BITS, abs_tol=_SAME_BITS)
 
 
-def _origin(
+def _source_origin(
     path: Path, form: str, unit: str, boundary: str | None, notes: Sequence[str]
 ) -> TableOrigin:
     return TableOrigin(

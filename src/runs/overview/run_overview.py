@@ -113,7 +113,7 @@ def overview_table(states: Sequence[RunSummary], *, title: str = "") -> FittedTa
             _number(state.valid_perplexity),
             _number(state.test_perplexity),
             _duration(state.seconds),
-            _size(state.bytes_on_disk),
+            _size_text(state.bytes_on_disk),
         )
     return table
 
@@ -191,5 +191,5 @@ def _duration(seconds: float | None) -> str:
     return f"{minutes} min" if minutes else f"{seconds:.0f} s"
 
 
-def _size(count: int) -> str:
+def _size_text(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

@@ -55,7 +55,7 @@ def summary_of(found: RunStatus) -> RunSummary:
         valid_perplexity=_perplexity(result, "valid") or perplexity,
         test_perplexity=_perplexity(result, "test"),
         seconds=seconds if seconds is not None else _wall_clock(folder),
-        bytes_on_disk=_size(folder.path),
+        bytes_on_disk=_bytes_below(folder.path),
     )
 
 
@@ -99,7 +99,7 @@ def _wall_clock(folder: RunFolder) -> float | None:
         return None
 
 
-def _size(path: Path) -> int:
+def _bytes_below(path: Path) -> int:
     total = 0
     for root, _, names in os.walk(path):
         for name in names:

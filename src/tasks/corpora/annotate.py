@@ -23,7 +23,7 @@ from gardenpath.text import enumeration
 _UNFINISHED = ".unfinished"
 
 
-def run(settings: EvaluateSettings, task: AnnotateTask) -> None:
+def run_annotate(settings: EvaluateSettings, task: AnnotateTask) -> None:
     """Write the annotated sentences to the output folder, with a log of what was left out."""
     language = _language(settings, task)
     annotation = RawAnnotation(task, language, _parser(settings, task, language))

@@ -44,7 +44,7 @@ from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.tasks.perplexity import printed_perplexities
 
 
-def run(settings: EvaluateSettings, task: CorpusTask) -> None:
+def run_corpus(settings: EvaluateSettings, task: CorpusTask) -> None:
     """Count, print and write, for the named corpora or else for those of the runs."""
     corpora = settings.named_corpora
     runs = Runs() if corpora else asked_runs(settings)

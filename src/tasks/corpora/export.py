@@ -15,7 +15,7 @@ from gardenpath.store.results_folder import results_folder
 from gardenpath.text import enumeration
 
 
-def run(settings: EvaluateSettings, task: ExportTask) -> None:
+def run_export(settings: EvaluateSettings, task: ExportTask) -> None:
     """Write each corpus to a folder of its own below the output folder."""
     for data in settings.named_corpora:
         folder = Path(settings.output) / data.name

@@ -12,7 +12,7 @@ from gardenpath.settings.task_settings import AdoptTask
 from gardenpath.text import file_stem
 
 
-def run(settings: EvaluateSettings, task: AdoptTask) -> None:
+def run_adopt(settings: EvaluateSettings, task: AdoptTask) -> None:
     """Write the run folder, and say how to use it."""
     assert settings.model is not None
     model = settings.model

@@ -14,7 +14,7 @@ from gardenpath.tasks.asked import asked_runs, conclude
 from gardenpath.text import file_stem
 
 
-def run(settings: EvaluateSettings, task: ShareTask) -> None:
+def run_share(settings: EvaluateSettings, task: ShareTask) -> None:
     """Write each run to a folder of its own below the output folder."""
     runs = asked_runs(settings)
     folders = [Path(settings.output) / _folder_name(one) for one in runs]

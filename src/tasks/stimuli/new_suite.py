@@ -44,7 +44,7 @@ factors:
 """
 
 
-def run(task: NewSuiteTask) -> None:
+def run_new_suite(task: NewSuiteTask) -> None:
     """Write a description and a table of items; files that exist are never overwritten."""
     name = file_stem(task.source)
     paths = {Path(f"{name}.yaml"): _YAML.format(name=name), Path(f"{name}.csv"): _TABLE}

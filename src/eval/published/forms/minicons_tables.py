@@ -50,7 +50,7 @@ def read_minicons(path: Path, unit: Unit | None) -> ForeignFile:
         documents = read_documents(path)
         # One sentence alone is a list of scores.
         sentences = [documents] if is_minicons(documents) else documents
-        found = [_sentence(one, number, path) for number, one in enumerate(sentences, start=1)]
+        found = [_minicons_sentence(one, number, path) for number, one in enumerate(sentences, start=1)]
         return ForeignFile(path=path, form="minicons", unit=stated, sentences=tuple(found))
     table = read_words(path, PairingRules(unit=unit), _columns(path, unit))
     if len(table.runs) != 1:
@@ -72,7 +72,7 @@ def _columns(path: Path, unit: Unit) -> dict[str, str]:
     return {} if name is None else {"surprisal": name}
 
 
-def _sentence(content: Any, number: int, path: Path) -> ForeignSentence:
+def _minicons_sentence(content: Any, number: int, path: Path) -> ForeignSentence:
     if not is_minicons(content):
         raise InputError(
             f"sentence {number} is not a list of [token, score] or [token, score, rank]",

@@ -43,7 +43,7 @@ def read_syntaxgym_results(path: Path, unit: Unit | None) -> ForeignFile:
     sentences: list[ForeignSentence] = []
     for item in list_of(records[0], "items", path, 1):
         for condition in list_of(_object(item, path), "conditions", path, len(sentences) + 1):
-            sentences.append(_sentence(item, _object(condition, path), len(sentences) + 1, path))
+            sentences.append(_region_sentence(item, _object(condition, path), len(sentences) + 1, path))
     return ForeignFile(
         path=path,
         form="syntaxgym",
@@ -59,7 +59,7 @@ def _object(value: Any, path: Path) -> JsonObject:
     return value
 
 
-def _sentence(item: JsonObject, condition: JsonObject, number: int, path: Path) -> ForeignSentence:
+def _region_sentence(item: JsonObject, condition: JsonObject, number: int, path: Path) -> ForeignSentence:
     tokens, values = [], []
     name = str(condition.get("condition_name", ""))
     for region in list_of(condition, "regions", path, number):

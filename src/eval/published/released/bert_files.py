@@ -16,7 +16,7 @@ from gardenpath.errors import InputError
 from gardenpath.eval.published.surprisal_files import ScoredSentence, number_of, read_lines
 from gardenpath.eval.suites.formats.csv_tables import csv_columns, csv_rows
 
-_COLUMNS = ("pronoun", "sentence_no_eos", "bert_sentence", "surprisal")
+_BERT_COLUMNS = ("pronoun", "sentence_no_eos", "bert_sentence", "surprisal")
 _LABELS = ("item", "mismatch_position")
 _MASK = "***mask***"
 
@@ -32,11 +32,11 @@ def read_bert(path: Path) -> list[ScoredSentence]:
     """Read one sentence per row; only the masked pronoun has a value, the others are NaN."""
     reader = csv.DictReader(io.StringIO("\n".join(read_lines(path)) + "\n"))
     names = csv_columns(reader, path)
-    if missing := [column for column in _COLUMNS if column not in names]:
+    if missing := [column for column in _BERT_COLUMNS if column not in names]:
         raise InputError(f"the header has no column {', '.join(missing)}", path=path, line=1)
     sentences = []
     for line, row in csv_rows(reader, path):
-        if any(row[column] is None for column in _COLUMNS):
+        if any(row[column] is None for column in _BERT_COLUMNS):
             raise InputError("has too few columns", path=path, line=line)
         words = tuple(row["sentence_no_eos"].split())
         given = tuple(row["bert_sentence"].split())

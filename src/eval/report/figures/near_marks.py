@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.path import Path
+from matplotlib.path import Path as MarkerPath
 
 from gardenpath.eval.display import EXACT
 from gardenpath.eval.report.figures import style
@@ -20,7 +20,7 @@ RANGE_LABEL = "near ties as wrong … as right"
 MEAN_LABEL = "hollow: half or more near ties"
 
 _STEP = 0.018  # of the axis of accuracies
-_MARK = Path([(-2.0, -0.5), (-1.0, 0.5), (0.0, -0.5), (1.0, 0.5), (2.0, -0.5)])
+_MARK = MarkerPath([(-2.0, -0.5), (-1.0, 0.5), (0.0, -0.5), (1.0, 0.5), (2.0, -0.5)])
 
 
 def draw_near_range(axis: Axes, row: Mapping[str, Any], *, place: float, colour: str) -> None:

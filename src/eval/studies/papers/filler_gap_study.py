@@ -159,8 +159,8 @@ def _correlations(one: Evidence) -> Iterator[StudyCell]:
 
 # Metrics have different units.
 _EFFECT = FigureStyle(y_label="effect", reference=0.0, same_scale=False)
-_GLOBAL = FigureStyle(y_label="effect in bits per word", reference=0.0)
-_SLOR = FigureStyle(y_label="effect in nats per word", reference=0.0)
+_GLOBAL_STYLE = FigureStyle(y_label="effect in bits per word", reference=0.0)
+_SLOR_STYLE = FigureStyle(y_label="effect in nats per word", reference=0.0)
 _NO_RUNS = "there are no runs on these suites"
 
 FILLER_GAP = StudySpec(
@@ -209,24 +209,24 @@ FILLER_GAP = StudySpec(
             number="Figure 5a", title="Effect of grammaticality on global surprisal, no embedding",
             cells=_of("division", STUDY_2, "global_bits_per_word"),
             analysis=["division", STUDY_2, "global_bits_per_word"],
-            lacking=_NO_RUNS, style=_GLOBAL,
+            lacking=_NO_RUNS, style=_GLOBAL_STYLE,
         ),
         PartSpec(
             number="Figure 5b", title="Effect of grammaticality on SLOR, no embedding",
             cells=_of("division", STUDY_2, "slor"), analysis=["division", STUDY_2, "slor"],
-            lacking=_NO_RUNS, style=_SLOR,
+            lacking=_NO_RUNS, style=_SLOR_STYLE,
         ),
         PartSpec(
             number="Figure 5c", title="Grammaticality and depth: global surprisal, no islands",
             cells=_of("depth", STUDY_2, "global_bits_per_word"),
             analysis=["depth", STUDY_2, "global_bits_per_word"],
-            lacking=_NO_RUNS, style=_GLOBAL,
+            lacking=_NO_RUNS, style=_GLOBAL_STYLE,
         ),
         PartSpec(
             number="Figure 5d", title="Grammaticality and depth: SLOR, no islands",
             cells=_of("depth", STUDY_2, "slor"), analysis=["depth", STUDY_2, "slor"],
             lacking=_NO_RUNS,
-            style=_SLOR,
+            style=_SLOR_STYLE,
         ),
         PartSpec(
             number="Table 1", title="Correlation of the interaction with frequency (Pearson's r)",

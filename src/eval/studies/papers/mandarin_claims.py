@@ -64,7 +64,7 @@ def _rnng_small_data(one: Evidence) -> Judgement:
     return judged(is_best, "; ".join(said))
 
 
-def _supervision(one: Evidence, *, corpus: str, has_losses: bool) -> Judgement:
+def _supervision_claim(one: Evidence, *, corpus: str, has_losses: bool) -> Judgement:
     found = one.estimates("supervision", corpus=corpus)
     if not found:
         pairs = f"RNNGs and LSTMs, or PLMs and Transformers, trained on {prose_name(corpus)}"
@@ -147,7 +147,7 @@ def _objects_are_easier(one: Evidence) -> Judgement:
 
 
 def _object_effect(one: Evidence) -> Judgement:
-    rows = _garden_paths(one, "garden_path_object")
+    rows = _garden_path_rows(one, "garden_path_object")
     if not rows:
         return _lacks(one, "garden_path", "neural models on garden-path objects")
     is_positive = all(row["estimate"] > 0 for row in rows)
@@ -157,7 +157,7 @@ def _object_effect(one: Evidence) -> Judgement:
 
 
 def _object_effect_grows(one: Evidence) -> Judgement:
-    rows = _garden_paths(one, "garden_path_object")
+    rows = _garden_path_rows(one, "garden_path_object")
     means = {(row["model"], row["corpus"]): row["estimate"] for row in rows}
     models = [m for m in NEURAL if (m, SMALL) in means and (m, LARGE) in means]
     if not models:
@@ -168,13 +168,13 @@ def _object_effect_grows(one: Evidence) -> Judgement:
     return judged(all(means[m, LARGE] > means[m, SMALL] for m in models), said)
 
 
-def _garden_paths(one: Evidence, kind: str) -> list[_Row]:
+def _garden_path_rows(one: Evidence, kind: str) -> list[_Row]:
     rows = [r for r in one.estimates("garden_path", **{"class": kind}) if r["model"] in NEURAL]
     return sorted(rows, key=lambda row: (row["corpus"], NEURAL.index(row["model"])))
 
 
 def _only_rnng_has_subject_effect(one: Evidence) -> Judgement:
-    rows = _garden_paths(one, "garden_path_subject")
+    rows = _garden_path_rows(one, "garden_path_subject")
     if not any(row["model"] == "rnng" and row["corpus"] == LARGE for row in rows):
         return untested("needs RNNGs trained on the larger corpus")
     positive = [row for row in rows if significant(row, 1)]
@@ -258,13 +258,13 @@ MANDARIN_CLAIMS = (
         "section 4, Table 1",
         "Trained on CTB, syntactic models are significantly better than their counterparts, or "
         "comparable, in all classes.",
-        partial(_supervision, corpus=SMALL, has_losses=False),
+        partial(_supervision_claim, corpus=SMALL, has_losses=False),
     ),
     ClaimSpec(
         "section 4, Table 1",
         "Trained on the larger corpus, syntactic models are better in some classes and worse in "
         "others.",
-        partial(_supervision, corpus=LARGE, has_losses=True),
+        partial(_supervision_claim, corpus=LARGE, has_losses=True),
     ),
     ClaimSpec(
         "section 4, Figure 6",

@@ -142,7 +142,7 @@ def _supervision(one: Evidence) -> Iterator[StudyCell]:
             column=_key(pair, str(found["corpus"])),
             value=float(found["estimate"]),
             text=sign + mark if mark else "–",
-            note=_numbers(found),
+            note=_estimate_text(found),
         )
 
 
@@ -151,7 +151,7 @@ def _as_published(found: Mapping[str, Any]) -> float:
     return float(found["p"] if math.isnan(found["p_lme4"]) else found["p_lme4"])
 
 
-def _numbers(found: Mapping[str, Any]) -> str:
+def _estimate_text(found: Mapping[str, Any]) -> str:
     """Say estimate and p as computed, and p of other tests and models of the same data."""
     texts = [
         f"b = {found['estimate']:.3f}, SE {found['standard_error']:.3f}, {_p(found['p'])}",
@@ -222,7 +222,7 @@ def _modifiers(one: Evidence) -> Iterator[StudyCell]:
             column=modifier,
             value=float(found["estimate"]),
             stars=stars(_as_published(found)),
-            note=_numbers(found),
+            note=_estimate_text(found),
         )
 
 

@@ -31,7 +31,7 @@ from gardenpath.eval.suites.scoring.effects import ORDERING
 
 def _above_zero(one: Evidence, *, designs: Sequence[str], neural: bool) -> Judgement:
     """Judge whether ordering effects are significantly above 0."""
-    found = _ordering(one, designs, neural=neural)
+    found = _ordering_rows(one, designs, neural=neural)
     if not found:
         return untested(why_untested(one, "ordering", () if neural else ("ngram",)))
     said = _ordering_said(found, neural=neural)
@@ -51,13 +51,13 @@ def _above_zero(one: Evidence, *, designs: Sequence[str], neural: bool) -> Judge
 
 def _at_zero(one: Evidence) -> Judgement:
     """Judge whether the n-gram model's ordering effects in embeddings do not differ from 0."""
-    found = _ordering(one, ("embedding", "long"), neural=False)
+    found = _ordering_rows(one, ("embedding", "long"), neural=False)
     if not found:
         return untested(why_untested(one, "ordering", ("ngram",)))
     return judged(all(row["p"] >= ALPHA for row in found), _ordering_said(found, neural=False))
 
 
-def _ordering(one: Evidence, designs: Sequence[str], *, neural: bool) -> list[Mapping[str, Any]]:
+def _ordering_rows(one: Evidence, designs: Sequence[str], *, neural: bool) -> list[Mapping[str, Any]]:
     return [
         row
         for design in designs

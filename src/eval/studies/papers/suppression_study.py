@@ -52,7 +52,7 @@ def _cells(means: Mapping[str, Interval], order: Sequence[str], **keys: str) -> 
             )
 
 
-def _ordering(one: Evidence) -> Iterator[StudyCell]:
+def _ordering_cells(one: Evidence) -> Iterator[StudyCell]:
     for found, means in ordering_means(one):
         yield from _cells(means, DESIGNS, source=one.source, row=found.key)
 
@@ -90,7 +90,7 @@ SUPPRESSION = StudySpec(
     claims=SUPPRESSION_CLAIMS,
     parts=(
         PartSpec(
-            number="Figure 2", title="Centre embedding: ordering effects", cells=_ordering,
+            number="Figure 2", title="Centre embedding: ordering effects", cells=_ordering_cells,
             lacking="there are no models on centre embedding", style=_BITS,
             note="Surprisal of verbs that do not match their subjects minus that of verbs that do, "
             f"summed over both verbs. {_CENTRED}.",

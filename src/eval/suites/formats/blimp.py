@@ -18,8 +18,8 @@ from gardenpath.safe_text import MalformedTextError, parse_json
 from gardenpath.settings.check import nearest
 from gardenpath.store.files import read_text
 
-_GOOD = ("sentence_good", "good_sentence")
-_BAD = ("sentence_bad", "bad_sentence")
+_GOOD_FIELDS = ("sentence_good", "good_sentence")
+_BAD_FIELDS = ("sentence_bad", "bad_sentence")
 _LABELS = {
     "paradigm": ("UID", "paradigm", "Paradigm"),
     "phenomenon": ("linguistics_term", "phenomenon", "Phenomenon"),
@@ -43,17 +43,17 @@ def load_blimp(path: str | Path, *, name: str = "", language: str | None = None)
 def blimp_pairs(text: str, path: str | Path) -> list[Pair]:
     """Return the pairs of a file, one per line; errors name ``path``."""
     lines = enumerate(text.split("\n"), start=1)
-    return [_pair(line, number, path) for number, line in lines if line.strip()]
+    return [_blimp_pair(line, number, path) for number, line in lines if line.strip()]
 
 
-def _pair(line: str, number: int, path: str | Path) -> Pair:
+def _blimp_pair(line: str, number: int, path: str | Path) -> Pair:
     try:
         entry = parse_json(line)
     except MalformedTextError as error:
         raise InputError(error.problem, path=path, line=number) from error
     if not isinstance(entry, dict):
         raise InputError("every line must be a JSON object", path=path, line=number)
-    good, bad = _sentence(entry, _GOOD, number, path), _sentence(entry, _BAD, number, path)
+    good, bad = _sentence(entry, _GOOD_FIELDS, number, path), _sentence(entry, _BAD_FIELDS, number, path)
     labels = {
         label: " ".join(str(entry[key]).split())
         for label, spellings in _LABELS.items()

@@ -23,7 +23,7 @@ from gardenpath.eval.suites.formats.minimal_pairs import Pair, pair_suite
 from gardenpath.store.files import read_text
 
 _NAMES = ("phenomenon", "paradigm")
-_GOOD, _BAD = "sentence_good", "sentence_bad"
+_GOOD_SENTENCE, _BAD_SENTENCE = "sentence_good", "sentence_bad"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ def climp_pairs(text: str, path: str | Path) -> list[Pair]:
 def _pairs(
     rows: Sequence[tuple[int, list[str]]], header: Sequence[str], path: str | Path
 ) -> list[Pair]:
-    if {_GOOD, _BAD} <= set(header):
-        good, bad = header.index(_GOOD), header.index(_BAD)
+    if {_GOOD_SENTENCE, _BAD_SENTENCE} <= set(header):
+        good, bad = header.index(_GOOD_SENTENCE), header.index(_BAD_SENTENCE)
         labels = {name: header.index(name) for name in _NAMES if name in header}
         return [
             Pair(row[good], row[bad], line, {name: row[n].strip() for name, n in labels.items()})
@@ -70,7 +70,7 @@ def _pairs(
     if len(rows) % 2:
         raise InputError("the last sentence has no partner", path=path, line=rows[-1][0])
     return [
-        _pair(first, second, columns, path)
+        _climp_pair(first, second, columns, path)
         for first, second in zip(rows[::2], rows[1::2], strict=True)
     ]
 
@@ -101,7 +101,7 @@ def _columns(rows: Sequence[Sequence[str]], header: Sequence[str], path: str | P
             "no column is named sentence or contains a Chinese sentence in every row",
             path=path,
             line=1,
-            remedy=f"pairs have the columns sentence and label (1, 0), or {_GOOD} and {_BAD}; "
+            remedy=f"pairs have the columns sentence and label (1, 0), or {_GOOD_SENTENCE} and {_BAD_SENTENCE}; "
             "tables of items need a YAML file (docs/suites.md)",
         )
     labels = [place for place in places if {row[place].strip() for row in rows} == {"0", "1"}]
@@ -118,7 +118,7 @@ def _columns(rows: Sequence[Sequence[str]], header: Sequence[str], path: str | P
     )
 
 
-def _pair(
+def _climp_pair(
     first: tuple[int, list[str]],
     second: tuple[int, list[str]],
     columns: _Columns,

@@ -85,15 +85,15 @@ def _criteria(items: pd.DataFrame, signs: pd.DataFrame) -> dict[str, object]:
     rates = [flip_rate(_pairs(run)) for _, run in directed.groupby("run", sort=False)]
     # Effects decrease with depth, so only items of the same depths are compared.
     depths = set(outside["depth"]) & set(inside["depth"])
-    near, far = (_over_runs(part[part["depth"].isin(depths)]) for part in (outside, inside))
+    near, far = (_effects_over_runs(part[part["depth"].isin(depths)]) for part in (outside, inside))
     return {
         "flip_rate": pd.Series(rates, dtype="float64").mean(),
-        "flip": _is_met(flip(_over_runs(outside))),
+        "flip": _is_met(flip(_effects_over_runs(outside))),
         "island_contrast": _is_met(island_contrast(near, far)) if near and far else None,
     }
 
 
-def _over_runs(items: pd.DataFrame) -> list[WhEffects]:
+def _effects_over_runs(items: pd.DataFrame) -> list[WhEffects]:
     """Return the effects of each item, averaged over runs."""
     means = items.groupby(["suite", "item"], sort=False)[[WH_GAP, WH_NO_GAP]].mean()
     return _pairs(means)
