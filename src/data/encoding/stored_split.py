@@ -174,6 +174,6 @@ class SplitWriter:
 
     def close(self) -> None:
         """Complete all files."""
-        for array in self._arrays.values():
-            array.close()
+        for content in self._arrays.values():
+            content.close()
         self._sources.close()
