@@ -13,8 +13,8 @@ import io
 from functools import cache
 from pathlib import Path
 
-from fontTools import subset  # type: ignore[import-untyped]
-from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
+from fontTools import subset
+from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 
 ASSETS = Path(__file__).parents[1] / "page" / "assets"
