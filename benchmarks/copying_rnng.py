@@ -15,11 +15,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.peer_search import Begin
-from gardenpath.data.trees.actions import Column, Kind
-from gardenpath.data.trees.legality import MOST_OPEN
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.search.search_composition import Children, Compose, make_composer
-from gardenpath.models.states.transitions import START_STATE, STATES_PER_KIND, state_bits
+from gardenpath.data.trees.legality import MOST_OPEN, Column, Kind
+from gardenpath.models.search_states import START_STATE, STATES_PER_KIND, state_bits
+from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.rnng_stack import Children, Compose, make_composer
 
 _MOST_ROOM = 104
 

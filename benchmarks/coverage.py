@@ -28,9 +28,9 @@ from benchmarks.search_variant import spread
 from benchmarks.surprisal_errors import covered, errors_of
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.search_settings import Unbiased
+from gardenpath.eval.search.settings import Unbiased
 from gardenpath.runs.run import Run
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 SETTINGS = (
     "unbiased:action_beam=30,word_beam=5",

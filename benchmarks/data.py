@@ -19,15 +19,13 @@ import nltk
 from rich.console import Console
 from rich.table import Table
 
-from gardenpath.data.batches.batch_loader import BatchLoader
-from gardenpath.data.batches.batch_settings import BatchSettings
-from gardenpath.data.batches.token_batches import token_batch
-from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.batches.tokens import BatchLoader, token_batch
+from gardenpath.data.corpus import BatchSettings, DataSettings
 from gardenpath.data.readers.base import Reader
-from gardenpath.data.readers.nltk_corpora import PennTreebankSample
-from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.data.trees.brackets import format_tree, read_trees
+from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import PennTreebankSample
 from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.tree import format_tree, read_trees
 
 
 def seconds(work: Callable[[], object], repeats: int = 3) -> float:

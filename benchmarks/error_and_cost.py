@@ -29,9 +29,9 @@ from benchmarks.material import Corpus, add_corpus, independent, of_length
 from benchmarks.measured_search import in_short, parse_setting, searched, series_of
 from benchmarks.surprisal_errors import LogProbs
 from benchmarks.wider_vocabulary import WiderRun
-from gardenpath.eval.search.search_settings import SearchSettings, Unbiased, WordSync
+from gardenpath.eval.search.settings import SearchSettings, Unbiased, WordSync
 from gardenpath.runs.run import Run
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 REFERENCE = "unbiased:action_beam=600,word_beam=150,replicates=4,seed=77"
 PUBLISHED = WordSync(fast_track=1)

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from benchmarks.error_rows import Row
 from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.figures.panels import place_legend
+from gardenpath.eval.report.figures.style import place_legend
 
 
 def error_against_cost(rows: Sequence[Row]) -> Figure:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from benchmarks.measured_search import Found
 from benchmarks.surprisal_errors import Errors, LogProbs, Point, covered, errors_of
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import os
 from typing import Literal
 
 from benchmarks.search_variant import preparation, spread, texts
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.text import Words
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.util import Words
 
 Corpus = Literal["toy", "ptb_sample"]
 # A suite of minimal variants that the vocabulary of each corpus covers.

@@ -10,15 +10,11 @@ from typing import Any
 from benchmarks.surprisal_errors import LogProbs
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.sampling.replicates import standard_error, t_quantile
-from gardenpath.eval.search.search_settings import SEARCHES, SearchSettings, WordSync
-from gardenpath.eval.search.structured_scorer import (
-    StructuredScorer,
-    word_deviations_of,
-    word_log_probs_of,
-)
+from gardenpath.eval.search.replicates import standard_error, t_quantile
+from gardenpath.eval.search.scorer import StructuredScorer, word_deviations_of, word_log_probs_of
+from gardenpath.eval.search.settings import SEARCHES, SearchSettings, WordSync
 from gardenpath.runs.run import Run
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 # Scored before the clock starts, so that everything is loaded.
 _WARM_UP: list[Words] = [("The",)]

@@ -25,8 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 import gardenpath as gp
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.suites.scoring.tie_rule import USUAL_TIES
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.eval.suites.outcomes import USUAL_TIES
 
 _DEMO_BEAM = WordSync(action_beam=30, word_beam=5)
 _SMALL = 0.1

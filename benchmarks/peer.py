@@ -33,11 +33,11 @@ from benchmarks.peer_beams import Beams, Peer, parse_beams
 from benchmarks.published_plm import PublishedPlm
 from benchmarks.rnng_pytorch import RnngPytorch
 from benchmarks.surprisal_errors import cost_at_error, errors_of, frontier
-from gardenpath.eval.search.search_settings import SearchSettings
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.eval.search.settings import SearchSettings
+from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from gardenpath.runs.run import Run
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 OUR_LADDER = (
     "10/2/1", "10/2/2", "25/3/3", "50/5/1", "50/5/5", "100/10/1", "100/10/10", "200/20/20",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.text import Words
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.util import Words
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor
 
-from gardenpath.data.trees.actions import Column
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.search.work import Work
+from gardenpath.data.trees.legality import Column
+from gardenpath.eval.search.protocol import Work
+from gardenpath.eval.search.settings import WordSync
 
 # The column of hypotheses that take no action.
 STAY = -1

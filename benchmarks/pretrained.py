@@ -25,13 +25,13 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from gardenpath.data.words.spacing import joined_words
-from gardenpath.models.pretrained.causal_scorer import CausalScorer
-from gardenpath.models.pretrained.hf_family import HfSettings
-from gardenpath.models.pretrained.hf_files import load_causal, load_tokeniser
+from gardenpath.adopted.checkpoints import load_causal, load_tokeniser
+from gardenpath.adopted.families import HfSettings
+from gardenpath.adopted.hf import CausalScorer
+from gardenpath.data.words.pieces import joined_words
 from gardenpath.runs.evaluation import suites
 from gardenpath.runs.suite_tables import selected, sentences_in
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 _BATCHES = (8, 32, 128)
 

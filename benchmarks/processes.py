@@ -28,8 +28,8 @@ from gardenpath.runs.run import Run
 from gardenpath.runs.suite_tables import sentences_in
 from gardenpath.runs.training import train
 from gardenpath.settings.compose import load_settings
-from gardenpath.store.surprisal_store import SurprisalStore
-from gardenpath.text import Words
+from gardenpath.store.surprisals import SurprisalStore
+from gardenpath.util import Words
 
 
 def trained_run(model: str, size: str, folder: Path) -> Path:

@@ -25,11 +25,10 @@ from torch import Tensor, nn
 from benchmarks.peer_beams import Beams
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID, Vocabulary
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.sequential.transformer import Block
-from gardenpath.text import Words
-from gardenpath.units import nats
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.models.sequential.networks import Block
+from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.util import Words, nats
 
 NAME = "published PLM"
 ROOT, CLOSE = "[START]", "REDUCE()"

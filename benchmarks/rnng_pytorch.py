@@ -24,13 +24,13 @@ import torch
 from torch import Tensor
 
 from benchmarks.peer_beams import Beams
-from gardenpath.data.encoding.encoded import encode_sentences
+from gardenpath.data.encoding import encode_sentences
 from gardenpath.data.words.vocabulary import PAD_ID, Vocabulary
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.models.rnng.composition import LstmComposition
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.text import Words
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.models.syntactic.composition import LstmComposition
+from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.util import Words
 
 NAME = "rnng-pytorch"
 _MODULES = ("fixed_stack_models", "action_dict", "utils")

@@ -29,16 +29,16 @@ import torch
 
 from benchmarks import processes
 from benchmarks.memory import in_own_process, kilobytes
-from gardenpath.data.batches.batch_loader import BatchLoader
-from gardenpath.data.corpus_files import write_corpus
-from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.batches.tokens import BatchLoader
+from gardenpath.data.preparation import available_cores
+from gardenpath.data.readers.base import write_corpus
+from gardenpath.data.readers.files import ToyTreebank
 from gardenpath.data.sentence import SPLITS
-from gardenpath.data.shards.task_pool import available_cores
-from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import NeuralFamily
+from gardenpath.models.registry import FAMILIES
 from gardenpath.runs.training import train
 from gardenpath.settings.compose import load_settings
-from gardenpath.settings.train_settings import TrainSettings
+from gardenpath.settings.train import TrainSettings
 
 MODELS = ("lstm", "transformer", "rnng", "plm")
 HELD_OUT_SENTENCES = 200

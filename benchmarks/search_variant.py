@@ -19,26 +19,25 @@ from benchmarks.memory import in_own_process, peak_gb
 from benchmarks.operators import ProductCounter
 from benchmarks.peer_search import PeerSearch
 from benchmarks.recomputing_plm import recomputed_prefixes
-from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.encoding.encoded import encode_sentences
+from gardenpath.data.corpus import DataSettings
+from gardenpath.data.encoding import encode_sentences
 from gardenpath.data.preparation import Preparation
 from gardenpath.data.readers.base import Reader
-from gardenpath.data.readers.nltk_corpora import PennTreebankSample
-from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import PennTreebankSample
 from gardenpath.data.trees.cleaning import Cleaning
-from gardenpath.data.words.subwords import Subwords
+from gardenpath.data.words.pieces import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.search.structured_scorer import StructuredScorer
-from gardenpath.eval.search.work import Work
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.plm.plm_family import PlmSettings
-from gardenpath.models.plm.plm_search import PlmSearch
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.rnng_family import RnngSettings
-from gardenpath.models.rnng.search.rnng_search import RnngSearch
-from gardenpath.units import bits
+from gardenpath.eval.search.protocol import Work
+from gardenpath.eval.search.scorer import StructuredScorer
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.models.syntactic.family import PlmSettings, RnngSettings
+from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.plm_search import PlmSearch
+from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.rnng_search import RnngSearch
+from gardenpath.util import bits
 
 Corpus = Literal["toy", "ptb_sample"]
 Words = Sequence[str]

@@ -13,12 +13,12 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.stack_plan import StackPlan
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.trees.actions import Kind
+from gardenpath.data.encoding import EncodedSplit
+from gardenpath.data.trees.legality import Kind
 from gardenpath.data.words.vocabulary import PAD_ID
-from gardenpath.models.rnng.attention_composition import AttentionComposition
-from gardenpath.models.rnng.composition import LstmComposition
-from gardenpath.models.rnng.rnng import RnngNetwork, action_column
+from gardenpath.models.syntactic.attention_composition import AttentionComposition
+from gardenpath.models.syntactic.composition import LstmComposition
+from gardenpath.models.syntactic.rnng import RnngNetwork, action_column
 
 _PADDING = -1
 _NO_LABEL = -1

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.text import Words
-from gardenpath.units import bits
+from gardenpath.util import Words, bits
 
 # Relative; two implementations of one search differ by less.
 _ROUNDING = 1e-3

@@ -33,16 +33,15 @@ from benchmarks.operators import Loss, flops, launches, matmul_rate, share_in_pr
 from benchmarks.stepwise_rnng import StepwiseBatch, StepwiseRnng
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.stack_plan import plan_stacks
-from gardenpath.data.batches.timed_tree_batches import timed_tree_collate
-from gardenpath.data.batches.tree_batches import tree_collate
-from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.batches.trees import timed_tree_collate, tree_collate
+from gardenpath.data.corpus import DataSettings
+from gardenpath.data.encoding import EncodedSplit
 from gardenpath.data.readers.base import Reader
-from gardenpath.data.readers.nltk_corpora import PennTreebankSample
-from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import PennTreebankSample
 from gardenpath.data.trees.cleaning import Cleaning
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.rnng_family import RnngSettings
+from gardenpath.models.syntactic.family import RnngSettings
+from gardenpath.models.syntactic.rnng import RnngNetwork
 
 Composition = Literal["lstm", "attention"]
 COMPOSITIONS: tuple[Composition, Composition] = ("lstm", "attention")

@@ -30,19 +30,17 @@ from torch import Tensor
 
 import gardenpath as gp
 from benchmarks.search_variant import Model, Network, Variant, make_search
-from gardenpath.data.batches.token_batches import TokenBatch, token_batch
-from gardenpath.data.encoding.encoded import encode_sentences
-from gardenpath.data.trees.actions import Kind
+from gardenpath.data.batches.tokens import TokenBatch, token_batch
+from gardenpath.data.encoding import encode_sentences
+from gardenpath.data.trees.legality import Kind
 from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
-from gardenpath.models.factored.factored_output import FactoredToken
 from gardenpath.models.family import OutputKind
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.plm.plm_family import PlmSettings
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.rnng_family import RnngSettings
-from gardenpath.models.sequential.lstm import LstmNetwork
-from gardenpath.models.sequential.lstm_family import LstmSettings
-from gardenpath.models.sequential.output import NextToken
+from gardenpath.models.output import FactoredToken, NextToken
+from gardenpath.models.sequential.family import LstmSettings
+from gardenpath.models.sequential.networks import LstmNetwork
+from gardenpath.models.syntactic.family import PlmSettings, RnngSettings
+from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.rnng import RnngNetwork
 
 OUTPUTS: tuple[OutputKind, ...] = ("full", "factored")
 LABELS = 27

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from gardenpath.errors import GardenpathError
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.sequential.output import NextToken
+from gardenpath.models.output import NextToken
+from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from gardenpath.runs.run import Run
 
 

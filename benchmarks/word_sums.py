@@ -14,8 +14,8 @@ import math
 from collections.abc import Sequence
 
 import gardenpath as gp
-from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.data.words.boundaries import BoundaryChoice
+from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.words.pieces import BoundaryChoice
 from gardenpath.errors import GardenpathError
 
 _CHOICES: Sequence[BoundaryChoice] = ("none", "next")

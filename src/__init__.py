@@ -18,61 +18,61 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from gardenpath.data.data_settings import DataSettings as DataSettings
-    from gardenpath.data.trees.brackets import parse_tree as parse_tree
-    from gardenpath.data.trees.brackets import read_trees as read_trees
+    from gardenpath.data.corpus import DataSettings as DataSettings
+    from gardenpath.data.sentence import Scorer as Scorer
     from gardenpath.data.trees.tree import Tree as Tree
+    from gardenpath.data.trees.tree import parse_tree as parse_tree
+    from gardenpath.data.trees.tree import read_trees as read_trees
     from gardenpath.errors import ConfigError as ConfigError
     from gardenpath.errors import GardenpathError as GardenpathError
     from gardenpath.errors import InputError as InputError
     from gardenpath.errors import RunError as RunError
-    from gardenpath.eval.search.search_settings import Unbiased as Unbiased
-    from gardenpath.eval.search.search_settings import WordSync as WordSync
-    from gardenpath.eval.suites.design.formula import Formula as Formula
-    from gardenpath.eval.suites.design.suite import Item as Item
-    from gardenpath.eval.suites.design.suite import Suite as Suite
-    from gardenpath.eval.word_scorer import Scorer as Scorer
-    from gardenpath.runs.adoption.adopting import adopt as adopt
+    from gardenpath.eval.search.settings import Unbiased as Unbiased
+    from gardenpath.eval.search.settings import WordSync as WordSync
+    from gardenpath.eval.suites.formula import Formula as Formula
+    from gardenpath.eval.suites.suite import Item as Item
+    from gardenpath.eval.suites.suite import Suite as Suite
+    from gardenpath.runs.adopting import adopt as adopt
     from gardenpath.runs.evaluation import evaluate as evaluate
     from gardenpath.runs.evaluation import read_suite as read_suite
     from gardenpath.runs.evaluation import score as score
     from gardenpath.runs.evaluation import suites as suites
-    from gardenpath.runs.finding.loading import Runs as Runs
-    from gardenpath.runs.finding.loading import find as find
-    from gardenpath.runs.finding.loading import load as load
+    from gardenpath.runs.find import Runs as Runs
+    from gardenpath.runs.find import find as find
+    from gardenpath.runs.find import load as load
     from gardenpath.runs.results import Results as Results
     from gardenpath.runs.run import Run as Run
-    from gardenpath.runs.studies.replication import Replication as Replication
-    from gardenpath.runs.studies.replication import study as study
     from gardenpath.runs.training import train as train
-    from gardenpath.settings.train_settings import TrainSettings as TrainSettings
+    from gardenpath.settings.train import TrainSettings as TrainSettings
+    from gardenpath.studies.replicate import Replication as Replication
+    from gardenpath.studies.replicate import study as study
 
 # The module that defines each public name.
 _HOMES = {
-    "load": "runs.finding.loading",
-    "find": "runs.finding.loading",
-    "adopt": "runs.adoption.adopting",
+    "load": "runs.find",
+    "find": "runs.find",
+    "adopt": "runs.adopting",
     "Run": "runs.run",
-    "Runs": "runs.finding.loading",
+    "Runs": "runs.find",
     "suites": "runs.evaluation",
     "read_suite": "runs.evaluation",
     "evaluate": "runs.evaluation",
     "score": "runs.evaluation",
     "Results": "runs.results",
-    "study": "runs.studies.replication",
-    "Replication": "runs.studies.replication",
+    "study": "studies.replicate",
+    "Replication": "studies.replicate",
     "train": "runs.training",
-    "TrainSettings": "settings.train_settings",
-    "DataSettings": "data.data_settings",
-    "WordSync": "eval.search.search_settings",
-    "Unbiased": "eval.search.search_settings",
-    "Scorer": "eval.word_scorer",
-    "Suite": "eval.suites.design.suite",
-    "Item": "eval.suites.design.suite",
-    "Formula": "eval.suites.design.formula",
+    "TrainSettings": "settings.train",
+    "DataSettings": "data.corpus",
+    "WordSync": "eval.search.settings",
+    "Unbiased": "eval.search.settings",
+    "Scorer": "data.sentence",
+    "Suite": "eval.suites.suite",
+    "Item": "eval.suites.suite",
+    "Formula": "eval.suites.formula",
     "Tree": "data.trees.tree",
-    "parse_tree": "data.trees.brackets",
-    "read_trees": "data.trees.brackets",
+    "parse_tree": "data.trees.tree",
+    "read_trees": "data.trees.tree",
     "GardenpathError": "errors",
     "ConfigError": "errors",
     "InputError": "errors",

@@ -197,3 +197,11 @@ def remedy_of(error: OSError) -> str:
 
 def _is_path(value: object) -> bool:
     return isinstance(value, str | bytes | os.PathLike)
+
+
+# ----------------------------------------------------------------------------
+# The error raised if a statistic cannot be computed.
+
+
+class StatisticsError(GardenpathError):
+    """A formula is invalid, or a table lacks the data that a test or model needs."""

@@ -10,7 +10,7 @@ import numpy as np
 from gardenpath.runs.run import Run
 from gardenpath.runs.training import train
 from gardenpath.settings.compose import load_settings
-from gardenpath.settings.train_settings import TrainSettings
+from gardenpath.settings.train import TrainSettings
 from gardenpath.store.run_folder import RunFolder
 
 WORDS = ("the", "a", "cat", "dog", "sees", "hears", "that", "old", "sleeps", ".")

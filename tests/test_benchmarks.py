@@ -19,11 +19,11 @@ from benchmarks.memory import in_own_process, peak_gb
 from benchmarks.peer_search import PeerSearch
 from benchmarks.recomputing_plm import recomputed_prefixes
 from benchmarks.search_variant import Model, Variant, measure, operations_per_word, spread, texts
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.pretrained.causal_scorer import CausalScorer
-from gardenpath.models.pretrained.hf_family import HfSettings
-from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.adopted.families import HfSettings
+from gardenpath.adopted.hf import CausalScorer
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from tests.integration.searching import log_probs, make_network, search, tiny_vocabulary
 from tests.no_skips import NEEDS_PROC
 

@@ -14,10 +14,10 @@ from typing import get_type_hints
 import pytest
 
 import gardenpath
-from gardenpath.data.readers.combined import READERS
-from gardenpath.eval.search.search_settings import SEARCHES
-from gardenpath.models.families import MODELS
-from gardenpath.settings.task_settings import TASKS
+from gardenpath.data.corpus import READERS
+from gardenpath.eval.search.settings import SEARCHES
+from gardenpath.models.registry import MODELS
+from gardenpath.settings.tasks import TASKS
 from tests.documents import PAGES, ROOT
 from tests.eval.report.browser import browser, find_browser
 from tests.no_skips import NEEDS_BROWSER

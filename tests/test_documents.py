@@ -12,9 +12,9 @@ import torch
 from hydra._internal.utils import get_args_parser
 
 from gardenpath import cli
+from gardenpath.cli import help_text
 from gardenpath.errors import ConfigError
-from gardenpath.settings.command.arguments import watching
-from gardenpath.settings.command.help_text import help_text
+from gardenpath.settings.compose import watching
 from tests.documents import DOCUMENTS, ROOT, Command, anchors, commands, links, titled_files
 
 # Names in commands that a reader replaces by one of several choices, and a choice.

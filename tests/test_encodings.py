@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.encodings import how_to_convert, probable_encoding
 from gardenpath.errors import InputError
+from gardenpath.safe_text import how_to_convert, probable_encoding
 from gardenpath.store.files import open_text, read_text
 
 GERMAN = "Der König schläft über Ähren .\n"

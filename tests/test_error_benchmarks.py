@@ -16,8 +16,8 @@ from benchmarks.measured_search import in_short, parse_setting, searched, series
 from benchmarks.surprisal_errors import Point, cost_at_error, errors_of, frontier, is_mark
 from benchmarks.wider_vocabulary import widened
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
-from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.eval.search.settings import Unbiased, WordSync
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from gardenpath.runs.run import Run
 from gardenpath.runs.training import train
 from tests.integration.commands import toy

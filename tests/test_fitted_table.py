@@ -8,7 +8,7 @@ import pytest
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 
-from gardenpath.fitted_table import FittedTable
+from gardenpath.console import FittedTable
 
 WORDS = ["parenthetical", "extraordinarily", "characteristically"]
 

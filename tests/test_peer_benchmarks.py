@@ -16,12 +16,11 @@ from benchmarks.error_rows import Row
 from benchmarks.peer_beams import Beams, parse_beams
 from benchmarks.published_plm import HuggingFacePlm, PublishedPlm, Symbols
 from benchmarks.rnng_pytorch import RnngPytorch, aligned, never_next, peer_weights
-from gardenpath.data.trees.brackets import parse_tree
-from gardenpath.data.trees.tree import Open, Word
+from gardenpath.data.trees.tree import Open, Word, parse_tree
 from gardenpath.data.words.vocabulary import BEGIN_ID
 from gardenpath.errors import GardenpathError
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from tests.integration.searching import make_network, tiny_vocabulary
 from tests.models.rnng.test_rnng import make_network as make_rnng
 from tests.models.stepwise_rnng import StepwiseRnng

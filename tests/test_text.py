@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gardenpath.text import enumeration, heading, key, plural, spaced, unbroken
+from gardenpath.util import enumeration, heading, key, plural, spaced, unbroken
 
 
 @pytest.mark.parametrize(

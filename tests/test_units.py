@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.units import NATS_PER_LOG10, bits, nats, perplexity_of
+from gardenpath.util import NATS_PER_LOG10, bits, nats, perplexity_of
 
 
 @given(st.floats(min_value=1e-300, max_value=1.0))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath import versions as module
-from gardenpath.versions import versions
+from gardenpath import util as module
+from gardenpath.util import versions
 
 NUMBERS = r"Gardenpath [\d.]+{revision}, Python 3\.\d+\.\d+, scipy [\d.]+, numpy [\d.]+"
 

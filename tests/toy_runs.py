@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
-from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.settings import WordSync
 from gardenpath.runs.run import Run
 from gardenpath.runs.training import train
 from gardenpath.settings.compose import ConfigSource, composed, plain_config, typed
-from gardenpath.settings.evaluate_settings import EvaluateSettings
-from gardenpath.store.surprisal_store import SurprisalStore
+from gardenpath.settings.evaluate import EvaluateSettings
+from gardenpath.store.surprisals import SurprisalStore
 from gardenpath.tasks import run_task
 from tests.integration.commands import toy
 

@@ -6,18 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gardenpath.data.encoding.encoded import EncodedSplit, encode_pieces, encode_words
-from gardenpath.data.encoding.raw_split import Inventory, collect
+from gardenpath.data.encoding import EncodedSplit, Inventory, collect, encode_pieces, encode_words
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.trees.actions import Action, Strategy, in_order, top_down
-from gardenpath.data.trees.brackets import parse_tree
-from gardenpath.data.trees.tree import Tree, Word
-from gardenpath.data.words.vocabulary import (
-    SPECIALS,
-    WORD_MARK,
-    Vocabulary,
-    build_vocabulary,
-)
+from gardenpath.data.trees.legality import Action, Strategy, in_order, top_down
+from gardenpath.data.trees.tree import Tree, Word, parse_tree
+from gardenpath.data.words.vocabulary import SPECIALS, WORD_MARK, Vocabulary, build_vocabulary
 
 STRATEGIES: tuple[Strategy, ...] = ("top_down", "in_order")
 

@@ -1,30 +1,607 @@
-"""Turn a corpus on disk into a prepared corpus: clean, count, encode and cache it."""
+"""Blocks of cleaned sentences on disk, before the vocabulary is known.
+
+A block numbers its words and labels on its own, in order of first appearance. Blocks are written
+while a corpus is prepared and removed afterwards. They are archives with a checksum of each array,
+so that a block that was not written completely is noticed.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import warnings
+import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
-from gardenpath.data.corpus_settings import CorpusSettings
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.stored_split import SOURCES_FILE, StoredSplit
-from gardenpath.data.readers.base import Reader
-from gardenpath.data.readers.combined import CombinedCorpus
-from gardenpath.data.readers.file_hashes import remembered_hashes
-from gardenpath.data.sentence import Sentence
-from gardenpath.data.shards.block import SentenceBlock
-from gardenpath.data.shards.merging import BlockEncoder, Merge
-from gardenpath.data.shards.shard import Advance, shards_of
-from gardenpath.data.shards.workers import read_shards
-from gardenpath.data.words.subwords import Subwords
-from gardenpath.data.words.vocabulary import Vocabulary
-from gardenpath.errors import GardenpathError
-from gardenpath.store.corpora import corpus_key, stored_corpus, unfinished_corpus
+import numpy as np
+import numpy.typing as npt
+
+from gardenpath.data.arrays import Ints
+from gardenpath.data.corpus import CombinedCorpus, CorpusSettings, located, named_sentences
+from gardenpath.data.encoding import (
+    SOURCES_FILE,
+    EncodedSplit,
+    Inventory,
+    RawSplit,
+    SplitWriter,
+    StoredSplit,
+    collect,
+    encode_pieces,
+    encode_words,
+)
+from gardenpath.data.readers.base import PIECE_BYTES, Piece, PieceReader, Reader, remembered_hashes
+from gardenpath.data.sentence import SPLITS, Sentence, Split
+from gardenpath.data.words.pieces import Subwords, subword_vocabulary, train_subwords
+from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
+from gardenpath.errors import GardenpathError, MissingCorpusError, RunError
+from gardenpath.safe_text import parse_json
 from gardenpath.store.files import write_json
+from gardenpath.store.manifest import corpus_key, stored_corpus, unfinished_corpus
 from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE
+
+# Number of sentences, as they are in the corpus, of a block.
+BLOCK_SENTENCES = 10_000
+
+_DAMAGE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile)
+
+
+@dataclass(frozen=True)
+class SentenceBlock:
+    """Sentences as numbers, and the words and labels that these stand for."""
+
+    raw: RawSplit
+    words: list[str]
+    labels: list[str]
+
+    def __len__(self) -> int:
+        return len(self.raw.sources)
+
+    @property
+    def sources(self) -> bytes:
+        """The sources of the sentences, one per line."""
+        return "".join(f"{source}\n" for source in self.raw.sources).encode()
+
+    @staticmethod
+    def of(sentences: Iterable[Sentence]) -> SentenceBlock:
+        """Turn cleaned sentences into a block."""
+        words, labels = Inventory(), Inventory()
+        raw = collect(sentences, words, labels)
+        return SentenceBlock(raw, words.items, labels.items)
+
+    def save(self, path: Path) -> None:
+        """Write the block; a block of this name is either whole or noticed as damaged."""
+        raw = self.raw
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+        with temporary.open("wb") as file:
+            np.savez(
+                file,
+                allow_pickle=False,
+                words=raw.words.astype(np.int32),
+                offsets=raw.offsets,
+                actions=raw.actions.astype(np.int32),
+                action_offsets=raw.action_offsets,
+                sources=_as_bytes(raw.sources),
+                word_items=_as_bytes(self.words),
+                label_items=_as_bytes(self.labels),
+            )
+        temporary.replace(path)
+
+    @staticmethod
+    def load(path: Path) -> SentenceBlock | None:
+        """Read a block; None if it does not exist or is damaged."""
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                return SentenceBlock(
+                    RawSplit(
+                        words=found["words"].astype(np.int64),
+                        offsets=found["offsets"],
+                        actions=found["actions"].astype(np.int64),
+                        action_offsets=found["action_offsets"],
+                        sources=_as_list(found["sources"]),
+                    ),
+                    _as_list(found["word_items"]),
+                    _as_list(found["label_items"]),
+                )
+        except _DAMAGE:
+            return None
+
+
+def _as_bytes(items: list[str]) -> npt.NDArray[np.uint8]:
+    # ASCII, so that words with unpaired surrogates survive.
+    return np.frombuffer(json.dumps(items).encode("ascii"), dtype=np.uint8)
+
+
+def _as_list(content: npt.NDArray[Any]) -> list[str]:
+    found: list[str] = parse_json(content.tobytes().decode("utf-8"))
+    return found
+
+
+# ----------------------------------------------------------------------------
+# Shards: the parts of a corpus that are read and cleaned on their own, each into blocks.
+
+
+# Increment whenever the same corpus is divided into other shards or blocks.
+SHARDS_FORMAT = 1
+
+# Called with the number of sentences read since the last call.
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some pieces of a split or, if its reader knows no pieces, the whole split.
+
+    ``settings`` are those of the corpus; for a part of a combined corpus, ``part`` is its name and
+    ``whole`` the settings of the whole corpus.
+    """
+
+    name: str
+    split: Split
+    reader: Reader
+    settings: CorpusSettings
+    pieces: tuple[Piece, ...] | None = None
+    part: str | None = None
+    whole: CorpusSettings | None = None
+
+    @cached_property
+    def byte_count(self) -> int:
+        """Number of bytes to read, if known, otherwise 0."""
+        return sum(piece.byte_count for piece in self.pieces or ())
+
+    def read(self) -> Iterator[Sentence]:
+        """Yield the sentences as they are in the corpus."""
+        if self.pieces is not None and isinstance(self.reader, PieceReader):
+            return itertools.chain.from_iterable(map(self.reader.read_piece, self.pieces))
+        if self.part is not None:
+            return located(self.part, self.reader, self.split)
+        return self.reader.read(self.split)
+
+    def clean(self, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
+        """Clean sentences, and leave out those that are too long."""
+        cleaned = self.settings.cleaned(sentences, self.split)
+        if self.part is None or self.whole is None:
+            return cleaned
+        return self.whole.short_enough(named_sentences(self.part, cleaned), self.split)
+
+
+def shards_of(reader: Reader, settings: CorpusSettings) -> list[Shard]:
+    """Divide a corpus into shards; they depend only on the corpus and its settings."""
+    found: list[Shard] = []
+    for split in SPLITS:
+        if isinstance(reader, CombinedCorpus):
+            for name, part in reader.parts_of(split):
+                try:
+                    shards = _shards(split, part.reader, part)
+                except MissingCorpusError as error:
+                    raise error.in_part(name) from error
+                found += [replace(one, part=name, whole=settings) for one in shards]
+        else:
+            found += _shards(split, reader, settings)
+    return [
+        replace(shard, name=f"{SHARDS_FORMAT}-{number:05d}-{shard.split}")
+        for number, shard in enumerate(found)
+    ]
+
+
+def read_shard(shard: Shard, folder: Path, advance: Advance) -> None:
+    """Read and clean a shard into blocks; blocks of an interrupted attempt are kept."""
+    raw = shard.read()
+    for number in itertools.count():
+        path = _block_path(shard, folder, number)
+        taken = _Counted(itertools.islice(raw, BLOCK_SENTENCES))
+        if SentenceBlock.load(path) is None:
+            SentenceBlock.of(shard.clean(taken)).save(path)
+        else:  # from an interrupted attempt
+            for _ in taken:
+                pass
+        advance(taken.count)
+        if taken.count < BLOCK_SENTENCES:
+            break
+    marker = _marker(shard, folder)
+    temporary = marker.with_suffix(".part")
+    content = {"blocks": number + 1, "sentences": number * BLOCK_SENTENCES + taken.count}
+    temporary.write_text(json.dumps(content), encoding="utf-8")
+    temporary.replace(marker)
+
+
+def sentences_read(shard: Shard, folder: Path) -> int | None:
+    """Return the number of sentences of a shard that was read already, otherwise None."""
+    try:
+        content = parse_json(_marker(shard, folder).read_text(encoding="utf-8"))
+        blocks, sentences = int(content["blocks"]), int(content["sentences"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        return None
+    is_whole = all(
+        SentenceBlock.load(_block_path(shard, folder, number)) is not None
+        for number in range(blocks)
+    )
+    return sentences if is_whole else None
+
+
+def blocks_of(shard: Shard, folder: Path) -> Iterator[SentenceBlock]:
+    """Yield the blocks of a shard that was read, one at a time."""
+    count = int(parse_json(_marker(shard, folder).read_text(encoding="utf-8"))["blocks"])
+    for number in range(count):
+        path = _block_path(shard, folder, number)
+        block = SentenceBlock.load(path)
+        if block is None:
+            raise GardenpathError(f"{path}: is damaged; start again, and it is read once more")
+        yield block
+
+
+def _shards(split: Split, reader: Reader, settings: CorpusSettings) -> list[Shard]:
+    shard = Shard("", split, reader, _settled(split, reader, settings))
+    if not isinstance(reader, PieceReader):
+        return [shard]
+    groups: list[list[Piece]] = []
+    room = 0
+    for piece in reader.pieces(split):
+        size = piece.byte_count
+        if not groups or size > room:
+            groups.append([])
+            room = PIECE_BYTES
+        groups[-1].append(piece)
+        room -= size
+    return [replace(shard, pieces=tuple(group)) for group in groups]
+
+
+def _settled(split: Split, reader: Reader, settings: CorpusSettings) -> CorpusSettings:
+    """Decide from the beginning of a split whether it has parts of speech, for all its shards."""
+    if not reader.has_trees:
+        return settings
+    try:
+        return replace(settings, cleaning=settings.cleaning.settled(reader.read(split)))
+    except MissingCorpusError:
+        raise
+    except GardenpathError:  # the first shard cannot be read, and its error names the reason
+        return settings
+
+
+class _Counted(Iterator[Sentence]):
+    """Counts the sentences that are taken."""
+
+    def __init__(self, sentences: Iterator[Sentence]) -> None:
+        self._sentences = sentences
+        self.count = 0
+
+    def __next__(self) -> Sentence:
+        sentence = next(self._sentences)
+        self.count += 1
+        return sentence
+
+
+def _block_path(shard: Shard, folder: Path, number: int) -> Path:
+    return folder / f"{shard.name}-{number:05d}.npz"
+
+
+def _marker(shard: Shard, folder: Path) -> Path:
+    return folder / f"{shard.name}.json"
+
+
+# ----------------------------------------------------------------------------
+# Put the blocks of a corpus together: count words, build the vocabulary, and encode splits.
+#
+# Blocks are read twice, one at a time, so that memory is needed for the words of the vocabulary
+# but not for the sentences.
+
+
+WordCounts = Counter[tuple[str, bool]]
+
+
+class BlockEncoder:
+    """Encodes blocks with a vocabulary; the ids of a word are looked up once."""
+
+    def __init__(self, vocabulary: Vocabulary, subwords: Subwords | None) -> None:
+        self._vocabulary = vocabulary
+        self._subwords = subwords
+        self._word_ids: dict[str, tuple[int, int]] = {}
+        self._pieces: dict[str, list[int]] = {}
+
+    def encode(self, block: SentenceBlock) -> EncodedSplit:
+        """Renumber the words and labels of a block."""
+        label_ids: Ints = np.array(
+            [self._vocabulary.label_ids[label] for label in block.labels], dtype=np.int64
+        )
+        if self._subwords is not None:
+            pieces = {number: self._pieces_of(word) for number, word in enumerate(block.words)}
+            return encode_pieces(block.raw, pieces=pieces, label_ids=label_ids)
+        ids: Ints = np.array([self._ids_of(word) for word in block.words], dtype=np.int64)
+        first, elsewhere = ids.reshape(-1, 2).T
+        return encode_words(block.raw, elsewhere=elsewhere, first=first, label_ids=label_ids)
+
+    def _ids_of(self, word: str) -> tuple[int, int]:
+        if word not in self._word_ids:
+            known = self._vocabulary
+            self._word_ids[word] = (
+                known.ids[known.seen_as(word, is_first=True)],
+                known.ids[known.seen_as(word, is_first=False)],
+            )
+        return self._word_ids[word]
+
+    def _pieces_of(self, word: str) -> list[int]:
+        if word not in self._pieces:
+            assert self._subwords is not None
+            self._pieces[word] = self._subwords.encode(word, self._vocabulary)
+        return self._pieces[word]
+
+
+class Merge:
+    """The blocks of all shards of a corpus."""
+
+    def __init__(self, shards: Sequence[Shard], folder: Path) -> None:
+        self._shards = shards
+        self._folder = folder
+
+    def words(self, settings: CorpusSettings) -> tuple[Vocabulary, Subwords | None]:
+        """Count words, and build the vocabulary and, if wanted, the segmentation."""
+        counts, labels = self._count()
+        if settings.subwords.algorithm == "none":
+            vocabulary = build_vocabulary(
+                counts, labels=labels, language=settings.language, min_count=settings.min_count
+            )
+            return vocabulary, None
+        subwords = train_subwords(self._text(), settings.subwords)
+        vocabulary = subword_vocabulary(
+            subwords, _piece_counts(counts, subwords), labels=labels, language=settings.language
+        )
+        return vocabulary, subwords
+
+    def write(self, folder: Path, encoder: BlockEncoder) -> dict[str, Any]:
+        """Encode the splits into a folder each; return their sizes, for the summary."""
+        sizes: dict[str, Any] = {}
+        for split in SPLITS:
+            writer = SplitWriter(folder / split)
+            for block in self._blocks(split):
+                writer.append(encoder.encode(block), block.sources)
+            writer.close()
+            sizes[split] = {
+                "sentences": writer.sentences,
+                "words": writer.words,
+                "tokens": writer.tokens,
+                "actions": writer.actions,
+            }
+        return sizes
+
+    def _count(self) -> tuple[WordCounts, set[str]]:
+        """Count the words of the training split, and collect the labels of all splits."""
+        counts: WordCounts = Counter()
+        labels: set[str] = set()
+        for split in SPLITS:
+            sentences = 0
+            for block in self._blocks(split):
+                sentences += len(block)
+                labels.update(block.labels)
+                if split == "train":
+                    counts.update(block.raw.word_counts(block.words))
+            if not sentences:
+                raise GardenpathError(
+                    f"the {split} split has no sentences after cleaning; check the corpus "
+                    "and the maximum length of sentences (data.cleaning.max_tokens)"
+                )
+        return counts, labels
+
+    def _text(self) -> Iterator[str]:
+        """Yield the sentences of the training split as text."""
+        for block in self._blocks("train"):
+            raw, items = block.raw, block.words
+            for begin, end in zip(raw.offsets[:-1], raw.offsets[1:], strict=True):
+                yield " ".join(items[number] for number in raw.words[begin:end].tolist())
+
+    def _blocks(self, split: str) -> Iterator[SentenceBlock]:
+        for shard in self._shards:
+            if shard.split == split:
+                yield from blocks_of(shard, self._folder)
+
+
+def _piece_counts(counts: WordCounts, subwords: Subwords) -> Counter[str]:
+    pieces: Counter[str] = Counter()
+    for (word, _), count in counts.items():
+        for piece in subwords.split(word):
+            pieces[piece] += count
+    return pieces
+
+
+# ----------------------------------------------------------------------------
+# Tasks that several processes of this machine share, given by their numbers.
+#
+# A task writes its own files; only numbers and counts pass between the processes.
+
+
+_SECONDS_BETWEEN_CHECKS = 1.0
+
+# Does the task of a number, and calls the function it is given with the sentences just completed.
+NumberedTask = Callable[[int, Callable[[int], None]], None]
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def may_start_processes() -> bool:
+    """Whether this process may start others; a daemon may not."""
+    return not multiprocessing.current_process().daemon
+
+
+def done_together(
+    total: int, task: NumberedTask, *, processes: int, advance: Callable[[int], None], remedy: str
+) -> list[int]:
+    """Do the tasks 0 to ``total`` - 1 in several processes; return those that failed.
+
+    Errors are raised by doing these again in this process, so that they are the same as in one
+    process. Tasks are begun in order; after the first failure no more are begun, because the first
+    of the failed ones is then known. If a process is killed, the error ends with the ``remedy``.
+    """
+    failed: list[int] = []
+    numbers = iter(range(total))
+    with _workers(task, processes) as workers:
+        busy = dict(workers)
+        for connection in list(busy):
+            _give(connection, numbers, busy)
+        while busy:
+            ready: list[Any] = wait(list(busy))
+            for connection in ready:
+                try:
+                    kind, value = connection.recv()
+                except (EOFError, ConnectionError):
+                    raise _ended(busy[connection], remedy) from None
+                if kind == "read":
+                    advance(value)
+                    continue
+                if kind == "failed":
+                    failed.append(value)
+                _give(connection, iter(()) if failed else numbers, busy)
+    return sorted(failed)
+
+
+def _give(
+    connection: Connection, numbers: Iterator[int], busy: dict[Connection, BaseProcess]
+) -> None:
+    """Give the next task to a process, or let it end."""
+    number = next(numbers, None)
+    with contextlib.suppress(BrokenPipeError):  # noticed when its answer is read
+        connection.send(number)
+    if number is None:
+        del busy[connection]
+
+
+def _ended(process: BaseProcess, remedy: str) -> RunError:
+    process.join()
+    return RunError(
+        f"a process that reads the corpus has ended (exit code {process.exitcode}), perhaps "
+        f"because memory ran out; {remedy}"
+    )
+
+
+@contextmanager
+def _workers(task: NumberedTask, count: int) -> Iterator[list[tuple[Connection, BaseProcess]]]:
+    """Start processes and end them with the block."""
+    # A forked process needs neither to load modules nor to be able to import the reader.
+    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    started: list[tuple[Connection, BaseProcess]] = []
+    try:
+        for _ in range(count):
+            here, there = context.Pipe()
+            process = context.Process(target=_work, args=(there, task, os.getpid()), daemon=True)
+            with warnings.catch_warnings():
+                # Forking beside threads can block a child that uses their locks; ours only reads,
+                # computes and writes its own files.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                process.start()
+            there.close()
+            started.append((here, process))
+        yield started
+    except BaseException:
+        for _, process in started:
+            process.kill()
+        raise
+    finally:
+        for connection, process in started:
+            connection.close()
+            process.join()
+
+
+def _work(connection: Connection, task: NumberedTask, parent: int) -> None:
+    """Do the tasks whose numbers are received, until None arrives or the parent has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends us
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def advance(sentences: int) -> None:
+        _leave_with(parent)
+        connection.send(("read", sentences))
+
+    while (number := _receive(connection, parent)) is not None:
+        try:
+            task(number, advance)
+            connection.send(("done", number))
+        except (BrokenPipeError, ConnectionError):
+            break
+        except Exception:
+            connection.send(("failed", number))
+    # Without the clean-up of the interpreter, which in a forked process is the parent's.
+    os._exit(0)
+
+
+def _receive(connection: Connection, parent: int) -> int | None:
+    while not connection.poll(_SECONDS_BETWEEN_CHECKS):
+        _leave_with(parent)
+    try:
+        number: int | None = connection.recv()
+    except (EOFError, ConnectionError):
+        return None
+    return number
+
+
+def _leave_with(parent: int) -> None:
+    """End if the parent was killed; then nobody needs the rest."""
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+# ----------------------------------------------------------------------------
+# Read the shards of a corpus, in this process or in several.
+
+
+# Corpora below this size are read in one process, because starting others takes time.
+_LARGE_BYTES = 8_000_000
+
+_REMEDY = "start again with a smaller paths.preparation_processes: what was read is kept"
+
+
+def read_shards(
+    shards: Sequence[Shard], folder: Path, *, processes: int | None, advance: Advance
+) -> None:
+    """Read all shards that were not read before; the result does not depend on ``processes``.
+
+    If a shard cannot be read, the error is that of the first such shard.
+    """
+    waiting = []
+    for shard in shards:
+        count = sentences_read(shard, folder)
+        if count is None:
+            waiting.append(shard)
+        else:
+            advance(count)
+    count = min(_process_count(waiting, processes), len(waiting))
+    if count > 1:
+        task = partial(_read_numbered, waiting, folder)
+        failed = done_together(len(waiting), task, processes=count, advance=advance, remedy=_REMEDY)
+        waiting = [waiting[number] for number in failed]
+    for shard in waiting:
+        read_shard(shard, folder, advance)
+
+
+def _process_count(shards: Sequence[Shard], wanted: int | None) -> int:
+    if not may_start_processes():
+        return 1
+    if wanted is not None:
+        return wanted
+    is_large = sum(shard.byte_count for shard in shards) >= _LARGE_BYTES
+    return available_cores() if is_large else 1
+
+
+def _read_numbered(shards: Sequence[Shard], folder: Path, number: int, advance: Advance) -> None:
+    read_shard(shards[number], folder, advance)
+
+
+# ----------------------------------------------------------------------------
+# Turn a corpus on disk into a prepared corpus: clean, count, encode and cache it.
+
 
 Progress = Callable[[Iterable[Sentence], str], Iterable[Sentence]]
 # Given a title, yields a function to call with the number of sentences just read.

@@ -7,12 +7,12 @@ imported inside the methods, so that settings can be read without it.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
-from gardenpath.data.batches.batch_settings import BatchSettings
-from gardenpath.models.training.training_settings import OptimiserSettings
+from gardenpath.data.corpus import BatchSettings
+from gardenpath.models.training.settings import OptimiserSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from torch import nn
 
     from gardenpath.data.arrays import Floats
-    from gardenpath.data.batches.batch_loader import Collate
-    from gardenpath.data.encoding.encoded import EncodedSplit
+    from gardenpath.data.batches.tokens import Collate
+    from gardenpath.data.encoding import EncodedSplit
     from gardenpath.data.preparation import PreparedCorpus
-    from gardenpath.data.trees.actions import Strategy
-    from gardenpath.data.words.boundaries import Boundary, BoundaryChoice
+    from gardenpath.data.trees.legality import Strategy
+    from gardenpath.data.words.pieces import Boundary, BoundaryChoice
     from gardenpath.data.words.vocabulary import Vocabulary
-    from gardenpath.models.ngram.ngram import NgramModel
+    from gardenpath.models.ngram.model import NgramModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class NeuralFamily(Family):
         """Return the function that collates sentences of a split, given by number, into batches."""
         import functools
 
-        from gardenpath.data.batches.token_batches import token_batch
+        from gardenpath.data.batches.tokens import token_batch
 
         return functools.partial(token_batch, split)
 
@@ -186,3 +186,48 @@ class AdoptedFamily(Family):
     def notes(self, settings: Any, folder: Path) -> tuple[str, ...]:
         """Return what readers of the results must know about how words were scored."""
         return ()
+
+
+# ----------------------------------------------------------------------------
+# Sizes of networks: named sizes and individual values.
+
+
+Size = Literal["tiny", "small", "base"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LstmShape:
+    """Size of an LSTM, or of the stack LSTM of an RNNG."""
+
+    layers: int
+    hidden: int
+    embedding: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformerShape:
+    """Size of a Transformer."""
+
+    layers: int
+    hidden: int
+    heads: int
+
+
+LSTM_SIZES: Mapping[Size, LstmShape] = {
+    "tiny": LstmShape(layers=2, hidden=128, embedding=128),
+    "small": LstmShape(layers=2, hidden=256, embedding=256),
+    "base": LstmShape(layers=2, hidden=650, embedding=650),
+}
+
+TRANSFORMER_SIZES: Mapping[Size, TransformerShape] = {
+    "tiny": TransformerShape(layers=2, hidden=128, heads=4),
+    "small": TransformerShape(layers=6, hidden=384, heads=6),
+    "base": TransformerShape(layers=12, hidden=768, heads=12),
+}
+
+_Shape = TypeVar("_Shape", LstmShape, TransformerShape)
+
+
+def shape_of(table: Mapping[Size, _Shape], size: Size, **given: int | None) -> _Shape:
+    """Return the shape of a named size, with given values (not None) replaced."""
+    return replace(table[size], **{name: n for name, n in given.items() if n is not None})

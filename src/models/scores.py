@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from gardenpath.data.batches.token_batches import TokenBatch
-from gardenpath.units import perplexity_of
+from gardenpath.data.batches.tokens import TokenBatch
+from gardenpath.util import perplexity_of
 
 
 @dataclass(frozen=True, slots=True)

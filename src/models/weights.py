@@ -1,15 +1,84 @@
-"""Network weights as safetensors files."""
+"""Files of tensors (safetensors) that contain a checksum of their tensors.
+
+The checksum is written with the tensors, in one file, so that damage is noticed even in a run that
+is not finished and has no manifest.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import math
+import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load_file, save_file
 from torch import nn
 
-from gardenpath.errors import DamagedRunError, GardenpathError
-from gardenpath.models.tensor_files import load_arrays, save_arrays
+from gardenpath.errors import DamagedRunError, DivergedError, GardenpathError
+from gardenpath.store.files import whole_file
+from gardenpath.store.run_folder import RunFolder
+
+Arrays = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]
+
+_CHECKSUM = "sha256"
+_AGAIN = "copy the run folder again, or train again with existing=overwrite"
+
+
+def save_arrays(arrays: Arrays, path: Path) -> None:
+    """Write arrays and their checksum atomically."""
+    with whole_file(path) as temporary:
+        try:
+            # The library writes the memory of an array, whatever its strides.
+            rows = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+            save_file(rows, temporary, metadata={_CHECKSUM: _checksum(arrays)})
+        except SafetensorError as error:
+            raise _as_os_error(error, path) from error
+
+
+def load_arrays(path: Path) -> dict[str, Any]:
+    """Read arrays and compare them with their checksum; older files have none."""
+    try:
+        arrays: dict[str, Any] = load_file(path)
+        with safe_open(path, framework="numpy") as file:
+            recorded = (file.metadata() or {}).get(_CHECKSUM)
+    # A damaged header may name a type or a size that NumPy does not know.
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, MemoryError) as error:
+        raise DamagedRunError(
+            f"{path}: cannot be read ({error}); the file is missing, truncated or damaged: {_AGAIN}"
+        ) from error
+    if recorded is not None and recorded != _checksum(arrays):
+        raise DamagedRunError(
+            f"{path}: is damaged: it does not have the checksum recorded in it; {_AGAIN}"
+        )
+    return arrays
+
+
+def _checksum(arrays: Arrays) -> str:
+    """Return the SHA-256 of names, types, shapes and values."""
+    found = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        found.update(f"{name} {array.dtype.str} {arrays[name].shape}\n".encode())
+        found.update(array.reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
+
+
+def _as_os_error(error: SafetensorError, path: Path) -> OSError:
+    """Return the error of the operating system that the library names in a text."""
+    found = re.search(r"os error (\d+)", str(error))
+    number = int(found[1]) if found else errno.EIO
+    return OSError(number, os.strerror(number) if found else str(error), str(path))
+
+
+# ----------------------------------------------------------------------------
+# Network weights as safetensors files.
 
 
 def save_weights(network: nn.Module, path: Path) -> None:
@@ -52,3 +121,46 @@ def _unique_weights(network: nn.Module) -> list[tuple[str, torch.Tensor]]:
     stored = network.state_dict()
     buffers = [(name, buffer) for name, buffer in network.named_buffers() if name in stored]
     return [*network.named_parameters(), *buffers]  # lists a shared parameter once
+
+
+# ----------------------------------------------------------------------------
+# Refuse models whose weights or perplexities are infinite or not numbers.
+
+
+LOWER_RATE = (
+    "lower model.optimiser.learning_rate, or clip gradients (trainer.gradient_clip), and start "
+    "over with existing=overwrite"
+)
+_NO_PROBABILITY = (
+    "the model gives no probability to a sentence of this split; smooth the model, or train it on "
+    "a corpus that covers these words, and start over with existing=overwrite"
+)
+
+
+def require_finite(
+    model: Any, metrics: Mapping[str, Mapping[str, float]], folder: RunFolder
+) -> None:
+    """Refuse a trained network or n-gram model, given its metrics by split."""
+    import torch
+
+    is_network = isinstance(model, torch.nn.Module)
+    if is_network and not has_finite_weights(model):
+        raise DivergedError(
+            f"{folder.weights_path}: the weights are infinite or not numbers; {LOWER_RATE}"
+        )
+    for split, values in metrics.items():
+        for name, value in values.items():
+            if not math.isfinite(value):
+                shown = name.replace("_", " ")
+                remedy = LOWER_RATE if is_network else _NO_PROBABILITY
+                raise DivergedError(
+                    f"{folder.path}: the {shown} of the split {split} is {value}; {remedy}"
+                )
+
+
+def has_finite_weights(network: Any) -> bool:
+    """Whether all weights of a network are finite; waits for the device once."""
+    import torch
+
+    weights = [torch.isfinite(weight.detach()).all() for weight in network.parameters()]
+    return bool(torch.stack(weights).all()) if weights else True

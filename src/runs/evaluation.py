@@ -9,36 +9,36 @@ from pathlib import Path
 from typing import Any, cast
 
 from gardenpath.console import track_runs, words_progress
+from gardenpath.data.sentence import Scorer
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.report.study import Curve
-from gardenpath.eval.search.search_words import search_in_words
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.library.collection import load_suite_file, load_suites
-from gardenpath.eval.suites.pairs.pair_suites import PairSource
-from gardenpath.eval.suites.scoring.positions import positions_that_matter
-from gardenpath.eval.suites.scoring.tie_rule import TieRule, Ties, tie_rule
-from gardenpath.eval.usable import MIN_ITEMS
-from gardenpath.eval.word_scorer import Scorer
-from gardenpath.runs.adoption.how_scored import how_scored, marked, scoring_notes
-from gardenpath.runs.finding.variants import name_variants
-from gardenpath.runs.finding.whole_runs import (
+from gardenpath.eval.report.content import Curve
+from gardenpath.eval.search.settings import search_in_words
+from gardenpath.eval.suites.effects import positions_that_matter
+from gardenpath.eval.suites.library import load_suite_file, load_suites
+from gardenpath.eval.suites.outcomes import MIN_ITEMS, TieRule, Ties, tie_rule
+from gardenpath.eval.suites.pairs import PairSource
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.runs.find import (
     each_whole,
+    name_variants,
     skip_facts,
     skip_notes,
     skipped_runs,
     whole_runs,
 )
-from gardenpath.runs.given_surprisals import measured_table
-from gardenpath.runs.known_words import require_known, unknown_words
-from gardenpath.runs.measured import (
-    Measured,
-    exact_grammars,
-    measured_run,
-    measured_scorer,
-    scorer_name,
-)
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
+from gardenpath.runs.scoring import (
+    Measured,
+    exact_grammars,
+    how_scored,
+    marked,
+    measured_run,
+    measured_scorer,
+    measured_table,
+    scorer_name,
+    scoring_notes,
+)
 from gardenpath.runs.suite_tables import (
     SuiteTables,
     parse_table,
@@ -47,11 +47,11 @@ from gardenpath.runs.suite_tables import (
     suite_tables,
     word_pair_rows,
 )
-from gardenpath.settings.bounds import ProcessCount
-from gardenpath.settings.check import plain
+from gardenpath.runs.text import require_known, unknown_words
+from gardenpath.settings.schema import ProcessCount, plain
 from gardenpath.store.run_folder import METRICS_FILE
-from gardenpath.store.status.run_status import RunStatus
-from gardenpath.text import Words
+from gardenpath.store.run_status import RunStatus
+from gardenpath.util import Words
 
 # A run, or any other model.
 Subject = Run | Scorer
@@ -64,8 +64,8 @@ def suites(*patterns: str, root: str | Path | None = None, segmenter: str = "") 
     same names here. ``blimp``, ``climp``, ``sling`` and ``zhoblimp`` are read from ``root``, a
     folder or an archive; ``segmenter`` (``jieba``, ``characters``) divides Mandarin into words.
     """
-    from gardenpath.eval.suites.library.collection import suite_names
-    from gardenpath.settings.suite_sets import suites_of_set
+    from gardenpath.eval.suites.library import suite_names
+    from gardenpath.settings.tasks import suites_of_set
 
     chosen = [name for pattern in patterns for name in suites_of_set(pattern)]
     pairs = PairSource(root=None if root is None else str(root), segmenter=segmenter or None)
@@ -279,8 +279,7 @@ def _spread(
     processes: ProcessCount | None,
 ) -> None:
     """Let several processes, if asked for, score the sentences of all runs into the store."""
-    from gardenpath.runs.processes.jobs import ScoringJob
-    from gardenpath.runs.processes.spreading import spread_jobs
+    from gardenpath.runs.processes import ScoringJob, spread_jobs
 
     parsed, matters = _parsed(suites, parsed_items), positions_that_matter(suites)
     runs = [one for one in models if isinstance(one, Run)]
@@ -328,8 +327,8 @@ def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
 
 def _with_opening(tables: SuiteTables, suites: Sequence[Suite], runs: Sequence[Run]) -> SuiteTables:
     """Add the parses of the item on which the report opens; which it is, is known only now."""
-    from gardenpath.eval.report.page.first_item import opening
-    from gardenpath.eval.report.study import Study
+    from gardenpath.eval.report.content import Study
+    from gardenpath.eval.report.explorer import opening
 
     first = opening(Study(title="", items=tables.items, surprisals=tables.surprisals))
     if first is None or (first.suite, first.item) in {key[1:3] for key in tables.parses}:

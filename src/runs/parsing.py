@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gardenpath.data.trees.brackets import format_tree, parse_tree
-from gardenpath.data.trees.tree import Tree, Word, from_events
+from gardenpath.data.sentence import OnWords
+from gardenpath.data.trees.tree import Tree, Word, format_tree, from_events, parse_tree
 from gardenpath.errors import RunError
-from gardenpath.eval.parsing.diagnostics import best_shares_of
-from gardenpath.eval.parsing.parses import k_best
-from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
-from gardenpath.eval.word_scorer import OnWords
-from gardenpath.store.keys import fingerprint
-from gardenpath.store.score_through import first_call_of, score_through
-from gardenpath.store.surprisal_store import Stored
-from gardenpath.text import Words
+from gardenpath.eval.parsing import best_shares_of, k_best
+from gardenpath.eval.search.scorer import StructuredScorer, word_log_probs_of
+from gardenpath.store.files import fingerprint
+from gardenpath.store.surprisals import Stored, first_call_of, score_through
+from gardenpath.util import Words
 
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run
@@ -54,8 +51,7 @@ def parsed(
             f"{run.path}: model={run.settings.model.name} does not generate trees; parse with a "
             "syntactic model such as rnng or plm"
         )
-    from gardenpath.runs.processes.jobs import ScoringJob
-    from gardenpath.runs.processes.spreading import spread_jobs
+    from gardenpath.runs.processes import ScoringJob, spread_jobs
 
     spread_jobs([ScoringJob(run, sentences, chunk=chunk, k_best=k)])
     found = score_through(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +13,27 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
-from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES, TieRule
-from gardenpath.eval.usable import MIN_ITEMS, ItemCount, unusable_items
-from gardenpath.runs.adoption.how_scored import HowScored, with_own_columns
-from gardenpath.store.headers.side_cars import write_side_car
-from gardenpath.store.results_folder import results_folder
+from gardenpath.data.readers.base import ResultForm
+from gardenpath.eval.published.importing import ImportedRun
+from gardenpath.eval.suites.benchmarks import dump_predictions, pair_predictions, paired_conditions
+from gardenpath.eval.suites.outcomes import (
+    EXACT_TIES,
+    MIN_ITEMS,
+    ItemCount,
+    TieRule,
+    unusable_items,
+)
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.eval.suites.summary import RunName, ScoredItems
+from gardenpath.eval.suites.syntaxgym import (
+    dump_results,
+    dump_syntaxgym,
+    token_regions,
+    word_regions,
+)
+from gardenpath.runs.scoring import HowScored, with_own_columns
+from gardenpath.store.files import write_text
+from gardenpath.store.manifest import results_folder, write_side_car
 from gardenpath.store.tables import (
     AGGREGATE,
     EFFECT_MEANS,
@@ -31,22 +46,19 @@ from gardenpath.store.tables import (
     WORD_PAIRS,
     write_table,
 )
-from gardenpath.versions import versions
+from gardenpath.util import file_stem, versions
 
 if TYPE_CHECKING:
-    from gardenpath.data.surprisal_forms import ResultForm
-    from gardenpath.eval.perplexity.comparison import PerplexityRow
-    from gardenpath.eval.published.imported import Imported
-    from gardenpath.eval.published.imported_runs import ImportedRun
-    from gardenpath.eval.published.receipt import Receipt
-    from gardenpath.eval.report.study import Curve, Shown
-    from gardenpath.eval.statistics.choices import Correction, Weighting
-    from gardenpath.eval.statistics.questions.analysis import AnalysisResult
-    from gardenpath.eval.suites.design.suite import Suite
-    from gardenpath.fitted_table import FittedTable
+    from gardenpath.console import FittedTable
+    from gardenpath.eval.perplexity import PerplexityRow
+    from gardenpath.eval.published.files import Receipt
+    from gardenpath.eval.published.importing import Imported
+    from gardenpath.eval.report.content import Curve, Shown
+    from gardenpath.eval.statistics.analysis import AnalysisResult
+    from gardenpath.eval.statistics.formulas import Correction, Weighting
     from gardenpath.runs.suite_tables import SuiteTables
-    from gardenpath.store.schema import Schema
-    from gardenpath.store.status.run_status import RunStatus
+    from gardenpath.store.run_status import RunStatus
+    from gardenpath.store.tables import Schema
 
 # Tables of a results folder, which have a header beside them.
 _TABLES = (
@@ -171,13 +183,13 @@ class Results:
     @cached_property
     def effect_means(self) -> pd.DataFrame:
         """The mean of each effect of each model, in bits, with 95 % intervals over items."""
-        from gardenpath.eval.report.effect_table import effect_means
+        from gardenpath.eval.report.means import effect_means
 
         return effect_means(self.effects, self.items, min_items=self.min_items)
 
     def effect_tables(self) -> list[FittedTable]:
         """Return a table for the terminal for each corpus with few effects."""
-        from gardenpath.eval.report.effect_table import effect_tables
+        from gardenpath.eval.report.means import effect_tables
 
         return list(effect_tables(self.effect_means, title=self.title))
 
@@ -186,7 +198,7 @@ class Results:
 
         Tables of published minimal pairs, averaged as by their authors, follow.
         """
-        from gardenpath.eval.suites.pairs.pair_tables import pair_tables
+        from gardenpath.eval.suites.pairs import pair_tables
 
         found = self.scored.tables(title=f"{self.title}: accuracy")
         return [*found, *pair_tables(self.aggregate)]
@@ -194,7 +206,7 @@ class Results:
     @cached_property
     def analyses(self) -> list[AnalysisResult]:
         """All analyses; those that the tables do not allow are empty and say why."""
-        from gardenpath.eval.report.shown_analyses import run_analyses
+        from gardenpath.eval.report.content import run_analyses
 
         tables = (self.items, self.effects, self.sentences)
         return run_analyses(
@@ -207,7 +219,7 @@ class Results:
 
     def shown_analyses(self) -> list[Shown]:
         """The analyses in the order of the report."""
-        from gardenpath.eval.report.shown_analyses import shown_results
+        from gardenpath.eval.report.content import shown_results
 
         return shown_results(self.analyses)
 
@@ -232,13 +244,13 @@ class Results:
 
         The folder replaces earlier results as a whole.
         """
-        from gardenpath.eval.report.shown_analyses import write_analyses
-        from gardenpath.eval.report.study_builder import (
+        from gardenpath.eval.report.content import (
             MODEL_PACKAGES,
             REPORT_PACKAGES,
             build_study,
+            write_analyses,
         )
-        from gardenpath.eval.report.write import write_report
+        from gardenpath.eval.report.page import write_report
 
         study = build_study(
             title=self.title, suites=self.suites, names=self.names, results=self.scored,
@@ -268,15 +280,13 @@ class Results:
         if self.word_pairs:
             write_table(folder / WORD_PAIRS.file, self.word_pairs)
         if self.perplexity:
-            from gardenpath.eval.perplexity.comparison import perplexity_frame
+            from gardenpath.eval.perplexity import perplexity_frame
 
             write_table(folder / PERPLEXITY.file, perplexity_frame(self.perplexity))
         for schema in _TABLES:
             if (path := folder / schema.file).is_file():
                 write_side_car(path, self._header(schema, path))
         if self.also:
-            from gardenpath.runs.exchange.result_forms import write_result_forms
-
             write_result_forms(self, folder)
 
     def _header(self, schema: Schema, path: Path) -> dict[str, Any]:
@@ -294,7 +304,7 @@ class Results:
         }
 
     def _about(self) -> dict[str, Any]:
-        from gardenpath.eval.suites.pairs.pair_tables import pair_words
+        from gardenpath.eval.suites.pairs import pair_words
 
         suites = [suite.name for suite in self.suites]
         words = pair_words(self.suites)
@@ -309,3 +319,78 @@ class Results:
 def how_made(**facts: Any) -> dict[str, Any]:
     """Return facts for the manifest of results, with the command of this process."""
     return {"command": shlex.join(sys.argv), **facts}
+
+
+# ----------------------------------------------------------------------------
+# Write results on suites in the forms of other programs, into the results folder.
+
+
+def check_result_forms(forms: Sequence[ResultForm], suites: Sequence[Suite]) -> None:
+    """Raise an error if results on these suites cannot be written in these forms.
+
+    Call this before a long job.
+    """
+    for suite in suites:
+        if "syntaxgym" in forms:
+            dump_syntaxgym(suite)
+        if "babylm" in forms:
+            paired_conditions(suite)
+
+
+def write_result_forms(results: Results, folder: Path) -> None:
+    """Write ``syntaxgym/RUN/SUITE.json`` and ``babylm/RUN/predictions.json``, as asked."""
+    if not results.also:
+        return
+    scored = list(results.imported or _scored_words(results))
+    if "syntaxgym" in results.also:
+        names = _Names()
+        for one in scored:
+            place = folder / "syntaxgym" / names.of(one.name.run)
+            path = place / f"{names.of(one.suite.name, one.name.run)}.json"
+            write_text(path, dump_results(one.suite, _regions(one), model=one.name.model))
+    if "babylm" in results.also:
+        names = _Names()
+        for run in dict.fromkeys(one.name.run for one in scored):
+            own = [(one.suite, one.rows) for one in scored if one.name.run == run]
+            path = folder / "babylm" / names.of(run) / "predictions.json"
+            write_text(path, dump_predictions(pair_predictions(own)))
+
+
+def _regions(one: ImportedRun) -> Sequence[tuple[tuple[float, ...], ...]]:
+    if not one.tokens:
+        return word_regions(one.suite, one.rows)
+    return token_regions(one.suite, [(each.tokens, each.values) for each in one.tokens])
+
+
+def _scored_words(results: Results) -> Iterator[ImportedRun]:
+    """Yield the surprisals of the words of every run on every suite, from the table of words."""
+    suites = {suite.name: suite for suite in results.suites}
+    for name in results.names:
+        words = results.tables.surprisals
+        frame: pd.DataFrame = words[words["run"] == name.run]
+        for suite_name, group in frame.groupby("suite", sort=False):
+            suite = suites[str(suite_name)]
+            values = iter(group["surprisal_bits"].tolist())
+            rows = tuple(
+                tuple(float(next(values)) for _ in variant.words)
+                for item in suite.items
+                for variant in item.variants
+            )
+            yield ImportedRun(name=name, suite=suite, rows=rows, unknown=frozenset())
+
+
+class _Names:
+    """Names of files, of which no two are equal: ``a/b`` is ``a_b``, and another one ``a_b.2``."""
+
+    def __init__(self) -> None:
+        self._given: dict[tuple[str, str], str] = {}
+
+    def of(self, name: str, within: str = "") -> str:
+        """Return the name of the file of something called ``name``, among those ``within``."""
+        if (within, name) not in self._given:
+            taken = {given.lower() for (place, _), given in self._given.items() if place == within}
+            stem, number = file_stem(name), 1
+            while (new := stem if number == 1 else f"{stem}.{number}").lower() in taken:
+                number += 1
+            self._given[within, name] = new
+        return self._given[within, name]

@@ -11,45 +11,44 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.sentence import Sentence, Split
-from gardenpath.data.surprisal_forms import TableColumns
-from gardenpath.data.words.boundaries import Boundary, BoundaryChoice
+from gardenpath.data.readers.base import TableColumns
+from gardenpath.data.sentence import OnWords, Sentence, Split
+from gardenpath.data.words.pieces import Boundary, BoundaryChoice
 from gardenpath.data.words.vocabulary import WORDS_VERSION
 from gardenpath.errors import ConfigError, DamagedRunError, RunError
-from gardenpath.eval.search.search_settings import SEARCH_VERSION, SearchSettings, WordSync
-from gardenpath.eval.suites.scoring.scored_items import RunName
-from gardenpath.eval.word_scorer import OnWords
-from gardenpath.models.families import FAMILIES
-from gardenpath.models.family import (
-    AdoptedModel,
-    Family,
-    Measure,
-    NeuralFamily,
-    SyntacticFamily,
-)
-from gardenpath.runs.given import Given, is_single, sentences_of_given
-from gardenpath.settings.bounds import ProcessCount
-from gardenpath.settings.check import plain
+from gardenpath.eval.search.settings import SEARCH_VERSION, SearchSettings, WordSync
+from gardenpath.eval.suites.summary import RunName
+from gardenpath.models.family import AdoptedModel, Family, Measure, NeuralFamily, SyntacticFamily
+from gardenpath.models.registry import FAMILIES
+from gardenpath.runs.text import Given, is_single, sentences_of_given
 from gardenpath.settings.compose import typed
-from gardenpath.settings.train_settings import TrainSettings
-from gardenpath.store.entries.entry_needs import ANY_ENTRY, EntryNeeds, Matters
-from gardenpath.store.keys import fingerprint
+from gardenpath.settings.schema import ProcessCount, plain
+from gardenpath.settings.train import TrainSettings
+from gardenpath.store.files import fingerprint
 from gardenpath.store.run_folder import WEIGHTS_FILE, RunFolder
-from gardenpath.store.score_through import first_call_of, score_through, words_per_chunk
-from gardenpath.store.status.run_status import best_epoch
-from gardenpath.store.surprisal_store import Stored, SurprisalStore
-from gardenpath.text import Words
+from gardenpath.store.run_status import best_epoch
+from gardenpath.store.surprisals import (
+    ANY_ENTRY,
+    EntryNeeds,
+    Matters,
+    Stored,
+    SurprisalStore,
+    first_call_of,
+    score_through,
+    words_per_chunk,
+)
+from gardenpath.util import Words
 
 if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-    from gardenpath.data.data_settings import DataSettings
-    from gardenpath.data.trees.actions import Strategy
-    from gardenpath.data.words.subwords import Subwords
+    from gardenpath.data.corpus import DataSettings
+    from gardenpath.data.trees.legality import Strategy
+    from gardenpath.data.words.pieces import Subwords
     from gardenpath.data.words.vocabulary import Vocabulary
-    from gardenpath.eval.search.structured_scorer import StructuredScorer
-    from gardenpath.models.sequential.sequential_scorer import SequentialScorer
+    from gardenpath.eval.search.scorer import StructuredScorer
+    from gardenpath.models.sequential.scorer import SequentialScorer
 
 MODEL_KEY_VERSION = 1
 
@@ -196,14 +195,14 @@ class Run:
     @functools.cached_property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary of the model."""
-        from gardenpath.models.saved_model import load_vocabulary
+        from gardenpath.models.registry import load_vocabulary
 
         return load_vocabulary(self.folder)
 
     @functools.cached_property
     def subwords(self) -> Subwords | None:
         """The subword segmentation, if the units are pieces."""
-        from gardenpath.models.saved_model import load_subwords
+        from gardenpath.models.registry import load_subwords
 
         found, expected = load_subwords(self.folder), self.vocabulary.subword_hash
         if (None if found is None else found.content_hash) != expected:
@@ -230,7 +229,7 @@ class Run:
 
     def seen_as(self, words: Sequence[str]) -> tuple[str, ...]:
         """Return what the model sees for each word: the word, its class, or its pieces."""
-        from gardenpath.eval.surprisal.surprisal_rows import seen_as
+        from gardenpath.eval.surprisal.tables import seen_as
 
         return seen_as(words, self.vocabulary, self.subwords)
 
@@ -273,7 +272,7 @@ class Run:
 
     def network(self) -> Any:
         """The trained network, in evaluation mode, on the CPU; the tables of an n-gram model."""
-        from gardenpath.models.saved_model import load_model
+        from gardenpath.models.registry import load_model
 
         found = load_model(self.folder, self.settings.model, self.vocabulary)
         # An unfinished run may be resumed meanwhile; numbers are stored under the hash.
@@ -401,8 +400,7 @@ class Run:
         the number of words the end) whose standard errors must reach ``search.tolerance``; None,
         or a sentence without an entry: all positions.
         """
-        from gardenpath.runs.processes.jobs import ScoringJob
-        from gardenpath.runs.processes.spreading import spread_jobs
+        from gardenpath.runs.processes import ScoringJob, spread_jobs
         from gardenpath.runs.scorers import Computing
 
         asked = list(sentences)
@@ -448,7 +446,7 @@ class Run:
         software versions. Text of which most words are unknown is refused, unless
         ``allow_unknown`` is set.
         """
-        from gardenpath.runs.surprisals import surprisal_frame
+        from gardenpath.runs.text import surprisal_frame
 
         known = self._known(text, allow_unknown, tokenised=tokenised)
         return surprisal_frame(self, known, end=end, columns=columns)
@@ -457,8 +455,7 @@ class Run:
         self, text: Given, allow_unknown: bool, *, tokenised: bool = False
     ) -> list[Sentence]:
         """Return the sentences of a text of which the model knows enough words."""
-        from gardenpath.runs.input.writing import style_of
-        from gardenpath.runs.known_words import require_known, unknown_words
+        from gardenpath.runs.text import require_known, style_of, unknown_words
 
         style = None if tokenised else style_of(self)
         sentences = sentences_of_given(text, self.settings.data.cleaning, style)
@@ -492,7 +489,7 @@ class Run:
         by search on the first ``marginal_sentences`` (None: all sentences; 0: no such row). Another
         corpus of which most words are unknown is refused, unless ``allow_unknown`` is set.
         """
-        from gardenpath.runs.perplexities import perplexities_of_runs
+        from gardenpath.runs.perplexity import perplexities_of_runs
 
         return perplexities_of_runs(
             [self],

@@ -9,30 +9,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.eval.parsing.parses import partial_parses
+from gardenpath.data.encoding import EncodedSplit
+from gardenpath.data.sentence import OnWords
+from gardenpath.eval.parsing import partial_parses
+from gardenpath.eval.search.replicates import standard_error
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.sampling.replicates import standard_error
-from gardenpath.eval.search.search_settings import SearchSettings
-from gardenpath.eval.search.structured_scorer import (
+from gardenpath.eval.search.scorer import (
     StructuredScorer,
     word_columns_of,
     word_deviations_of,
     word_log_probs_of,
 )
-from gardenpath.eval.word_scorer import OnWords
+from gardenpath.eval.search.settings import SearchSettings
 from gardenpath.models.family import AdoptedModel, SyntacticFamily
-from gardenpath.models.ngram.ngram import NgramModel
-from gardenpath.models.sequential.output import SequentialNetwork
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-from gardenpath.store.entries.entry_needs import Matters, places_of
-from gardenpath.store.surprisal_store import Parses, Stored
+from gardenpath.models.ngram.model import NgramModel
+from gardenpath.models.output import SequentialNetwork
+from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.store.surprisals import Matters, Parses, Stored, places_of
 from gardenpath.store.tables import SURPRISAL_SE
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 if TYPE_CHECKING:
     from gardenpath.runs.run import Run
-
 
 # A model of any family, with its weights.
 LoadedScorer = SequentialScorer | StructuredScorer | AdoptedModel

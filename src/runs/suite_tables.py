@@ -13,37 +13,33 @@ import pandas as pd
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.published.imported_runs import ImportedRun
-from gardenpath.eval.report.study import Parse, ParseKey
-from gardenpath.eval.suites.design.suite import Item, Suite
-from gardenpath.eval.suites.library.lint import lint_against
-from gardenpath.eval.suites.pairs.pair_accuracy import ScoredPairs, pair_accuracies
-from gardenpath.eval.suites.scoring.effects import ItemEffect, item_effects
-from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score_table
-from gardenpath.eval.suites.scoring.regions import RegionTable, variant_rows
-from gardenpath.eval.suites.scoring.scored_items import (
+from gardenpath.eval.published.importing import ImportedRun
+from gardenpath.eval.report.content import Parse, ParseKey
+from gardenpath.eval.suites.effects import (
+    ItemEffect,
+    SentenceMeasures,
+    item_effects,
+    sentence_measures,
+)
+from gardenpath.eval.suites.lint import lint_against
+from gardenpath.eval.suites.outcomes import ItemOutcome, TieRule, score_table
+from gardenpath.eval.suites.pairs import ScoredPairs, pair_accuracies
+from gardenpath.eval.suites.regions import RegionTable, sum_deviations, variant_rows
+from gardenpath.eval.suites.suite import Item, Suite
+from gardenpath.eval.suites.summary import (
     RunName,
     effects_frame,
     items_frame,
     label_columns,
     word_rows,
 )
-from gardenpath.eval.suites.scoring.search_error import sum_deviations
-from gardenpath.eval.suites.scoring.sentence_measures import SentenceMeasures, sentence_measures
-from gardenpath.eval.suites.scoring.tie_rule import TieRule
-from gardenpath.store.tables import (
-    AGGREGATE,
-    ERROR_COLUMNS,
-    SEARCH_COLUMNS,
-    SENTENCES,
-    SURPRISALS,
-)
-from gardenpath.text import Words
+from gardenpath.store.tables import AGGREGATE, ERROR_COLUMNS, SEARCH_COLUMNS, SENTENCES, SURPRISALS
+from gardenpath.util import Words
 
 if TYPE_CHECKING:
     from gardenpath.data.words.vocabulary import Vocabulary
-    from gardenpath.runs.measured import Measured
     from gardenpath.runs.run import Run
+    from gardenpath.runs.scoring import Measured
 
 Knows = Callable[[str], bool]
 

@@ -12,21 +12,20 @@ from gardenpath.data.preparation import PreparedCorpus, write_words
 from gardenpath.data.sentence import Split
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import DivergedError
-from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import EstimatedFamily, NeuralFamily, NeuralSettings
-from gardenpath.models.finite import require_finite
-from gardenpath.models.training.placement import ALONE, Placement, placed
-from gardenpath.models.training.stop_signals import StopSignals, stop_signals
-from gardenpath.runs.ranks.team import Orders, Team, following, leading
+from gardenpath.models.registry import FAMILIES
+from gardenpath.models.training.checkpoints import StopSignals, stop_signals
+from gardenpath.models.training.distributed import ALONE, Placement, placed
+from gardenpath.models.weights import require_finite
+from gardenpath.runs.distributed import Orders, Team, following, leading
+from gardenpath.runs.perplexity import score_split
 from gardenpath.runs.run import Run
-from gardenpath.runs.split_scores import score_split
-from gardenpath.settings.check import plain
 from gardenpath.settings.compose import load_settings
-from gardenpath.settings.train_settings import TrainSettings
-from gardenpath.store.run_claim import ClaimedRun, claim
+from gardenpath.settings.schema import plain
+from gardenpath.settings.train import TrainSettings
+from gardenpath.store.run_claim import ClaimedRun, claim, failures_recorded, read_failure
 from gardenpath.store.run_folder import RUN_FORMAT, RunFolder
-from gardenpath.store.status.run_failure import failures_recorded, read_failure
-from gardenpath.store.status.run_status import divergence, require_whole
+from gardenpath.store.run_status import divergence, require_whole
 
 # Loss, perplexity and so on, by split.
 Metrics = dict[str, dict[str, float]]
@@ -161,7 +160,7 @@ def _train_network(
     stop: StopSignals,
 ) -> None:
     """Train a neural model."""
-    from gardenpath.models.training.loggers import end_loggers, make_loggers
+    from gardenpath.models.training.settings import end_loggers, make_loggers
 
     folder = claimed.folder
     network = _network(settings, family, corpus)
@@ -198,7 +197,7 @@ def _network(settings: TrainSettings, family: NeuralFamily, corpus: PreparedCorp
 
     Classes of words, if the network has any, follow from the training split.
     """
-    from gardenpath.models.factored.factored_output import learn_classes
+    from gardenpath.models.output import learn_classes
     from gardenpath.models.training.trainer import seed_everything
 
     seed_everything(settings.seed)
@@ -218,8 +217,7 @@ def _fit(
     loggers: Sequence[Any] = (),
 ) -> None:
     """Train a network, in this process or together with the others."""
-    from gardenpath.models.training.data_module import CorpusDataModule
-    from gardenpath.models.training.lightning_module import LanguageModelling
+    from gardenpath.models.training.module import CorpusDataModule, LanguageModelling
     from gardenpath.models.training.trainer import train_network
 
     model, seed = settings.model, settings.seed

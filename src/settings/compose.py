@@ -8,6 +8,8 @@ settings; Hydra finds them as nodes with a leading underscore (``model/_rnng``).
 from __future__ import annotations
 
 import functools
+import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,23 +22,23 @@ from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Glob, IntervalSweep, Override
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.readers.combined import READERS
+from gardenpath.data.corpus import READERS, DataSettings
 from gardenpath.errors import ConfigError
-from gardenpath.models.families import ADOPTED_MODELS
-from gardenpath.places import CONFIG_DIR
-from gardenpath.safe_text import yaml_tree
-from gardenpath.settings.check import defaults, read
-from gardenpath.settings.evaluate_settings import EvaluateSettings, StudySettings, SuiteSettings
-from gardenpath.settings.existing import with_existing
-from gardenpath.settings.paths import Paths
-from gardenpath.settings.task_settings import TASKS
+from gardenpath.models.registry import ADOPTED_MODELS
+from gardenpath.safe_text import parse_yaml, yaml_tree
+from gardenpath.settings.evaluate import EvaluateSettings, StudySettings, SuiteSettings
+from gardenpath.settings.schema import defaults, read
+from gardenpath.settings.tasks import TASKS
+from gardenpath.settings.train import Paths, with_existing
+from gardenpath.util import CONFIG_DIR
 
 Script = Literal["train", "evaluate"]
 Root = Any  # TrainSettings or EvaluateSettings
@@ -61,7 +63,7 @@ def root_of(script: Script) -> type[Root]:
     if script == "evaluate":
         return EvaluateSettings
     # Imported here because the settings of evaluate.py need no models.
-    from gardenpath.settings.train_settings import TrainSettings
+    from gardenpath.settings.train import TrainSettings
 
     return TrainSettings
 
@@ -75,7 +77,7 @@ def register(script: Script) -> None:
 
 def _nodes(script: Script) -> Iterable[tuple[str | None, str, Any]]:
     """Yield the group, name and content of each node of defaults."""
-    from gardenpath.models.training.training_settings import LOGGERS
+    from gardenpath.models.training.settings import LOGGERS
 
     yield None, f"_{script}", _own_defaults(root_of(script))
     yield "paths", "_paths", defaults(Paths)
@@ -86,7 +88,7 @@ def _nodes(script: Script) -> Iterable[tuple[str | None, str, Any]]:
 
 
 def _evaluate_nodes() -> Iterable[tuple[str, str, Any]]:
-    from gardenpath.eval.search.search_settings import SEARCHES
+    from gardenpath.eval.search.settings import SEARCHES
 
     yield from (("task", f"_{name}", defaults(one)) for name, one in TASKS.items())
     yield from (("search", f"_{name}", defaults(one)) for name, one in SEARCHES.items())
@@ -96,8 +98,8 @@ def _evaluate_nodes() -> Iterable[tuple[str, str, Any]]:
 
 
 def _train_nodes() -> Iterable[tuple[str, str, Any]]:
-    from gardenpath.models.families import MODELS
-    from gardenpath.models.training.training_settings import TrainerSettings
+    from gardenpath.models.registry import MODELS
+    from gardenpath.models.training.settings import TrainerSettings
 
     yield "trainer", "_trainer", defaults(TrainerSettings)
     yield from (("model", f"_{name}", defaults(one)) for name, one in MODELS.items())
@@ -223,6 +225,232 @@ def typed(script: Script, content: Mapping[str, Any], *, is_for_here: bool = Tru
 
 def load_settings(script: Script, overrides: Sequence[str] = ()) -> Root:
     """Return typed settings from overrides such as ``model=rnng``, as on the command line."""
-    from gardenpath.settings.command.command_line import CommandLine
+    from gardenpath.settings.command_line import CommandLine
 
     return CommandLine(ConfigSource(script), list(overrides)).settings()
+
+
+# ----------------------------------------------------------------------------
+# Write the arguments of a command line in Hydra's form: short names, lists, named corpora.
+
+
+# A quotation mark or the end of a text, and the backslashes before it.
+_ESCAPED = re.compile(r"(\\*)('|$)")
+
+# What Hydra does not take without quotation marks: characters that are not ASCII.
+_FOREIGN = re.compile(r"[^,\[\]{}:\x00-\x7f]*[^\x00-\x7f][^,\[\]{}]*")
+# Files that can be named in place of a set of suites.
+_SUITE_FILES = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".xlsx")
+
+# Seconds between two tables of runs.
+_WATCH_SECONDS = 5
+
+
+def name_of(argument: str) -> str:
+    """Return the name in ``name=value``."""
+    return argument.partition("=")[0]
+
+
+def watching(argument: str) -> str:
+    """Write the flags ``--watch`` and ``--watch=10`` as settings of task=runs."""
+    name, _, value = argument.partition("=")
+    return f"task.watch={value or _WATCH_SECONDS}" if name == "--watch" else argument
+
+
+def written_out(argument: str, root: Any) -> str:
+    """Expand short names: ``model.size=tiny`` → ``model.network.size=tiny``.
+
+    ``root`` is the settings class of the script.
+    """
+    name, sign, value = argument.partition("=")
+    for short, long in root.SHORT.items():
+        if name == short or name.startswith(f"{short}."):
+            return f"{long}{name[len(short) :]}{sign}{value}"
+    return argument
+
+
+def suite_files(argument: str) -> list[str]:
+    """Write ``suite=mine.yaml`` as ``suite=file suite.suites=[mine.yaml]``."""
+    name, _, value = argument.partition("=")
+    is_file = name == "suite" and value.lower().endswith(_SUITE_FILES)
+    return ["suite=file", f"suite.suites={value}"] if is_file else [argument]
+
+
+def escaped(argument: str) -> str:
+    """Escape equals signs in a value, as in ``run=runs/lstm/learning_rate=0.01``.
+
+    Hydra would not accept them, nor characters that are not ASCII, as in ``output=结果``. Values
+    with quotes or functions are left as they are.
+    """
+    name, sign, value = argument.partition("=")
+    if not any(one in value for one in "'\"(\\"):
+        value = _FOREIGN.sub(lambda found: f"'{found[0]}'", value)
+        argument = name + sign + value
+    if "=" not in value or any(one in value for one in "'\"(\\"):
+        return argument
+    return name + sign + value.replace("=", "\\=")
+
+
+def quoted(argument: str, root: Any) -> str:
+    """Put text in quotation marks, as in ``input=No, she didn't``, so that Hydra takes it whole.
+
+    Lists, and values that have quotation marks around them, are left as they are.
+    """
+    name, sign, value = argument.partition("=")
+    lists = ('["', "['", "[]") if name in root.FORMULAS else ("[",)
+    is_given = value in ("", "null") or value.startswith((*lists, "'", '"'))
+    if name not in (*root.TEXTS, *root.FORMULAS) or is_given:
+        return argument
+    return f"{name}{sign}'{_ESCAPED.sub(_escape, value)}'"
+
+
+def _escape(found: re.Match[str]) -> str:
+    """Escape a quotation mark; backslashes before it, or at the end, are doubled."""
+    return found[1] * 2 + ("\\'" if found[2] else "")
+
+
+def listed(
+    arguments: Sequence[str], root: Any, *, is_sweep: bool
+) -> tuple[list[str], frozenset[str]]:
+    """Write lists in Hydra's form; return the arguments and those that choose corpora by name.
+
+    ``run=a,b`` becomes ``run=[a,b]``, except in a sweep. ``corpora=[ctb,ptb]`` becomes the choices
+    ``+data@corpora.ctb=ctb`` and ``+data@corpora.ptb=ptb``, so that ``corpora.ctb.root`` is a
+    setting like any other.
+    """
+    found: list[str] = []
+    named: set[str] = set()
+    for argument in arguments:
+        name, sign, value = argument.partition("=")
+        is_one = name in root.PLURALS and value not in ("", "null") and "${" not in value
+        begins_list = value.startswith("[" if is_one else ("[", "'", '"'))
+        is_bare = ("," in value or is_one) and not begins_list
+        if sign and name in root.CORPORA:
+            chosen = [one.strip() for one in value.strip("[] ").split(",")]
+            made = [f"+data@{name}.{one}={one}" for one in chosen if one]
+            found += made
+            named.update(made)
+        elif name in root.LISTS and is_bare and not (is_sweep and "," in value):
+            found.append(f"{name}=[{value}]")
+        else:
+            found.append(argument)
+    return found, frozenset(named)
+
+
+# ----------------------------------------------------------------------------
+# Overrides in Hydra's form: parse them within limits, and list or choose their values.
+
+
+# Most values of a setting, and most combinations of groups, in a sweep.
+MOST_VALUES = 10_000
+
+# Hydra's parser is recursive, and slow for long arguments.
+_LONGEST = 50_000
+_MOST_BRACKETS = 100
+# Characters of an argument that a message shows.
+_SHOWN = 200
+
+
+def parsed_override(argument: str) -> Override:
+    """Parse ``name=value``; a :class:`ConfigError` says what is wrong with it."""
+    try:
+        if len(argument) > _LONGEST or sum(map(argument.count, "[{(")) > _MOST_BRACKETS:
+            raise ValueError
+        (parsed,) = OverridesParser.create().parse_overrides([argument])
+        has_too_many = _count(parsed) > MOST_VALUES
+    except (HydraException, ValueError, RecursionError, OverflowError, ZeroDivisionError):
+        problem = f"{_shortened(argument)!r} is not a setting; write name=value"
+        problem += "" if "=" in argument else ", with quotation marks around a text with blanks"
+        raise ConfigError([problem]) from None
+    if has_too_many:
+        problem = f"{_shortened(argument)}: more than {MOST_VALUES:,} values; write fewer"
+        raise ConfigError([problem])
+    return parsed
+
+
+def values_among(override: Override, valid: Iterable[str]) -> list[Any]:
+    """Return the values of an override: one, those of a sweep, or the ends of an interval.
+
+    ``valid`` are the choices of its group, among which a pattern selects.
+    """
+    value = override.value()
+    if isinstance(value, Glob):
+        return list(value.filter(list(valid)))
+    if isinstance(value, IntervalSweep):
+        return [value.start, value.end]
+    return list(override.sweep_iterator()) if override.is_sweep_override() else [value]
+
+
+def single(override: Override, value: Any) -> Override:
+    """Convert an override of a sweep to that of one of its jobs."""
+    if not override.is_sweep_override():
+        return override
+    sign = "+" if override.is_add() else ""
+    parts = (sign, override.key_or_group, "=", str(Override._get_value_element_as_str(value)))
+    return OverridesParser.create().parse_overrides(["".join(parts)])[0]
+
+
+def place_in_settings(override: Override) -> str:
+    """Return the setting, the group, or the part of the settings that holds a named corpus."""
+    return (override.package or override.key_or_group).split(".")[0]
+
+
+def is_of_hydra(override: Override) -> bool:
+    """Whether an override is of one of Hydra's own settings, such as ``hydra/launcher=local``."""
+    return override.key_or_group.startswith(("hydra.", "hydra/"))
+
+
+def _count(override: Override) -> int:
+    """Return the number of values of an override, counted up to one more than is allowed."""
+    if not override.is_sweep_override() or isinstance(override.value(), Glob | IntervalSweep):
+        return 1
+    return sum(1 for _ in itertools.islice(override.sweep_iterator(), MOST_VALUES + 1))
+
+
+def _shortened(argument: str) -> str:
+    return argument if len(argument) <= _SHOWN else f"{argument[:_SHOWN]}…"
+
+
+# ----------------------------------------------------------------------------
+# Find the configuration file in which a setting gets its value, for error messages.
+
+
+def file_of(setting: str, source: ConfigSource, overrides: Sequence[str]) -> Path | None:
+    """Return the last file of a composition that contains a setting, or None.
+
+    ``setting`` is the full name, such as ``model.network.size``; ``overrides`` select the files.
+    """
+    found = None
+    for name, package in composed_files(source, overrides):
+        path = _path(name, source)
+        inside = _inside(setting, package)
+        if path is not None and inside is not None and _contains(_read(path), inside):
+            found = path
+    return found
+
+
+def _path(name: str, source: ConfigSource) -> Path | None:
+    folders = [CONFIG_DIR, *([Path(source.folder)] if source.folder else [])]
+    paths = [folder / f"{name}.yaml" for folder in reversed(folders)]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _inside(setting: str, package: str) -> list[str] | None:
+    """Return the keys of a setting within a file of a package; None if it is not part of it."""
+    keys, outer = setting.split("."), package.split(".") if package else []
+    return keys[len(outer) :] if keys[: len(outer)] == outer else None
+
+
+def _read(path: Path) -> Any:
+    try:
+        return parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _contains(content: Any, keys: Sequence[str]) -> bool:
+    for key in keys:
+        if not isinstance(content, Mapping) or key not in content:
+            return False
+        content = content[key]
+    return True

@@ -14,17 +14,25 @@ import errno
 import hashlib
 import io
 import json
+import logging
+import math
 import os
+import shlex
 import shutil
+import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from gardenpath.encodings import how_to_convert, probable_encoding, zeros_encoding
-from gardenpath.errors import InputError, remedy_of
+from filelock import FileLock, Timeout
+
+from gardenpath.errors import InputError, RunError, remedy_of
+from gardenpath.safe_text import how_to_convert, parse_json, probable_encoding, zeros_encoding
 
 _NEW, _OLD = ".part", ".old"
 # Characters in which zeros of another encoding are looked for.
@@ -354,3 +362,267 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+# ----------------------------------------------------------------------------
+# Locks between processes: one owner at a time, whose name is shown to waiting processes.
+#
+# The operating system releases the lock (:mod:`filelock`) when its process ends, even if the
+# process is killed. A JSON file next to the lock names the owner; it is used only in messages, so
+# a stale file is harmless.
+
+
+_log = logging.getLogger(__name__)
+
+# Value of ``wait`` for waiting until the lock is free.
+FOREVER = -1.0
+
+_REMEDY = "wait until it ends, or stop it"
+_LONGEST_COMMAND = 200
+_ATTEMPTS = 20
+# Numbers of processes are smaller on all systems.
+_MOST_PROCESSES = 2**31
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """The process that holds a lock; ``since`` is in seconds since 1970."""
+
+    pid: int
+    host: str
+    since: float
+    command: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} (for {_age(self.since)}: {self.command})"
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the process is known to have ended; unknown for processes on other hosts."""
+        if self.host != socket.gethostname():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # it belongs to another user
+            return False
+        return False
+
+
+@contextmanager
+def locked(path: Path, *, what: str, remedy: str = _REMEDY, wait: float = 0.0) -> Iterator[None]:
+    """Hold the lock file ``path`` while the block runs.
+
+    If another process holds it for longer than ``wait`` seconds, a :class:`RunError` says that
+    ``what`` is in use, by which process, on which host and for how long, and gives the ``remedy``.
+    The empty lock file remains when the lock is released.
+    """
+    lock = FileLock(path)
+    try:
+        _acquire(lock, path, what, wait)
+    except Timeout:
+        raise RunError(f"{what} is in use by {_named(path)}; {remedy}") from None
+    except OSError as error:
+        raise RunError(
+            f"{path}: the lock cannot be taken ({error.strerror or error}); check that the folder "
+            "is writable"
+        ) from error
+    try:
+        with contextlib.suppress(OSError):  # the record is used only in messages
+            owner_path(path).write_text(json.dumps(asdict(_myself())), encoding="utf-8")
+        yield
+    finally:
+        owner_path(path).unlink(missing_ok=True)
+        lock.release()
+
+
+@contextmanager
+def only_writer(path: Path) -> Iterator[None]:
+    """Hold the lock of an output from before the work begins until the file or folder is written.
+
+    A second job with the same output is refused before it computes anything: it would replace the
+    results of the first. The lock file and folders that were created for it alone are removed.
+    """
+    # Not the lock under which a results folder is replaced at the end of the work.
+    lock = path.with_name(f".{path.name}.output.lock")
+    remedy = "wait until it ends, or choose another output="
+    created = [one for one in path.parents if not one.exists()]
+    with locked(lock, what=f"the output {path}", remedy=remedy):
+        try:
+            yield
+        finally:
+            owner_path(lock).unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # not empty
+                for folder in created:
+                    folder.rmdir()
+
+
+def owner_path(path: Path) -> Path:
+    """Return the file that names the owner of a lock file."""
+    return path.with_name(f"{path.name}.json")
+
+
+def owner_of(path: Path) -> Owner | None:
+    """Return the owner of a lock file, if known, for messages and tables."""
+    try:
+        content = parse_json(owner_path(path).read_text(encoding="utf-8"))
+        owner = Owner(
+            pid=int(content["pid"]),
+            host=str(content["host"]),
+            since=float(content["since"]),
+            command=str(content["command"]),
+        )
+        if not (0 < owner.pid < _MOST_PROCESSES and math.isfinite(owner.since)):
+            return None
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        return None
+    return None if owner.is_gone else owner
+
+
+def _acquire(lock: FileLock, path: Path, what: str, wait: float) -> None:
+    """Acquire the lock; retry if its last owner has removed the file or its folder."""
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(FileNotFoundError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _wait_for(lock, path, what, wait)
+            if _is_in_place(lock, path):
+                return
+            lock.release()
+    raise FileNotFoundError(errno.ENOENT, "another process keeps removing the folder", str(path))
+
+
+def _is_in_place(lock: FileLock, path: Path) -> bool:
+    """Whether the file that is locked still has its name; its last owner may have removed it."""
+    handle = lock._context.lock_file_fd
+    try:
+        return handle is not None and os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _wait_for(lock: FileLock, path: Path, what: str, wait: float) -> None:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        if wait == 0:
+            raise
+        _log.info("waiting for %s, which is in use by %s", what, _named(path))
+        lock.acquire(timeout=wait)
+
+
+def _named(path: Path) -> str:
+    """Describe the owner; a process that has just acquired the lock needs a moment to sign it."""
+    for _ in range(10):
+        if owner := owner_of(path):
+            return str(owner)
+        time.sleep(0.02)
+    return "another process"
+
+
+def _myself() -> Owner:
+    command = shlex.join(sys.orig_argv)
+    if len(command) > _LONGEST_COMMAND:
+        command = f"{command[:_LONGEST_COMMAND]}…"
+    return Owner(pid=os.getpid(), host=socket.gethostname(), since=time.time(), command=command)
+
+
+def _age(since: float) -> str:
+    """Format an age as ``45 s``, ``12 min``, ``3 h 5 min`` or ``2 d 4 h``."""
+    seconds = max(0, int(time.time() - since))
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if days:
+        return f"{days} d {hours % 24} h"
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min" if minutes else f"{seconds} s"
+
+
+# ----------------------------------------------------------------------------
+# Detect network file systems, where some ways of sharing files do not work.
+
+
+_MOUNTS = Path("/proc/self/mounts")
+
+# File-system types, as named by Linux.
+_NETWORK = {
+    "9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "gpfs", "lustre", "ncpfs", "nfs", "nfs4",
+    "ocfs2", "orangefs", "panfs", "smb3", "smbfs", "wekafs", "fuse.ceph", "fuse.glusterfs",
+    "fuse.s3fs", "fuse.sshfs",
+}  # fmt: skip
+
+
+def is_network(path: Path, *, mounts: Path = _MOUNTS) -> bool:
+    """Whether a path is on a network file system; False if the system does not tell."""
+    place = path.resolve()
+    longest, kind = -1, ""
+    for folder, name in _mounted(mounts):
+        if place.is_relative_to(folder) and len(folder.parts) >= longest:
+            longest, kind = len(folder.parts), name
+    return kind in _NETWORK
+
+
+def _mounted(mounts: Path) -> list[tuple[Path, str]]:
+    """Return mounted folders with their file-system types; later mounts cover earlier ones."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return []
+    fields = [line.split() for line in lines]
+    # The kernel writes spaces and tabs in names as octal numbers.
+    return [
+        (Path(one[1].replace("\\040", " ").replace("\\011", "\t")), one[2])
+        for one in fields
+        if len(one) >= 3
+    ]
+
+
+# ----------------------------------------------------------------------------
+# Keys that identify entries of the store; equal keys mean equal content.
+#
+# All keys have the same form: 20 hexadecimal digits of the SHA-256 of canonical JSON, which
+# contains the kind of the entry, its format version and everything that determines its content.
+
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+
+_DIGITS = 20
+
+
+def fingerprint(kind: str, version: int, **parts: Json) -> str:
+    """Return the key of an entry.
+
+    ``kind`` separates entries of different kinds; ``version`` must be incremented whenever the same
+    parts lead to different content. Large content enters as its :func:`digest`, files by
+    :func:`gardenpath.store.files.sha256_of`.
+    """
+    return digest(canonical({"kind": kind, "version": version, "parts": parts}))[:_DIGITS]
+
+
+def canonical(value: Json) -> str:
+    """Write a value as JSON in canonical form, for hashing.
+
+    Keys are sorted, lists and tuples are treated alike, and all characters are ASCII, so that any
+    string can be hashed, even if it is not valid Unicode.
+    """
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
+
+
+def digest(content: bytes | str) -> str:
+    """Return the SHA-256 of bytes, or of a text in UTF-8, in hexadecimal digits."""
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Convert a value to plain JSON types; raise TypeError for values that JSON would change."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        if wrong := [key for key in value if not isinstance(key, str)]:
+            raise TypeError(f"a key of a fingerprint must be a string, not {wrong[0]!r}")
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    raise TypeError(f"{type(value).__name__} cannot be part of a fingerprint: {value!r}")

@@ -7,16 +7,31 @@ otherwise go unnoticed: a flipped bit in weights or arrays only changes results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gardenpath.errors import RunError
+from gardenpath.errors import GardenpathError, InputError, RunError
 from gardenpath.safe_text import parse_json
-from gardenpath.store.files import is_leftover, sha256_of, write_json
-from gardenpath.versions import versions
+from gardenpath.store.files import (
+    FOREVER,
+    Json,
+    build_folder,
+    fingerprint,
+    is_leftover,
+    locked,
+    remove_leftovers,
+    remove_tree,
+    sha256_of,
+    swap_folder,
+    whole_file,
+    write_json,
+)
+from gardenpath.util import versions
 
 MANIFEST_FILE = "manifest.json"
 
@@ -173,3 +188,267 @@ def _inside(name: str) -> str:
     if path.is_absolute() or ".." in path.parts or not path.parts:
         raise ValueError(f"{name!r} is not a path within the folder")
     return name
+
+
+# ----------------------------------------------------------------------------
+# Results folders: replaced as a whole by each evaluation, with a manifest.
+#
+# While an evaluation writes, earlier results remain in place; at the end, the new folder replaces
+# them in one step, so that files of different evaluations are never mixed.
+
+
+RESULTS_KIND = "results"
+RESULTS_FORMAT = 2
+
+# Packages that results may depend on, in addition to the models.
+_PACKAGES = ("torch", "numpy", "scipy", "pandas")
+
+# Seconds to wait for another evaluation that writes to the same folder.
+_PATIENCE = 60.0
+
+# For folders without a manifest (older versions): all names of one of these sets must be present …
+_OLD_SIGNS = (
+    {"items.csv", "report.html"},
+    {"items.csv", "statistics"},
+    {"statistics.csv", "report.html"},
+)
+# … and no names other than these.
+_OLD_NAMES = {
+    "constructions.csv", "correlations.csv", "effects.csv", "figures", "items.csv", "lengths.csv",
+    "licensing_by_frequency.csv", "perplexity.csv", "report.html", "sentences.csv", "statistics",
+    "statistics.csv", "summary.csv", "surprisals.tsv", "word_pairs.csv",
+}  # fmt: skip
+
+
+@contextmanager
+def results_folder(
+    path: Path, *, about: Mapping[str, Any], wait: float = _PATIENCE
+) -> Iterator[Path]:
+    """Yield a new folder to write results to; it replaces ``path`` when the block ends.
+
+    ``about`` says how the results were produced (command, settings, runs with their fingerprints)
+    in JSON types. Its state at the end of the block is written to ``manifest.json`` with the
+    software versions and the checksums of all files. If the block fails, earlier results remain.
+    Before the block runs, an error is raised if the folder contains anything else than results, or
+    if another process is writing to it for more than ``wait`` seconds.
+    """
+    # Links are resolved, so that their target is replaced; Path.resolve fails for circles.
+    target = Path(os.path.realpath(path))
+    lock = target.with_name(f".{target.name}.lock")
+    remedy = "wait until it ends, or choose another output="
+    with locked(lock, what=f"the results folder {path}", remedy=remedy, wait=wait):
+        require_replaceable(target)
+        with swap_folder(target) as temporary:
+            yield temporary
+            manifest = describe_folder(
+                temporary,
+                kind=RESULTS_KIND,
+                format=RESULTS_FORMAT,
+                fingerprint=fingerprint(RESULTS_KIND, RESULTS_FORMAT, about=about),
+                packages=_PACKAGES,
+                about=about,
+            )
+            write_manifest(temporary, manifest)
+
+
+def read_results_manifest(path: Path) -> Manifest:
+    """Read the manifest of a results folder."""
+    remedy = "evaluate again"
+    return read_manifest(path, kind=RESULTS_KIND, format=RESULTS_FORMAT, remedy=remedy)
+
+
+def require_replaceable(path: Path) -> None:
+    """Raise an error if ``path`` is not a results folder, or contains other files."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise RunError(f"{path}: is a file; results need a folder: choose another output=")
+    if foreign := foreign_files(path):
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        raise RunError(
+            f"{path}: contains files that no evaluation wrote ({', '.join(foreign[:3])}{more}), "
+            "which new results would replace; move them, or choose another output="
+        )
+
+
+def foreign_files(path: Path) -> list[str]:
+    """List the files of a folder that are not results, as relative paths, without hidden files."""
+    names = [one.name for one in sorted(path.iterdir()) if not one.name.startswith(".")]
+    if kind_of_folder(path) == RESULTS_KIND:
+        known = {"manifest.json", *read_results_manifest(path).files}
+        found = (one for one in sorted(path.rglob("*")) if not one.is_dir() or one.is_symlink())
+        relative = [one.relative_to(path) for one in found]
+        return [
+            one.as_posix()
+            for one in relative
+            if one.as_posix() not in known and not any(part.startswith(".") for part in one.parts)
+        ]
+    if any(signs <= set(names) for signs in _OLD_SIGNS):
+        return [name for name in names if name not in _OLD_NAMES]
+    return names
+
+
+# ----------------------------------------------------------------------------
+# The headers of tables: a file beside each table, ``items.csv.meta.json``.
+#
+# Two files cannot be replaced in one step. A header therefore contains the checksum of its table
+# and, until the table is in place, the header of the previous table, too. Whenever a writer is
+# killed, the table has its own header.
+
+
+SIDE_CAR = ".meta.json"
+_CHECKSUM = "table_sha256"
+_PREVIOUS = "previous"
+
+
+def side_car(path: Path) -> Path:
+    """Return the path of the header file of a table."""
+    return path.with_name(f"{path.name}{SIDE_CAR}")
+
+
+@contextmanager
+def whole_table(path: Path, header: Mapping[str, Any]) -> Iterator[Path]:
+    """Yield a temporary path for a table; the table and its header replace earlier ones."""
+    with whole_file(path) as temporary:
+        yield temporary
+        content = {**header, _CHECKSUM: sha256_of(temporary)}
+        write_json(side_car(path), {**content, _PREVIOUS: _header_in_place(path)})
+    write_json(side_car(path), content)
+
+
+def write_side_car(path: Path, header: Mapping[str, Any]) -> None:
+    """Write the header of a table that is in place, in a folder that nobody reads yet."""
+    write_json(side_car(path), {**header, _CHECKSUM: sha256_of(path)})
+
+
+def read_side_car(path: Path) -> dict[str, Any]:
+    """Read the header of a table; a header of another table is refused."""
+    beside = side_car(path)
+    try:
+        content = parse_json(beside.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"the header of {path.name} cannot be read: {error}",
+            path=beside,
+            remedy="keep the table and its header file in the same folder",
+        ) from error
+    found = _header_of(path, content)
+    if found is None:
+        raise InputError(
+            f"is not the header of {path.name} as it is now",
+            path=beside,
+            remedy="the table was changed, or one of the files is of another job: write both again",
+        )
+    return found
+
+
+def _header_in_place(path: Path) -> dict[str, Any] | None:
+    """Return the header of the table that is replaced; None if there is none."""
+    try:
+        return _header_of(path, parse_json(side_car(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def _header_of(path: Path, content: Any) -> dict[str, Any] | None:
+    """Return the header that belongs to a table; those of older versions have no checksum."""
+    checksum = sha256_of(path)
+    for header in (content, content.get(_PREVIOUS) if isinstance(content, dict) else None):
+        if isinstance(header, dict) and header.get(_CHECKSUM, checksum) == checksum:
+            return {key: value for key, value in header.items() if key != _PREVIOUS}
+    return None
+
+
+# ----------------------------------------------------------------------------
+# Prepared corpora: folders in a cache, one for each corpus and set of preparation settings.
+#
+# The name of a folder is its key (:func:`corpus_key`). Each folder is built once, under a lock,
+# even if several processes need it, and a manifest with checksums reveals damage. While a corpus
+# is built, a hidden folder next to it keeps what was read, so that an interrupted build resumes.
+
+
+CORPUS_KIND = "corpus"
+# Increment whenever the meaning of the content of a prepared corpus changes.
+CORPUS_FORMAT = 2
+
+_LOCKS = ".locks"
+_UNFINISHED = ".unfinished"
+
+# The folders that this process has verified, with the state of their files.
+_verified: dict[Path, list[tuple[str, int, int, int] | None]] = {}
+
+
+def corpus_key(**parts: Json) -> str:
+    """Return the key of a prepared corpus from everything that determines its content."""
+    return fingerprint(CORPUS_KIND, CORPUS_FORMAT, **parts)
+
+
+def stored_corpus(cache: Path, key: str, build: Callable[[Path], None]) -> Path:
+    """Return the folder of a prepared corpus; if it is not in the cache, ``build`` fills it.
+
+    If another process is building the same corpus, this process waits for it. All files are
+    compared with the manifest, once per process unless they change.
+    """
+    folder = cache / key
+    if not folder.is_dir():
+        lock = cache / _LOCKS / f"{key}.lock"
+        with locked(lock, what=f"the prepared corpus {folder}", wait=FOREVER):
+            if not folder.is_dir():
+                remove_leftovers(cache, key)
+                build_folder(folder, lambda temporary: _build(temporary, key, build))
+    verify_corpus(folder)
+    return folder
+
+
+@contextmanager
+def unfinished_corpus(cache: Path, key: str) -> Iterator[Path]:
+    """Yield the folder of what was read of a corpus so far; it is removed when the block ends.
+
+    It is kept if the block is interrupted or the system fails, but not if the corpus is at fault:
+    a corrected corpus has another key. The caller must hold the lock of the corpus.
+    """
+    folder = cache / f".{key}{_UNFINISHED}"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    except RunError:  # a process that reads the corpus was killed
+        raise
+    except GardenpathError:
+        remove_tree(folder)
+        raise
+    remove_tree(folder)
+
+
+def verify_corpus(folder: Path) -> None:
+    """Compare the files of a prepared corpus with its manifest, unless this process has done so."""
+    remedy = f"delete {folder}: it is prepared again when needed"
+    manifest = read_manifest(folder, kind=CORPUS_KIND, format=CORPUS_FORMAT, remedy=remedy)
+    state = _state(folder, manifest)
+    if _verified.get(folder) != state:
+        verify_files(folder, manifest, remedy=remedy)
+        _verified[folder] = state
+
+
+def _state(folder: Path, manifest: Manifest) -> list[tuple[str, int, int, int] | None]:
+    """Return what changes whenever a file of the folder or its checksum changes."""
+    found: list[tuple[str, int, int, int] | None] = []
+    for name, record in manifest.files.items():
+        try:
+            status = (folder / name).stat()
+        except OSError:
+            found.append(None)
+            continue
+        found.append((record.sha256, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    return found
+
+
+def _build(folder: Path, key: str, build: Callable[[Path], None]) -> None:
+    build(folder)
+    manifest = describe_folder(
+        folder,
+        kind=CORPUS_KIND,
+        format=CORPUS_FORMAT,
+        fingerprint=key,
+        packages=("numpy", "sentencepiece"),
+    )
+    write_manifest(folder, manifest)

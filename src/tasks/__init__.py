@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import assert_never
 
 from gardenpath.console import stop_on_signals
-from gardenpath.settings.evaluate_settings import EvaluateSettings
-from gardenpath.settings.task_settings import (
+from gardenpath.settings.evaluate import EvaluateSettings
+from gardenpath.settings.tasks import (
     AdoptTask,
     AnnotateTask,
     CorpusTask,
@@ -24,8 +24,7 @@ from gardenpath.settings.task_settings import (
     SuiteTask,
     SurprisalTask,
 )
-from gardenpath.store.files import require_writable
-from gardenpath.store.locks import only_writer
+from gardenpath.store.files import only_writer, require_writable
 
 
 def run_task(settings: EvaluateSettings) -> None:
@@ -40,68 +39,68 @@ def run_task(settings: EvaluateSettings) -> None:
 def _run_task(settings: EvaluateSettings) -> None:
     match settings.task:
         case PerplexityTask() as task:
-            from gardenpath.tasks import perplexity
+            from gardenpath.tasks import score
 
-            with only_writer(perplexity.perplexity_file(settings)):
-                perplexity.run_perplexity(settings, task)
+            with only_writer(score.perplexity_file(settings)):
+                score.run_perplexity(settings, task)
         case SurprisalTask() as task:
-            from gardenpath.tasks import surprisal
+            from gardenpath.tasks import score
 
-            surprisal.run_surprisal(settings, task)
+            score.run_surprisal(settings, task)
         case ParseTask() as task:
-            from gardenpath.tasks import parse
+            from gardenpath.tasks import score
 
-            with only_writer(Path(settings.output) / parse.PARSES_FOLDER):
-                parse.run_parse(settings, task)
+            with only_writer(Path(settings.output) / score.PARSES_FOLDER):
+                score.run_parse(settings, task)
         case SuiteTask() as task:
-            from gardenpath.tasks import score_suites
+            from gardenpath.tasks import suites
 
-            with only_writer(score_suites.suites_folder(settings)):
-                score_suites.run_suites(settings, task)
+            with only_writer(suites.suites_folder(settings)):
+                suites.run_suites(settings, task)
         case SuitesTask() as task:
-            from gardenpath.tasks import list_suites
+            from gardenpath.tasks import suites
 
-            list_suites.run_list_suites(settings, task)
+            suites.run_list_suites(settings, task)
         case NewSuiteTask() as task:
-            from gardenpath.tasks.stimuli import new_suite
+            from gardenpath.tasks import suites
 
-            new_suite.run_new_suite(task)
+            suites.run_new_suite(task)
         case RescoreTask() as task:
-            from gardenpath.tasks import rescore
+            from gardenpath.tasks import suites
 
-            rescore.run_rescore(settings, task)
+            suites.run_rescore(settings, task)
         case StudyTask() as task:
-            from gardenpath.tasks import replicate
+            from gardenpath.studies import replicate
 
             with only_writer(replicate.study_folder(settings)):
                 replicate.run_study(settings, task)
         case CorpusTask() as task:
-            from gardenpath.tasks.corpora import corpus
+            from gardenpath.tasks import runs
 
-            corpus.run_corpus(settings, task)
+            runs.run_corpus(settings, task)
         case ExportTask() as task:
-            from gardenpath.tasks.corpora import export
+            from gardenpath.tasks import runs
 
-            export.run_export(settings, task)
+            runs.run_export(settings, task)
         case ShareTask() as task:
-            from gardenpath.tasks.exchange import share_runs
+            from gardenpath.sharing import share
 
-            share_runs.run_share(settings, task)
+            share.run_share(settings, task)
         case AnnotateTask() as task:
-            from gardenpath.tasks.corpora import annotate
+            from gardenpath.annotate import annotation
 
-            annotate.run_annotate(settings, task)
+            annotation.run_annotate(settings, task)
         case MergeTask() as task:
-            from gardenpath.tasks import merge
+            from gardenpath.tasks import runs
 
-            merge.run_merge(settings, task)
+            runs.run_merge(settings, task)
         case AdoptTask() as task:
-            from gardenpath.tasks.exchange import adopt_model
+            from gardenpath.tasks import runs
 
-            adopt_model.run_adopt(settings, task)
+            runs.run_adopt(settings, task)
         case RunsTask() as task:
-            from gardenpath.tasks import list_runs
+            from gardenpath.tasks import runs
 
-            list_runs.run_list_runs(settings, task)
+            runs.run_list_runs(settings, task)
         case _ as never:
             assert_never(never)

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 import gardenpath as gp
-from gardenpath.eval.report.page.first_item import opening
-from gardenpath.eval.report.study import Study
-from gardenpath.eval.suites.scoring.tie_rule import TieRule
+from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.explorer import opening
+from gardenpath.eval.suites.outcomes import TieRule
 from tests.integration.commands import call
 from tests.runs.own_suite import Uniform, agreement
 from tests.toy_runs import NARROW_SEARCH, arguments, run_of
@@ -97,7 +97,7 @@ def test_a_model_that_knows_the_grammar_is_right(folder: Path) -> None:
         name = "grammar"
 
         def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Any]:
-            from gardenpath.data.pcfg.prefix import ExactModel
+            from gardenpath.data.pcfg.exact import ExactModel
 
             reader: Any = run_of(folder, "ngram").settings.data.reader
             found = ExactModel(reader.rules).word_log_probs(sentences)

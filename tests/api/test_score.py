@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import gardenpath as gp
-from gardenpath.eval.suites.scoring.tie_rule import TieRule
+from gardenpath.eval.suites.outcomes import TieRule
 from tests.runs.own_suite import Uniform, agreement
 from tests.toy_runs import NARROW_SEARCH, run_of
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import gardenpath as gp
-from gardenpath.eval.suites.library.catalogue import export
-from gardenpath.eval.suites.library.collection import load_suites, suite_names
+from gardenpath.eval.suites.library import export, load_suites, suite_names
 from gardenpath.settings.compose import load_settings
 from tests.runs.own_suite import agreement
 

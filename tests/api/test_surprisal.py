@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import gardenpath as gp
-from gardenpath.data.trees.brackets import format_tree
-from gardenpath.eval.search.structured_scorer import StructuredScorer
-from gardenpath.eval.surprisal.surprisal_table import read_surprisals
-from gardenpath.store.surprisal_store import Stored
+from gardenpath.data.trees.tree import format_tree
+from gardenpath.eval.search.scorer import StructuredScorer
+from gardenpath.eval.surprisal.tables import read_surprisals
+from gardenpath.store.surprisals import Stored
 from gardenpath.store.tables import SEARCH_COLUMN_NAMES
 from tests.integration.commands import call
 from tests.toy_runs import NARROW_SEARCH, arguments, copied, run_of

@@ -13,11 +13,11 @@ import pytest
 
 from gardenpath import __version__
 from gardenpath.cli import train_job
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.places import CONFIG_DIR
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.settings.command_line import explanations
 from gardenpath.settings.compose import ConfigSource, choices_of, composed, groups_of
-from gardenpath.settings.explain import explanations
-from gardenpath.settings.task_settings import SurprisalTask
+from gardenpath.settings.tasks import SurprisalTask
+from gardenpath.util import CONFIG_DIR
 from tests.integration.commands import ROOT, start, toy
 
 SCRIPTS = ("train.py", "evaluate.py")

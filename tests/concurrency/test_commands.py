@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import RunError
-from gardenpath.store.locks import only_writer
+from gardenpath.store.files import only_writer
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs, toy_runs
 from tests.integration.commands import ROOT
@@ -147,7 +147,7 @@ def test_of_two_trainings_one_has_the_folder(tmp_path: Path) -> None:
 def test_workers_end_with_their_parent(folder: Path, text: Path, tmp_path: Path) -> None:
     """Neither kill -9 nor SIGTERM of a command leaves a process behind."""
     program = (
-        "from gardenpath.runs.processes.worker_pool import WorkerPool\n"
+        "from gardenpath.runs.processes import WorkerPool\n"
         "with WorkerPool(2) as pool:\n"
         "    print(*[one.pid for one in pool.workers], flush=True)\n"
         "    for _ in pool.events(): pass\n"

@@ -8,10 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gardenpath.store.keys import digest
-from gardenpath.store.score_through import missing_chunks, score_through
-from gardenpath.store.surprisal_store import Stored, SurprisalStore
-from gardenpath.text import Words
+from gardenpath.store.files import digest
+from gardenpath.store.surprisals import Stored, SurprisalStore, missing_chunks, score_through
+from gardenpath.util import Words
 
 SPAWN = multiprocessing.get_context("spawn")
 CHUNK = 16

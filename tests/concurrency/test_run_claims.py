@@ -15,7 +15,7 @@ import pytest
 
 from gardenpath.errors import RunError
 from gardenpath.store import manifest, run_claim
-from gardenpath.store.locks import owner_path
+from gardenpath.store.files import owner_path
 from gardenpath.store.run_claim import claim
 from gardenpath.store.run_folder import RunFolder
 from tests.concurrency.kills import every_step, killed_before_step

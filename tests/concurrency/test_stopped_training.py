@@ -17,12 +17,12 @@ import pytest
 import torch
 
 from gardenpath.errors import TrainingStoppedError
-from gardenpath.models.ngram.ngram_family import KneserNeyFamily
-from gardenpath.models.training.stop_signals import stop_signals
+from gardenpath.models.ngram.model import KneserNeyFamily
+from gardenpath.models.training.checkpoints import stop_signals
 from gardenpath.runs import training
-from gardenpath.store.locks import owner_path
+from gardenpath.store.files import owner_path
+from gardenpath.store.run_claim import read_failure
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.status.run_failure import read_failure
 from tests import small_runs
 from tests.concurrency.training_kills import (
     OVERFITTING,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.store import surprisal_store
-from gardenpath.store.surprisal_store import Stored, SurprisalStore
-from gardenpath.text import Words
+from gardenpath.store import surprisals as surprisal_store
+from gardenpath.store.surprisals import Stored, SurprisalStore
+from gardenpath.util import Words
 from tests.store.old_store import version_of, write_old_store
 
 SPAWN = multiprocessing.get_context("spawn")

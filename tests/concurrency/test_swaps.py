@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from gardenpath.store import files, manifest
-from gardenpath.store.corpora import stored_corpus, verify_corpus
 from gardenpath.store.files import recover_folder
-from gardenpath.store.manifest import verify_files
-from gardenpath.store.results_folder import read_results_manifest, results_folder
+from gardenpath.store.manifest import (
+    read_results_manifest,
+    results_folder,
+    stored_corpus,
+    verify_corpus,
+    verify_files,
+)
 from tests.concurrency.kills import every_step
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gardenpath.data.trees.actions import Action, Finish, Kind, Strategy, kind_of
+from gardenpath.data.trees.legality import Action, Finish, Kind, Strategy, kind_of
 from gardenpath.data.trees.tree import Event, Open, Tree, Word, from_events
 
 

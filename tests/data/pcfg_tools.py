@@ -12,11 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gardenpath.data.pcfg.grammar import Grammar, Rule
-from gardenpath.data.pcfg.grammar_file import parse_grammar
-from gardenpath.data.pcfg.prefix import ExactModel
+from gardenpath.data.pcfg.exact import ExactModel
+from gardenpath.data.pcfg.grammar import Grammar, Rule, parse_grammar
 from gardenpath.data.trees.tree import Tree
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 SHIPPED = Path(__file__).parents[2] / "src" / "data" / "grammars"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from gardenpath.data.readers.lines import BracketFiles
-from gardenpath.data.readers.nltk_corpora import PennTreebankSample, SinicaTreebank
+from gardenpath.data.readers.files import BracketFiles
+from gardenpath.data.readers.treebanks import PennTreebankSample, SinicaTreebank
 from gardenpath.data.sentence import SPLITS, Sentence
 
 # NLTK's two treebanks and the parsed novel, with the number of trees in each.

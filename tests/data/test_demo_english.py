@@ -8,13 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gardenpath.data.pcfg.grammar import Grammar
-from gardenpath.data.pcfg.grammar_file import read_grammar
-from gardenpath.data.pcfg.prefix import ExactModel
-from gardenpath.data.pcfg.sampler import Sampler
-from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.pcfg.exact import ExactModel
+from gardenpath.data.pcfg.grammar import Grammar, Sampler, read_grammar
+from gardenpath.data.readers.files import ToyTreebank
 from gardenpath.settings.compose import load_settings
-from gardenpath.settings.train_settings import TrainSettings
+from gardenpath.settings.train import TrainSettings
 from tests.data.pcfg_tools import SHIPPED, SlowModel, assert_one_tree_each, expected_word_counts
 
 # A star stands before the critical word: what is good there, and what is not.

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.file_kinds import binary_kind, require_text
-from gardenpath.data.readers.lines import BracketFiles, TextFiles
+from gardenpath.data.readers.base import binary_kind, require_text
+from gardenpath.data.readers.files import BracketFiles, TextFiles
 from gardenpath.errors import InputError
 
 TEXT = "the cat sleeps .\nthe dog barks .\n"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data import packed_files
-from gardenpath.data.packed_files import packed_texts
+from gardenpath.data import archives as packed_files
+from gardenpath.data.archives import packed_texts
 from gardenpath.errors import InputError
 
 FILES = {

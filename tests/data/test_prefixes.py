@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Tokens
-from gardenpath.data.prefixes import Prefix, PrefixTrie, Sharing, tries_by_size, tries_by_start
+from gardenpath.data.sentence import Prefix, PrefixTrie, Sharing, tries_by_size, tries_by_start
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID
 
 # Few different tokens, so that much is shared.

@@ -14,17 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.preparation import Preparation, PreparedCorpus
-from gardenpath.data.readers.file_hashes import HASHES_FILE
-from gardenpath.data.readers.lines import BracketFiles, TextFiles
-from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.corpus import DataSettings
+from gardenpath.data.preparation import Advance, Preparation, PreparedCorpus
+from gardenpath.data.readers.base import HASHES_FILE
+from gardenpath.data.readers.files import BracketFiles, TextFiles, ToyTreebank
 from gardenpath.data.sentence import SPLITS, Sentence
-from gardenpath.data.shards.shard import Advance
-from gardenpath.data.trees.actions import Kind, kind_of, top_down
 from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.legality import Kind, kind_of, top_down
 from gardenpath.data.trees.tree import Open, Tree
-from gardenpath.data.words.subwords import SubwordSettings
+from gardenpath.data.words.pieces import SubwordSettings
 from gardenpath.errors import ConfigError, GardenpathError, MissingCorpusError, RunError
 
 PIECES = SubwordSettings(algorithm="bpe", pieces=90)

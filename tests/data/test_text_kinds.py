@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenpath.data.text_kinds import MOST_WORDS, kind_of_lines, require_sentences
+from gardenpath.data.readers.base import MOST_WORDS, kind_of_lines, require_sentences
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.library.collection import load_suites, suite_names
+from gardenpath.eval.suites.library import load_suites, suite_names
 from gardenpath.settings.compose import load_settings
 
 OTHERS = {

@@ -12,10 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gardenpath.data.pcfg.grammar import Grammar
-from gardenpath.data.pcfg.grammar_file import read_grammar
-from gardenpath.data.pcfg.prefix import ExactModel
-from gardenpath.data.pcfg.sampler import Sampler
+from gardenpath.data.pcfg.exact import ExactModel
+from gardenpath.data.pcfg.grammar import Grammar, Sampler, read_grammar
 from gardenpath.data.trees.tree import Tree
 from tests.data.pcfg_tools import (
     SHIPPED,

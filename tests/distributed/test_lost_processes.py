@@ -15,13 +15,13 @@ import pytest
 from safetensors.torch import load_file
 
 from gardenpath.errors import DivergedError, RunError
-from gardenpath.models.training.lightning_module import LanguageModelling
-from gardenpath.python_process import python_command
-from gardenpath.runs.ranks import rank_processes
-from gardenpath.runs.ranks.rank_processes import RankProcesses
+from gardenpath.models.training.module import LanguageModelling
+from gardenpath.runs import distributed as rank_processes
+from gardenpath.runs.distributed import RankProcesses
 from gardenpath.runs.training import train
+from gardenpath.store.run_claim import read_failure
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.status.run_failure import read_failure
+from gardenpath.util import python_command
 from tests import small_runs
 from tests.distributed.trees import NEAR, SMALL, places, write_trees
 from tests.integration.commands import ROOT, call

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 import gardenpath
 from gardenpath.errors import RunError
-from gardenpath.models.training.placement import Placement
+from gardenpath.models.training.distributed import Placement
 from gardenpath.runs.training import train
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs

@@ -8,9 +8,9 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.readers.files import ToyTreebank
 from gardenpath.data.sentence import SPLITS
-from gardenpath.data.trees.brackets import format_tree
+from gardenpath.data.trees.tree import format_tree
 from tests.integration.miniature import write_corpora
 
 _SENTENCES = 40

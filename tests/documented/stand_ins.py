@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.library import load_suites
 from gardenpath.runs.training import train
 from tests.documented.corpora import write_all
 from tests.documented.released_files import write_released

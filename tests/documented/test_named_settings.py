@@ -10,10 +10,10 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from gardenpath.playground.playground_settings import PlaygroundSettings
-from gardenpath.settings.check import Tagged
-from gardenpath.settings.evaluate_settings import EvaluateSettings
-from gardenpath.settings.train_settings import TrainSettings
+from gardenpath.playground.settings import PlaygroundSettings
+from gardenpath.settings.evaluate import EvaluateSettings
+from gardenpath.settings.schema import Tagged
+from gardenpath.settings.train import TrainSettings
 from tests.documents import PAGES, ROOT
 
 _GROUPS = "task|search|suite|study|model|data|trainer|logger|paths|limits"

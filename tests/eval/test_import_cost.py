@@ -13,12 +13,12 @@ SLOW = ("torch", "scipy", "matplotlib")
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        ("gardenpath.tasks.list_suites", (*SLOW, "pandas", "numpy")),
+        ("gardenpath.tasks.suites", (*SLOW, "pandas", "numpy")),
         ("gardenpath.eval.display", (*SLOW, "pandas", "numpy")),
-        ("gardenpath.eval.report.study", SLOW),
-        ("gardenpath.eval.report.write", SLOW),
-        ("gardenpath.eval.report.study_builder", ("torch", "matplotlib")),
-        ("gardenpath.eval.published.released.published_imports", SLOW),
+        ("gardenpath.eval.report.content", SLOW),
+        ("gardenpath.eval.report.page", SLOW),
+        ("gardenpath.eval.report.content", ("torch", "matplotlib")),
+        ("gardenpath.studies.layouts", SLOW),
         ("gardenpath.runs.suite_tables", ("torch", "matplotlib")),
     ],
 )

@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gardenpath.eval.means import summarise
+from gardenpath.eval.report.content import Study, run_analyses, write_analyses
+from gardenpath.eval.report.explorer import ExplorerLimits
 from gardenpath.eval.report.means import accuracies, bit_means, in_numbers
-from gardenpath.eval.report.page.explorer import ExplorerLimits
-from gardenpath.eval.report.page.page import page
-from gardenpath.eval.report.shown_analyses import run_analyses, write_analyses
-from gardenpath.eval.report.study import Study
-from gardenpath.eval.suites.scoring.aggregation import summarise
-from gardenpath.eval.suites.scoring.scored_items import ScoredItems
-from gardenpath.eval.usable import (
+from gardenpath.eval.report.page import page
+from gardenpath.eval.suites.outcomes import (
     MIN_ITEMS,
     USABLE,
     ItemCount,
@@ -28,6 +26,7 @@ from gardenpath.eval.usable import (
     usable_items,
     with_usable,
 )
+from gardenpath.eval.suites.summary import ScoredItems
 from gardenpath.store.tables import ITEMS, read_table
 
 

@@ -8,18 +8,17 @@ from functools import cache
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.stored_split import StoredSplit
-from gardenpath.data.pcfg.grammar_file import parse_grammar
-from gardenpath.data.readers.lines import TextFiles
+from gardenpath.data.encoding import EncodedSplit, StoredSplit
+from gardenpath.data.pcfg.grammar import parse_grammar
+from gardenpath.data.readers.files import TextFiles
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.trees.brackets import format_tree, parse_tree, read_trees
 from gardenpath.data.trees.cleaning import Cleaning
-from gardenpath.data.words.subwords import Subwords, SubwordSettings, train_subwords
+from gardenpath.data.trees.tree import format_tree, parse_tree, read_trees
+from gardenpath.data.words.pieces import Subwords, SubwordSettings, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
 from gardenpath.eval.surprisal.inputs import read_given
 from gardenpath.models.ngram.arpa import read_arpa, write_arpa
-from gardenpath.models.ngram.ngram import NgramModel
+from gardenpath.models.ngram.model import NgramModel
 from gardenpath.store.files import read_text
 from tests.fuzz.reader import Reader, lines_of, on_disk, scratch
 

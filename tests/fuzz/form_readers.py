@@ -6,21 +6,21 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from gardenpath.data.surprisal_forms import SurprisalForm
-from gardenpath.eval.published.forms.recognition import form_of, may_have_form, read_foreign
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.table_import import import_tables
-from gardenpath.eval.suites.exports.babylm_predictions import dump_predictions, read_predictions
-from gardenpath.eval.suites.exports.syntaxgym_results import dump_results, word_regions
-from gardenpath.eval.suites.formats.compact import load_compact
-from gardenpath.models.tabled.table_settings import TableSettings
-from gardenpath.models.tabled.word_table import (
+from gardenpath.adopted.tables import (
     TableOrigin,
+    TableSettings,
     WordTable,
+    normalised_table,
     read_word_table,
     write_word_table,
 )
-from gardenpath.runs.exchange.table_sources import normalised_table
+from gardenpath.data.readers.base import SurprisalForm
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.forms import form_of, may_have_form, read_foreign
+from gardenpath.eval.published.tables import import_tables
+from gardenpath.eval.suites.benchmarks import dump_predictions, read_predictions
+from gardenpath.eval.suites.syntaxgym import dump_results, word_regions
+from gardenpath.eval.suites.yaml_suites import load_compact
 from tests.eval.published.forms import form_samples
 from tests.fuzz.reader import Reader, on_disk, scratch
 

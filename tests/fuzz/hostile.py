@@ -11,25 +11,23 @@ import resource
 from collections.abc import Callable
 from pathlib import Path
 
-from gardenpath.data.pcfg.grammar_file import parse_grammar
-from gardenpath.data.segmenting.english_text import english_words
+from gardenpath.data.pcfg.grammar import parse_grammar
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.trees.brackets import format_tree, parse_tree, read_trees
 from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.tree import format_tree, parse_tree, read_trees
+from gardenpath.data.words.segmenting import english_words
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.published.surprisal_files import read_token_table
-from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
-from gardenpath.eval.statistics.questions.analysis import load_analysis
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.formats.blimp import load_blimp
-from gardenpath.eval.suites.formats.climp import load_climp
-from gardenpath.eval.suites.formats.framed import load_yaml
-from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
-from gardenpath.eval.suites.formats.syntaxgym_csv import load_syntaxgym_csv
+from gardenpath.eval.published.files import read_token_table
+from gardenpath.eval.statistics.analysis import load_analysis
+from gardenpath.eval.statistics.formulas import parse_model_formula
+from gardenpath.eval.suites.benchmarks import load_blimp, load_climp
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.syntaxgym import load_syntaxgym, load_syntaxgym_csv
+from gardenpath.eval.suites.yaml_suites import load_yaml
 from gardenpath.eval.surprisal.inputs import read_given
 from gardenpath.models.ngram.arpa import read_arpa
-from gardenpath.settings.check import nearest
+from gardenpath.settings.schema import nearest
 from gardenpath.store.run_folder import RunFolder
 from tests.fuzz.reader import on_disk, scratch
 

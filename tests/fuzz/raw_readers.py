@@ -6,14 +6,19 @@ import gzip
 import io
 import tarfile
 
-from gardenpath.data.raw.passages import Passage, format_of, read_passages
-from gardenpath.data.raw.raw_files import chosen_encoding
-from gardenpath.data.raw.raw_settings import RawSettings, SentenceSettings
-from gardenpath.data.raw.sentence_splitter import passage_sentences
-from gardenpath.data.readers.gum import GumTreebank, partitions_of
-from gardenpath.data.readers.pieces import Piece
+from gardenpath.annotate.raw import (
+    Passage,
+    RawSettings,
+    SentenceSettings,
+    chosen_encoding,
+    format_of,
+    passage_sentences,
+    read_passages,
+)
+from gardenpath.data.readers.base import Piece
+from gardenpath.data.readers.treebanks import GumTreebank, partitions_of
 from gardenpath.data.trees.cleaning import Cleaning
-from gardenpath.data.words.unknown_words import Language
+from gardenpath.data.words.vocabulary import Language
 from tests.fuzz.reader import Reader, on_disk
 
 _NEWS = """\

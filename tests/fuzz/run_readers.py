@@ -13,22 +13,19 @@ import torch
 import yaml
 from torch import nn
 
+from gardenpath.adopted.grnn import WordLstm, read_vocabulary_words, read_weights
 from gardenpath.errors import ConfigError
-from gardenpath.eval.statistics.corpora.patterns import load_constructions
-from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
-from gardenpath.eval.statistics.questions.analysis import load_analysis
-from gardenpath.models.ngram.ngram import NgramModel
-from gardenpath.models.ngram.ngram_trie import NgramTable
+from gardenpath.eval.statistics.analysis import load_analysis
+from gardenpath.eval.statistics.corpora import load_constructions
+from gardenpath.eval.statistics.formulas import parse_model_formula
+from gardenpath.models.ngram.model import NgramModel, NgramTable
 from gardenpath.models.weights import load_weights, save_weights
-from gardenpath.models.word_lm.word_lm_files import read_vocabulary_words, read_weights
-from gardenpath.models.word_lm.word_lstm import WordLstm
 from gardenpath.runs.run import Run
 from gardenpath.safe_text import MalformedTextError, parse_json, parse_yaml
-from gardenpath.settings.check import plain
-from gardenpath.settings.command.command_line import CommandLine
-from gardenpath.settings.command.grid import narrowed, read_grid
+from gardenpath.settings.command_line import CommandLine, narrowed, read_grid
 from gardenpath.settings.compose import ConfigSource, Script, _require_readable, load_settings
-from gardenpath.store.locks import owner_of, owner_path
+from gardenpath.settings.schema import plain
+from gardenpath.store.files import owner_of, owner_path
 from gardenpath.store.manifest import kind_of_folder, verify_files
 from gardenpath.store.run_claim import claim
 from gardenpath.store.run_folder import (
@@ -38,7 +35,7 @@ from gardenpath.store.run_folder import (
     RunFolder,
     has_marker,
 )
-from gardenpath.store.surprisal_store import Stored, SurprisalStore, _checksum
+from gardenpath.store.surprisals import Stored, SurprisalStore, _checksum
 from tests.fuzz.reader import Reader, on_disk, scratch
 from tests.models.word_lm.word_models import WORDS, Corpus, make_model, save
 

@@ -12,20 +12,15 @@ from pathlib import Path
 from typing import Literal
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.suites.design.chance import chance_level
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.formats.blimp import load_blimp
-from gardenpath.eval.suites.formats.climp import load_climp
-from gardenpath.eval.suites.formats.compact import dump_compact, load_compact
-from gardenpath.eval.suites.formats.framed import load_yaml, names_in_head
-from gardenpath.eval.suites.formats.syntaxgym import dump_syntaxgym, load_syntaxgym
-from gardenpath.eval.suites.formats.syntaxgym_csv import load_syntaxgym_csv
-from gardenpath.eval.suites.formats.table_suite import load_table_suite
-from gardenpath.eval.suites.library.checklist import checklist
-from gardenpath.eval.suites.library.generated import Catalogue
-from gardenpath.eval.suites.library.lint import check
-from gardenpath.eval.suites.pairs.pair_suites import PairSource, load_pair_suites
+from gardenpath.eval.suites.benchmarks import load_blimp, load_climp
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.generated import Catalogue
+from gardenpath.eval.suites.lint import check, checklist
+from gardenpath.eval.suites.pairs import PairSource, load_pair_suites
+from gardenpath.eval.suites.suite import Suite, chance_level
+from gardenpath.eval.suites.syntaxgym import dump_syntaxgym, load_syntaxgym, load_syntaxgym_csv
+from gardenpath.eval.suites.tables import load_table_suite
+from gardenpath.eval.suites.yaml_suites import dump_compact, load_compact, load_yaml, names_in_head
 from tests.fuzz.reader import Reader, on_disk, scratch
 
 _COMPACT = """\

@@ -6,21 +6,26 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.released.bert_files import read_bert
-from gardenpath.eval.published.released.published_imports import (
-    import_mandarin,
-    import_reflexives,
-    import_suppression,
+from gardenpath.eval.published.files import (
+    PairingRules,
+    SurprisalSet,
+    read_token_table,
+    read_two_columns,
 )
-from gardenpath.eval.published.surprisal_files import read_token_table, read_two_columns
-from gardenpath.eval.published.table_import import import_tables
+from gardenpath.eval.published.tables import import_tables
 from gardenpath.eval.published.token_tables import is_token_table, read_words
-from gardenpath.eval.suites.formats.compact import load_compact
-from gardenpath.eval.surprisal.surprisal_rows import RunHeader, SurprisalRow, TableHeader
-from gardenpath.eval.surprisal.surprisal_table import read_surprisals, write_surprisals
-from gardenpath.store.headers.side_cars import side_car
+from gardenpath.eval.suites.yaml_suites import load_compact
+from gardenpath.eval.surprisal.tables import (
+    RunHeader,
+    SurprisalRow,
+    TableHeader,
+    read_surprisals,
+    write_surprisals,
+)
+from gardenpath.store.manifest import side_car
 from gardenpath.store.tables import METRICS, read_table
+from gardenpath.studies.layouts import import_mandarin, import_reflexives, import_suppression
+from gardenpath.studies.reflexives_files import read_bert
 from tests.fuzz.reader import Reader, on_disk, scratch
 
 _LOOSE = PairingRules(prefixes=False, words=False, reworded=0.5, misplaced=1, unit="bits")

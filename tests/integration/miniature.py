@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.data.trees.brackets import format_tree
+from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.trees.tree import format_tree
 from tests.integration.commands import call
 
 # A file of the Chinese Treebank in each split of Shao et al. 2017.

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from gardenpath.data.trees.actions import Strategy
-from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.trees.legality import Strategy
+from gardenpath.data.trees.tree import parse_tree
 from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
 from gardenpath.eval.search.expansion import BeamExpansion
+from gardenpath.eval.search.protocol import Work
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.sampling.unbiased import UnbiasedExpansion
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
-from gardenpath.eval.search.work import Work
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.plm.plm_search import PlmSearch
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.search.rnng_search import RnngSearch
+from gardenpath.eval.search.settings import Unbiased, WordSync
+from gardenpath.eval.search.unbiased import UnbiasedExpansion
+from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.plm_search import PlmSearch
+from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.rnng_search import RnngSearch
 from tests.eval.search.exhaustive import prefix_log_probs
 from tests.models.plm.test_plm import make_network as make_plm
 from tests.models.rnng.test_rnng import make_network as make_rnng

@@ -12,8 +12,8 @@ from transformers import BertConfig, BertForMaskedLM
 
 import gardenpath as gp
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.surprisal.surprisal_table import read_surprisals
-from gardenpath.store.headers.side_cars import read_side_car
+from gardenpath.eval.surprisal.tables import read_surprisals
+from gardenpath.store.manifest import read_side_car
 from tests import toy_runs
 from tests.integration.commands import call
 from tests.models.pretrained import masked_samples, tiny_models

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.runs.adoption.adopted_run import AdoptedRun
-from gardenpath.runs.adoption.adopting import adopt
-from gardenpath.runs.adoption.opening import open_run
-from gardenpath.store.surprisal_store import SurprisalStore
-from gardenpath.units import NATS_PER_LOG10
+from gardenpath.runs.adopting import AdoptedRun, adopt, open_run
+from gardenpath.store.surprisals import SurprisalStore
+from gardenpath.util import NATS_PER_LOG10
 from tests.models.ngram.random_arpa import random_arpa
 from tests.models.word_lm.word_models import make_model, save, step_by_step, write_vocabulary
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.eval.display import EXACT, FAMILY_NAMES
-from gardenpath.settings.command.command_line import check_command_line
+from gardenpath.settings.command_line import check_command_line
 from tests.integration.commands import ROOT, start
 
 _LINES, _COLUMNS = 40, 80

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gardenpath.eval.studies.papers.mandarin_claims import MANDARIN_CLAIMS
-from gardenpath.runs.finding.loading import find
+from gardenpath.runs.find import find
+from gardenpath.studies.mandarin import MANDARIN_CLAIMS
 from tests.integration.commands import call
 from tests.integration.miniature import MINIATURE_RUNS, paths, train_miniature, trained_miniature
 

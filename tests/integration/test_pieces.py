@@ -10,7 +10,7 @@ import pytest
 import gardenpath as gp
 from benchmarks import word_sums
 from gardenpath.errors import RunError
-from gardenpath.eval.surprisal.surprisal_table import read_surprisals
+from gardenpath.eval.surprisal.tables import read_surprisals
 from tests.integration.commands import call, toy
 
 PIECES = ("data.subwords.algorithm=bpe", "data.subwords.pieces=100")

@@ -7,9 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gardenpath.data.readers.lines import BracketFiles
-from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.runs.finding.loading import load
+from gardenpath.data.readers.files import BracketFiles, ToyTreebank
+from gardenpath.runs.find import load
 from tests.integration.commands import call
 from tests.integration.miniature import paths, write_corpora
 

@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 
 from gardenpath.errors import ConfigError, GardenpathError
+from gardenpath.eval.search import cuda_graphs as replayed_steps
+from gardenpath.eval.search.cuda_graphs import ReplayedSteps, TakeStep
 from gardenpath.eval.search.expansion import BeamExpansion
-from gardenpath.eval.search.graphs import replayed_steps
-from gardenpath.eval.search.graphs.replayed_steps import ReplayedSteps, TakeStep
+from gardenpath.eval.search.protocol import Work
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.sentences import SentenceSearch
-from gardenpath.eval.search.structured_scorer import StructuredScorer
-from gardenpath.eval.search.work import Work
-from gardenpath.settings.check import plain, read
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.settings.schema import plain, read
 from tests.integration.searching import as_searched, make_network, tiny_vocabulary
 from tests.integration.tape import TapeRecorder
 from tests.integration.test_search_devices import (

@@ -12,14 +12,13 @@ import torch
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.beam import Beam
 from gardenpath.eval.search.expansion import BeamExpansion, Found
+from gardenpath.eval.search.protocol import Work
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import SearchSettings, Unbiased, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
-from gardenpath.eval.search.work import Work
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.plm.plm_family import PlmSettings
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.rnng_family import RnngSettings
+from gardenpath.eval.search.settings import SearchSettings, Unbiased, WordSync
+from gardenpath.models.syntactic.family import PlmSettings, RnngSettings
+from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from tests.integration.launches import Launches
 from tests.integration.searching import (
     MODELS,

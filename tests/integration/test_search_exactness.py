@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
+from gardenpath.eval.search.settings import Unbiased, WordSync
 from tests.integration.searching import (
     MODELS,
     enumerated,

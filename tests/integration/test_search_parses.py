@@ -13,18 +13,23 @@ import pytest
 import torch
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.trees.actions import Action, Strategy
-from gardenpath.data.trees.brackets import escape, parse_tree
-from gardenpath.data.trees.tree import Open, Tree, Word
-from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, train_subwords
+from gardenpath.data.trees.legality import Action, Strategy
+from gardenpath.data.trees.tree import Open, Tree, Word, escape, parse_tree
+from gardenpath.data.words.pieces import SubwordSettings, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import Vocabulary
-from gardenpath.eval.parsing.bracketing import Conventions, bracketing
-from gardenpath.eval.parsing.diagnostics import best_shares_of, convergence, mass_rows
-from gardenpath.eval.parsing.parses import k_best, partial_parses
+from gardenpath.eval.parsing import (
+    Conventions,
+    best_shares_of,
+    bracketing,
+    convergence,
+    k_best,
+    mass_rows,
+    partial_parses,
+)
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
-from gardenpath.eval.search.structured_scorer import StructuredScorer
-from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.eval.search.scorer import StructuredScorer
+from gardenpath.eval.search.settings import Unbiased, WordSync
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from tests.data.derivations import rebuild
 from tests.eval.search.exhaustive import derivations
 from tests.integration.searching import (

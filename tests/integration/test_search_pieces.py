@@ -9,17 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.trees.actions import Kind, top_down
-from gardenpath.data.trees.brackets import parse_tree
-from gardenpath.data.trees.tree import Open, Tree, Word
-from gardenpath.eval.parsing.parses import k_best
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
-from gardenpath.models.families import FAMILIES
+from gardenpath.data.encoding import EncodedSplit
+from gardenpath.data.trees.legality import Kind, top_down
+from gardenpath.data.trees.tree import Open, Tree, Word, parse_tree
+from gardenpath.eval.parsing import k_best
+from gardenpath.eval.search.settings import Unbiased, WordSync
 from gardenpath.models.family import NeuralFamily
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.rnng.attention_composition import AttentionComposition
-from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.models.registry import FAMILIES
+from gardenpath.models.syntactic.attention_composition import AttentionComposition
+from gardenpath.models.syntactic.plm import PlmNetwork
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from tests.integration.searching import (
     MODELS,
     enumerated,

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.operators import LaunchCounter
-from gardenpath.data.trees.actions import Column
-from gardenpath.models.plm.plm_search import PlmSearch
-from gardenpath.models.rnng.search.rnng_search import RnngSearch
+from gardenpath.data.trees.legality import Column
+from gardenpath.models.syntactic.plm_search import PlmSearch
+from gardenpath.models.syntactic.rnng_search import RnngSearch
 from tests.integration.launches import Launches
 from tests.integration.searching import as_searched, make_network, tiny_vocabulary
 from tests.integration.test_search_devices import FIXED, LABELS, WORDS, make_middling

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.eval.surprisal.surprisal_table import read_surprisals
+from gardenpath.eval.surprisal.tables import read_surprisals
 from tests import toy_runs
 from tests.integration.commands import ROOT, call
 

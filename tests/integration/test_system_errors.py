@@ -16,9 +16,9 @@ import pytest
 from safetensors import SafetensorError
 
 from gardenpath.errors import os_problem
-from gardenpath.models import tensor_files
+from gardenpath.models import weights as tensor_files
 from gardenpath.store import files
-from gardenpath.store.surprisal_store import SurprisalStore
+from gardenpath.store.surprisals import SurprisalStore
 from tests.integration.commands import call
 from tests.toy_runs import NARROW, run_of
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gardenpath.models.ngram.arpa import write_arpa
-from gardenpath.models.ngram.ngram import NgramModel
+from gardenpath.models.ngram.model import NgramModel
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.status.run_tree import find_runs
+from gardenpath.store.run_status import find_runs
 from tests import small_runs
 from tests.integration.commands import TINY, call, start, toy
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
-from gardenpath.models.sequential.output import SequentialNetwork
+from gardenpath.models.output import SequentialNetwork
 from tests.models.samples import make_batch, random_sentences
 
 SIZE = 11

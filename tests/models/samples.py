@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gardenpath.data.batches.token_batches import TokenBatch, token_batch
-from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.batches.tokens import TokenBatch, token_batch
+from gardenpath.data.encoding import EncodedSplit
 from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
 
 SPECIAL_COUNT = len(SPECIALS)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.word_scorer import Scorer
+from gardenpath.data.sentence import Scorer
 
 Sentences = Sequence[Sequence[str]]
 

@@ -8,13 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gardenpath.data.trees.actions import Action, Kind, kind_of
-from gardenpath.data.trees.legality import ParserState, legal_top_down
+from gardenpath.data.trees.legality import Action, Kind, ParserState, kind_of, legal_top_down
 from gardenpath.data.trees.tree import Close, Open, Word
 from gardenpath.data.words.vocabulary import BEGIN_ID, Vocabulary
-from gardenpath.models.factored.factored_output import FactoredToken
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.sequential.transformer import Block
+from gardenpath.models.output import FactoredToken
+from gardenpath.models.sequential.networks import Block
+from gardenpath.models.syntactic.plm import PlmNetwork
 from tests.models.factored.slow_factored import slow_log_probs
 
 

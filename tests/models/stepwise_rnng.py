@@ -9,14 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gardenpath.data.trees.actions import Action, Kind, kind_of
-from gardenpath.data.trees.legality import RULES, ParserState
+from gardenpath.data.trees.legality import RULES, Action, Kind, ParserState, kind_of
 from gardenpath.data.trees.tree import Close, Open, Word
 from gardenpath.data.words.vocabulary import Vocabulary
-from gardenpath.models.factored.factored_output import FactoredToken
-from gardenpath.models.rnng.attention_composition import AttentionComposition
-from gardenpath.models.rnng.composition import LstmComposition
-from gardenpath.models.rnng.rnng import RnngNetwork
+from gardenpath.models.output import FactoredToken
+from gardenpath.models.syntactic.attention_composition import AttentionComposition
+from gardenpath.models.syntactic.composition import LstmComposition
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from tests.models.factored.slow_factored import slow_log_probs
 
 State = tuple[Tensor, Tensor]

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.encoding import EncodedSplit
+from gardenpath.data.trees.tree import parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.models.families import ADOPTED, FAMILIES, MODELS
+from gardenpath.eval.search.settings import WordSync
 from gardenpath.models.family import EstimatedFamily, NeuralFamily, SyntacticFamily
-from gardenpath.models.sequential.output import SequentialNetwork
-from gardenpath.places import CONFIG_DIR
-from gardenpath.settings.check import read
+from gardenpath.models.output import SequentialNetwork
+from gardenpath.models.registry import ADOPTED, FAMILIES, MODELS
 from gardenpath.settings.compose import load_settings
+from gardenpath.settings.schema import read
+from gardenpath.util import CONFIG_DIR
 from tests.tree_samples import encode_trees
 
 CHOICES = sorted(p.stem for p in (CONFIG_DIR / "model").glob("[!_]*.yaml"))

@@ -12,11 +12,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from gardenpath.errors import DamagedRunError, RunError
-from gardenpath.models.factored.factored_output import FactoredToken
-from gardenpath.models.families import FAMILIES
 from gardenpath.models.family import NeuralFamily
-from gardenpath.models.ngram.ngram import NgramModel
-from gardenpath.models.saved_model import load_model, load_subwords, load_vocabulary
+from gardenpath.models.ngram.model import NgramModel
+from gardenpath.models.output import FactoredToken
+from gardenpath.models.registry import FAMILIES, load_model, load_subwords, load_vocabulary
 from gardenpath.models.weights import load_weights, save_weights
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from gardenpath.models.sizes import (
+from gardenpath.models.family import (
     LSTM_SIZES,
     TRANSFORMER_SIZES,
     LstmShape,

@@ -100,7 +100,7 @@ def test_the_wheel_has_both_commands(wheel: Path) -> None:
 
 def test_the_package_is_that_of_the_wheel(scripts: Path, tmp_path: Path) -> None:
     code = (
-        "import gardenpath, gardenpath.places as p; print(gardenpath.__file__); print(p.CONFIG_DIR)"
+        "import gardenpath, gardenpath.util as p; print(gardenpath.__file__); print(p.CONFIG_DIR)"
     )
     for line in _run(scripts / "python", "-c", code, folder=tmp_path).split():
         assert Path(line).is_relative_to(scripts.parent.resolve()), line

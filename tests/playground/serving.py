@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gardenpath.playground.launch import HOST, bound
-from gardenpath.playground.loaded_models import ModelShelf
-from gardenpath.playground.playground_settings import PlaygroundLimits, PlaygroundSettings
+from gardenpath.playground.models import ModelShelf
 from gardenpath.playground.server import PlaygroundServer
+from gardenpath.playground.settings import HOST, PlaygroundLimits, PlaygroundSettings, bound
 from tests.toy_runs import NARROW_SEARCH
 
 PATIENCE_SECONDS = 60.0

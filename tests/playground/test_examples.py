@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.pcfg.grammar_file import read_grammar
-from gardenpath.data.readers.toy import GRAMMARS
-from gardenpath.playground.examples import all_examples, examples_for
+from gardenpath.data.pcfg.grammar import read_grammar
+from gardenpath.data.readers.files import GRAMMARS
+from gardenpath.playground.models import all_examples, examples_for
 from tests.toy_runs import run_of
 
 GENERAL = "(general English)"

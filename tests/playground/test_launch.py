@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gardenpath.playground.launch import HOST
+from gardenpath.playground.settings import HOST
 from tests.documents import ROOT
 from tests.toy_runs import NARROW
 

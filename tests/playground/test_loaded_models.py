@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.playground.loaded_models import LoadedModel, ModelShelf, beginnings_of
-from gardenpath.store.surprisal_store import Stored
-from gardenpath.text import Words
+from gardenpath.playground.models import LoadedModel, ModelShelf, beginnings_of
+from gardenpath.store.surprisals import Stored
+from gardenpath.util import Words
 from tests.playground.serving import settings_for
 from tests.toy_runs import run_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.library import load_suites
 from tests.eval.report.browser import Browser
 from tests.playground.pages import (
     FIRST,

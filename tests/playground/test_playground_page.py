@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.surprisal.surprisal_table import read_surprisals
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.surprisal.tables import read_surprisals
 from tests.documents import ROOT
 from tests.eval.report.browser import Browser
 from tests.playground.pages import (

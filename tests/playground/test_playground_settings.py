@@ -7,14 +7,14 @@ import dataclasses
 import pytest
 
 from gardenpath.errors import ConfigError
-from gardenpath.eval.search.search_settings import SEARCHES, Unbiased, WordSync
-from gardenpath.playground.playground_settings import (
+from gardenpath.eval.search.settings import SEARCHES, Unbiased, WordSync
+from gardenpath.playground.settings import (
     PlaygroundLimits,
     PlaygroundSettings,
     help_of,
     playground_settings_of,
 )
-from gardenpath.settings.explain import explanations
+from gardenpath.settings.command_line import explanations
 
 
 def test_without_arguments_the_defaults_hold() -> None:

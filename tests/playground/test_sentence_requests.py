@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from gardenpath.playground.playground_settings import PlaygroundLimits
-from gardenpath.playground.sentence_requests import RefusedRequestError, sentence_request
+from gardenpath.playground.server import RefusedRequestError, sentence_request
+from gardenpath.playground.settings import PlaygroundLimits
 
 LIMITS = PlaygroundLimits(characters=30, words=4, models=2)
 

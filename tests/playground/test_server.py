@@ -17,12 +17,10 @@ from typing import Any
 import pytest
 
 from gardenpath.eval.display import models_in_order
-from gardenpath.playground.guard import MOST_BYTES
-from gardenpath.playground.launch import HOST, bound
-from gardenpath.playground.loaded_models import beginnings_of
-from gardenpath.playground.playground_settings import PlaygroundSettings, playground_settings_of
-from gardenpath.playground.server import OWN_ASSETS
-from gardenpath.runs.finding.loading import load
+from gardenpath.playground.models import beginnings_of
+from gardenpath.playground.server import MOST_BYTES, OWN_ASSETS
+from gardenpath.playground.settings import HOST, PlaygroundSettings, bound, playground_settings_of
+from gardenpath.runs.find import load
 from tests.documents import ROOT
 from tests.models.pretrained import tiny_models
 from tests.playground.serving import Served, served, settings_for
@@ -265,7 +263,7 @@ def test_too_many_requests_are_refused(folder: Path, tmp_path: Path) -> None:
 
 
 def test_infinite_and_undefined_numbers_are_told_apart() -> None:
-    from gardenpath.playground.word_events import finite, number
+    from gardenpath.playground.models import finite, number
 
     assert [number(value) for value in (1.5, math.inf, math.nan)] == [1.5, -1.0, None]
     # Minus one is a number where numbers may be negative.
@@ -348,7 +346,7 @@ def test_documented_commands_are_valid() -> None:
 
 def test_a_missing_folder_is_explained(tmp_path: Path) -> None:
     from gardenpath.errors import GardenpathError
-    from gardenpath.playground.loaded_models import ModelShelf
+    from gardenpath.playground.models import ModelShelf
 
     with pytest.raises(GardenpathError):
         ModelShelf(PlaygroundSettings(run=(str(tmp_path / "runs"),)))

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.suite import Item, Prediction, Suite, Variant
 
 
 def agreement() -> Suite:

@@ -20,22 +20,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from gardenpath.data.words.unknown_words import UNKNOWN
 from gardenpath.data.words.vocabulary import (
     SPECIALS,
+    UNKNOWN,
     WORDS_VERSION,
     Vocabulary,
     build_vocabulary,
 )
-from gardenpath.eval.search.search_settings import (
-    SEARCH_VERSION,
-    SearchSettings,
-    Unbiased,
-    WordSync,
-)
-from gardenpath.models.families import FAMILIES
+from gardenpath.eval.search.settings import SEARCH_VERSION, SearchSettings, Unbiased, WordSync
 from gardenpath.models.family import NeuralFamily
-from gardenpath.models.ngram.ngram import train_ngram
+from gardenpath.models.ngram.model import train_ngram
+from gardenpath.models.registry import FAMILIES
 from gardenpath.runs.run import PIECES_VERSION
 from gardenpath.runs.scorers import make_scorer
 from tests.models.samples import make_split

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.search_settings import Unbiased
+from gardenpath.eval.search.settings import Unbiased
 from gardenpath.runs.evaluation import evaluate, suitable
 from gardenpath.runs.run import Run
 from tests.runs.own_suite import Uniform, agreement

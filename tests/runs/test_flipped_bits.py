@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from gardenpath.errors import GardenpathError, InputError, RunError
-from gardenpath.runs.finding.loading import find, load
+from gardenpath.runs.find import find, load
 from gardenpath.runs.run import Run
-from gardenpath.store.surprisal_store import Stored, SurprisalStore
-from gardenpath.text import Words
+from gardenpath.store.surprisals import Stored, SurprisalStore
+from gardenpath.util import Words
 from tests import small_runs, toy_runs
 from tests.integration.commands import call
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.tree import parse_tree
 from gardenpath.errors import GardenpathError, TreeError
-from gardenpath.runs.given import is_single, sentences_of_given
+from gardenpath.runs.text import is_single, sentences_of_given
 
 WORDS = ("the", "cat", "sat", ".")
 TREE = "(S (NP (DT the) (NN cat)) (VP (VBD sat) (NP (-NONE- *T*))) (. .))"

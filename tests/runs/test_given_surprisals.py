@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.errors import GardenpathError
-from gardenpath.runs.given_surprisals import measured_table
-from gardenpath.runs.measured import Measured
-from gardenpath.text import Words
+from gardenpath.runs.scoring import Measured, measured_table
+from gardenpath.util import Words
 
 Values = dict[Words, list[float]]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.suites.design.suite import Item
+from gardenpath.eval.suites.suite import Item
 from gardenpath.runs.evaluation import evaluate
-from gardenpath.runs.finding.loading import Runs
-from gardenpath.runs.known_words import UnknownWords, require_known, unknown_words
+from gardenpath.runs.find import Runs
 from gardenpath.runs.run import Run
+from gardenpath.runs.text import UnknownWords, require_known, unknown_words
 from gardenpath.settings.compose import load_settings
 from tests import small_runs
 from tests.runs.own_suite import agreement

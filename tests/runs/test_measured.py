@@ -12,8 +12,8 @@ import pytest
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.display import EXACT
-from gardenpath.runs.measured import exact_grammars, measured_run, measured_scorer
-from gardenpath.text import Words
+from gardenpath.runs.scoring import exact_grammars, measured_run, measured_scorer
+from gardenpath.util import Words
 from tests.toy_runs import run_of
 
 OLD, NEW = ("the", "boys", "knew", "."), ("the", "man", "knew", ".")

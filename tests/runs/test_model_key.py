@@ -15,7 +15,7 @@ import yaml
 from safetensors.torch import load_file, save_file
 
 from gardenpath.errors import DamagedRunError
-from gardenpath.eval.search.search_settings import Limits, SearchSettings, Unbiased, WordSync
+from gardenpath.eval.search.settings import Limits, SearchSettings, Unbiased, WordSync
 from gardenpath.runs import run as run_module
 from gardenpath.runs.run import Run
 from tests import small_runs

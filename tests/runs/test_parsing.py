@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import gardenpath
-from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.settings import WordSync
 from gardenpath.runs.parsing import parsed
 from tests.toy_runs import run_of
 

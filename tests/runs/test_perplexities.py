@@ -12,9 +12,9 @@ import pytest
 from gardenpath.data.sentence import SPLITS
 from gardenpath.errors import RunError
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.perplexity.comparison import PerplexityRow
+from gardenpath.eval.perplexity import PerplexityRow
 from gardenpath.models.scores import Totals
-from gardenpath.runs.perplexities import CorpusPerplexities, as_perplexity, perplexities
+from gardenpath.runs.perplexity import CorpusPerplexities, as_perplexity, perplexities
 from gardenpath.runs.run import Run
 from gardenpath.settings.compose import load_settings
 from tests import small_runs

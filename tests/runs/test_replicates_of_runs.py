@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.eval.perplexity.measure import Perplexity
+from gardenpath.data.encoding import EncodedSplit
+from gardenpath.eval.perplexity import Perplexity
+from gardenpath.eval.search.replicates import standard_error
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.sampling.replicates import standard_error
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.search.structured_scorer import StructuredScorer
+from gardenpath.eval.search.scorer import StructuredScorer
+from gardenpath.eval.search.settings import WordSync
 from gardenpath.runs import scorers
-from gardenpath.runs.perplexities import perplexities, with_errors
-from gardenpath.runs.processes.jobs import ScoringJob
+from gardenpath.runs.perplexity import perplexities, with_errors
+from gardenpath.runs.processes import ScoringJob
 from gardenpath.runs.run import Run
-from gardenpath.store.surprisal_store import Stored
+from gardenpath.store.surprisals import Stored
 from gardenpath.store.tables import SURPRISAL_SE
-from gardenpath.text import Words
+from gardenpath.util import Words
 from tests.toy_runs import run_of
 
 ONE: Words = ("the", "boys", "knew", ".")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gardenpath.eval.perplexity.comparison import PerplexityRow
-from gardenpath.eval.report import write as report_module
-from gardenpath.eval.suites.scoring.tie_rule import USUAL_TIES
+from gardenpath.eval.perplexity import PerplexityRow
+from gardenpath.eval.report import page as report_module
+from gardenpath.eval.suites.outcomes import USUAL_TIES
 from gardenpath.runs.evaluation import evaluate
 from gardenpath.runs.results import Results, how_made
-from gardenpath.store.results_folder import read_results_manifest
+from gardenpath.store.manifest import read_results_manifest
 from gardenpath.store.tables import EFFECTS, ITEMS, SUMMARY, SURPRISALS, read_table
 from tests.runs.own_suite import Uniform, agreement
 

@@ -14,12 +14,12 @@ import torch
 import yaml
 
 from gardenpath.errors import RunError
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
-from gardenpath.eval.search.structured_scorer import StructuredScorer
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-from gardenpath.runs.finding.loading import find, load
+from gardenpath.eval.search.scorer import StructuredScorer
+from gardenpath.eval.search.settings import Unbiased, WordSync
+from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.runs.find import find, load
 from gardenpath.runs.run import Run
-from gardenpath.text import Words
+from gardenpath.util import Words
 from tests.toy_runs import run_of
 
 MODELS = ("ngram", "lstm", "rnng", "plm")

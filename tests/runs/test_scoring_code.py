@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gardenpath.models.families import FAMILIES
-from gardenpath.models.sequential.lstm_family import LstmFamily
+from gardenpath.models.registry import FAMILIES
+from gardenpath.models.sequential.family import LstmFamily
 from gardenpath.runs import run as run_module
 from tests.runs import scoring_code
 from tests.runs.scoring_code import PLACES, essence

@@ -14,21 +14,21 @@ import pytest
 from rich.console import Console
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.search.sampling.replicates import pooled, standard_error, t_quantile
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Prediction, Suite
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.suites.scoring.positions import positions_that_matter
-from gardenpath.eval.suites.scoring.scored_items import RunName
-from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES
+from gardenpath.eval.search.replicates import pooled, standard_error, t_quantile
+from gardenpath.eval.suites.effects import positions_that_matter
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.suites.outcomes import EXACT_TIES
+from gardenpath.eval.suites.suite import Prediction, Suite
+from gardenpath.eval.suites.summary import RunName
 from gardenpath.runs.evaluation import evaluate
-from gardenpath.runs.measured import Measured, measured_run
 from gardenpath.runs.results import Results
 from gardenpath.runs.run import Run
+from gardenpath.runs.scoring import Measured, measured_run
 from gardenpath.runs.suite_tables import suite_tables
-from gardenpath.store.surprisal_store import Stored
+from gardenpath.store.surprisals import Stored
 from gardenpath.store.tables import EFFECTS, ITEMS, SUMMARY, SURPRISALS, read_table
-from gardenpath.text import Words
+from gardenpath.util import Words
 from tests.runs.own_suite import agreement
 from tests.toy_runs import run_of
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.suites.scoring.scored_items import RunName
-from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES, TieRule
-from gardenpath.runs.measured import Measured, exact_grammars
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.suites.outcomes import EXACT_TIES, TieRule
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.eval.suites.summary import RunName
+from gardenpath.runs.scoring import Measured, exact_grammars
 from gardenpath.runs.suite_tables import selected, sentences_in, suite_tables, word_pair_rows
-from gardenpath.text import Words
+from gardenpath.util import Words
 from tests.runs.own_suite import agreement
 from tests.toy_runs import run_of
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.runs.surprisals import rows_and_header, stacked
-from gardenpath.store.surprisal_store import Stored
+from gardenpath.runs.text import rows_and_header, stacked
+from gardenpath.store.surprisals import Stored
 from tests import small_runs
 from tests.toy_runs import run_of
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from gardenpath.data.readers.lines import TextFiles
-from gardenpath.data.readers.pieces import Piece
+from gardenpath.data.readers.base import Piece
+from gardenpath.data.readers.files import TextFiles
 from gardenpath.errors import GardenpathError, RunError
-from gardenpath.models.training.lightning_module import LanguageModelling
+from gardenpath.models.training.module import LanguageModelling
 from gardenpath.runs import training
 from tests import small_runs
 from tests.small_runs import NEURAL

@@ -10,16 +10,15 @@ from typing import Any, cast
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.report.figures.all_figures import slug
-from gardenpath.eval.statistics.questions.rscript import write_result
-from gardenpath.eval.suites.formats.compact import load_compact
-from gardenpath.eval.suites.library.catalogue import export
-from gardenpath.eval.suites.scoring.scored_items import RunName
-from gardenpath.runs.finding.file_places import file_places
+from gardenpath.eval.report.figures.all import slug
+from gardenpath.eval.statistics.rscript import write_result
+from gardenpath.eval.suites.library import export
+from gardenpath.eval.suites.summary import RunName
+from gardenpath.eval.suites.yaml_suites import load_compact
+from gardenpath.runs.find import file_places
 from gardenpath.store.files import write_text
-from gardenpath.store.manifest import read_manifest
-from gardenpath.store.results_folder import results_folder
-from gardenpath.text import file_stem
+from gardenpath.store.manifest import read_manifest, results_folder
+from gardenpath.util import file_stem
 
 NAMES = (
     *("../../x", "/etc/x", "..", ".", "", "a/b", "a\\b", "a\0b", "a\nb", "x" * 5000, "猫" * 500),

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from gardenpath.settings.bounds import Bounds
+from gardenpath.settings.schema import Bounds
 
 
 @pytest.mark.parametrize(

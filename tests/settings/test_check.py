@@ -9,9 +9,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 
 from gardenpath.errors import ConfigError
-from gardenpath.settings.bounds import Fraction, NonNegativeFloat, PositiveInt
-from gardenpath.settings.check import (
+from gardenpath.settings.schema import (
     MISSING,
+    Fraction,
+    NonNegativeFloat,
+    PositiveInt,
     Tagged,
     defaults,
     nearest,

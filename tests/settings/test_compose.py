@@ -10,16 +10,13 @@ import pytest
 import torch
 import yaml
 
-from gardenpath.data.readers.combined import READERS
+from gardenpath.data.corpus import READERS
 from gardenpath.errors import ConfigError
-from gardenpath.eval.search.search_settings import SEARCHES, WordSync
-from gardenpath.eval.studies.all_studies import study_spec
-from gardenpath.eval.suites.library.collection import suite_names
-from gardenpath.eval.suites.pairs.pair_sets import PAIR_SETS
-from gardenpath.models.families import FAMILIES
+from gardenpath.eval.search.settings import SEARCHES, WordSync
+from gardenpath.eval.suites.library import suite_names
+from gardenpath.eval.suites.pairs import PAIR_SETS
 from gardenpath.models.family import EstimatedFamily, NeuralFamily
-from gardenpath.places import CONFIG_DIR
-from gardenpath.settings.check import plain, read
+from gardenpath.models.registry import FAMILIES
 from gardenpath.settings.compose import (
     ConfigSource,
     Script,
@@ -30,10 +27,12 @@ from gardenpath.settings.compose import (
     plain_config,
     root_of,
 )
-from gardenpath.settings.evaluate_settings import EvaluateSettings
-from gardenpath.settings.suite_sets import suites_of_set
-from gardenpath.settings.task_settings import TASKS, StudyTask
-from gardenpath.settings.train_settings import TrainSettings
+from gardenpath.settings.evaluate import EvaluateSettings
+from gardenpath.settings.schema import plain, read
+from gardenpath.settings.tasks import TASKS, StudyTask, suites_of_set
+from gardenpath.settings.train import TrainSettings
+from gardenpath.studies.replicate import study_spec
+from gardenpath.util import CONFIG_DIR
 from tests.models.samples import make_vocabulary
 
 SCRIPTS: tuple[Script, ...] = ("train", "evaluate")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gardenpath.settings.compose import load_settings
-from gardenpath.settings.existing import in_new_words, with_existing
+from gardenpath.settings.train import in_new_words, with_existing
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from gardenpath.playground.playground_settings import PlaygroundSettings
-from gardenpath.settings.check import Tagged
-from gardenpath.settings.evaluate_settings import EvaluateSettings
-from gardenpath.settings.explain import explanations
-from gardenpath.settings.train_settings import TrainSettings
+from gardenpath.playground.settings import PlaygroundSettings
+from gardenpath.settings.command_line import explanations
+from gardenpath.settings.evaluate import EvaluateSettings
+from gardenpath.settings.schema import Tagged
+from gardenpath.settings.train import TrainSettings
 
 
 def _records(annotation: Any) -> Iterator[type]:

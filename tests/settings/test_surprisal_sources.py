@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import ConfigError
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
 from gardenpath.settings.compose import load_settings
-from gardenpath.settings.evaluate_settings import EvaluateSettings
-from gardenpath.settings.surprisal_sources import material_paths, shown_paths, surprisal_sets
-from gardenpath.settings.task_settings import RescoreTask
+from gardenpath.settings.evaluate import EvaluateSettings
+from gardenpath.settings.tasks import RescoreTask, material_paths, shown_paths, surprisal_sets
 
 A, B = Path("a"), Path("b")
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from gardenpath.store.keys import canonical, digest
-from gardenpath.store.surprisal_store import Stored
-from gardenpath.text import Words
+from gardenpath.store.files import canonical, digest
+from gardenpath.store.surprisals import Stored
+from gardenpath.util import Words
 
 _SCHEMA = """
 CREATE TABLE surprisals (

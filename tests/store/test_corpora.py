@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import RunError
-from gardenpath.store import corpora
-from gardenpath.store.corpora import corpus_key, stored_corpus, verify_corpus
+from gardenpath.store import manifest as corpora
+from gardenpath.store.manifest import corpus_key, stored_corpus, verify_corpus
 
 KEY = corpus_key(corpus="cats", min_count=2)
 

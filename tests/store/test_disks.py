@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.store.disks import is_network
+from gardenpath.store.files import is_network
 
 MOUNTS = """\
 /dev/sda1 / ext4 rw 0 0

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.store.keys import canonical, digest, fingerprint
+from gardenpath.store.files import canonical, digest, fingerprint
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 values = st.recursive(
@@ -80,7 +80,7 @@ def test_digests_of_texts_are_those_of_their_bytes() -> None:
 def test_another_process_makes_the_same_key() -> None:
     """Hashes of strings differ between processes, and so may the order of sets."""
     code = (
-        "from gardenpath.store.keys import fingerprint\n"
+        "from gardenpath.store.files import fingerprint\n"
         "print(fingerprint('c', 1, a={'x': 1, 'y': 2}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

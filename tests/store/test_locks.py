@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import RunError
-from gardenpath.store.locks import FOREVER, locked, owner_of, owner_path
+from gardenpath.store.files import FOREVER, locked, owner_of, owner_path
 
 
 def test_the_owner_is_recorded_while_it_holds_the_lock(tmp_path: Path) -> None:

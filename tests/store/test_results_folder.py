@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import RunError
-from gardenpath.store.locks import locked
-from gardenpath.store.manifest import verify_files
-from gardenpath.store.results_folder import read_results_manifest, results_folder
+from gardenpath.store.files import locked
+from gardenpath.store.manifest import read_results_manifest, results_folder, verify_files
 
 ABOUT = {"command": "evaluate.py suite=cats", "runs": {"runs/a": "0123"}, "settings": {"k": 1}}
 

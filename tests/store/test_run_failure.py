@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import DivergedError, RunError, TrainingStoppedError
-from gardenpath.store.run_claim import Existing, claim
-from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.status.run_failure import (
+from gardenpath.store.run_claim import (
+    Existing,
+    claim,
     clear_failure,
     failures_recorded,
     read_failure,
     write_failure,
 )
+from gardenpath.store.run_folder import RunFolder
 from tests.store.old_run import CONFIG, write_words
 
 

@@ -12,7 +12,7 @@ import yaml
 from gardenpath.errors import RunError
 from gardenpath.store.run_claim import claim
 from gardenpath.store.run_folder import RUN_FORMAT, RunFolder, has_marker, upgraded
-from gardenpath.store.status.run_tree import find_runs
+from gardenpath.store.run_status import find_runs
 from tests.store.old_run import CONFIG, format_1, write_words
 
 

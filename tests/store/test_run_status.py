@@ -11,12 +11,10 @@ import pytest
 import yaml
 
 from gardenpath.errors import RunError
-from gardenpath.store.locks import locked
-from gardenpath.store.run_claim import claim
+from gardenpath.store.files import locked
+from gardenpath.store.run_claim import FailureKind, claim, write_failure
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.status.run_failure import FailureKind, write_failure
-from gardenpath.store.status.run_status import RunState, run_status
-from gardenpath.store.status.run_tree import find_runs, find_statuses
+from gardenpath.store.run_status import RunState, find_runs, find_statuses, run_status
 from tests.store.old_run import CONFIG, format_1, write_words
 
 

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.store.entries.entry_needs import EntryNeeds, Matters
-from gardenpath.store.score_through import score_through
-from gardenpath.store.surprisal_store import Stored, SurprisalStore
+from gardenpath.store.surprisals import EntryNeeds, Matters, Stored, SurprisalStore, score_through
 from gardenpath.store.tables import SURPRISAL_SE
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 SENTENCES = [("the", "dog"), ("a", "cat", "sat"), ("the", "cat"), ("a", "cat"), ("a",), ("the",)]
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenpath.errors import InputError
-from gardenpath.store import surprisal_store
-from gardenpath.store.surprisal_store import STORE_VERSION, Stored, SurprisalStore
-from gardenpath.text import Words
+from gardenpath.store import surprisals as surprisal_store
+from gardenpath.store.surprisals import STORE_VERSION, Stored, SurprisalStore
+from gardenpath.util import Words
 from tests.store.old_store import version_of, write_old_store
 
 SENTENCE = ("the", "cat", "sat")

@@ -12,8 +12,16 @@ import pytest
 
 from gardenpath.errors import InputError
 from gardenpath.store import tables
-from gardenpath.store.schema import Schema, TableColumn
-from gardenpath.store.tables import EFFECTS, ITEMS, SUMMARY, SURPRISALS, read_table, write_table
+from gardenpath.store.tables import (
+    EFFECTS,
+    ITEMS,
+    SUMMARY,
+    SURPRISALS,
+    Schema,
+    TableColumn,
+    read_table,
+    write_table,
+)
 
 SCHEMAS = [one for one in vars(tables).values() if isinstance(one, Schema)]
 

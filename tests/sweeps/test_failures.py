@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import RunError
-from gardenpath.sweeps.job_outcome import JobOutcome, survived
+from gardenpath.sweeps import JobOutcome, survived
 from tests import small_runs
 from tests.integration.commands import call
 

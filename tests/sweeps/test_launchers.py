@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from gardenpath import sweeps as launching
 from gardenpath.errors import ConfigError
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.sweeps import launching
 from tests import small_runs
 from tests.integration.commands import ROOT, call, start
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import SweepStoppedError, TrainingStoppedError
-from gardenpath.models.training.stop_signals import stop_signals
-from gardenpath.runs.processes.sweep_signals import stopped_as_a_whole
+from gardenpath.models.training.checkpoints import stop_signals
+from gardenpath.store.run_claim import read_failure
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.status.run_failure import read_failure
+from gardenpath.sweeps import stopped_as_a_whole
 from tests import small_runs
 from tests.integration.commands import ROOT
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from gardenpath import sweeps as module
 from gardenpath.errors import ConfigError
-from gardenpath.settings.command import sweep_jobs as module
-from gardenpath.settings.command.command_line import CommandLine
-from gardenpath.settings.command.sweep_jobs import sweep_jobs
+from gardenpath.settings.command_line import CommandLine
 from gardenpath.settings.compose import ConfigSource, Script, composed
+from gardenpath.sweeps import sweep_jobs
 
 RATES = "model.optimiser.learning_rate=1e-2,1e-5"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gardenpath.eval.report.study import Study
+from gardenpath.eval.report.content import Study
 from gardenpath.settings.compose import load_settings
-from gardenpath.store.results_folder import read_results_manifest
+from gardenpath.store.manifest import read_results_manifest
 from gardenpath.tasks import run_task
-from gardenpath.tasks.corpora import corpus
+from gardenpath.tasks import runs as corpus
 from tests.toy_runs import TEST_SENTENCES, evaluate, run_of
 
 

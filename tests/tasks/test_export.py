@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.data_settings import DataSettings
+from gardenpath.data.corpus import DataSettings
 from gardenpath.data.sentence import SPLITS, Sentence
 from gardenpath.errors import ConfigError, InputError, RunError
 from gardenpath.settings.compose import load_settings

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gardenpath.console import console
-from gardenpath.eval.suites.design.suite import SuiteError
-from gardenpath.eval.suites.library.collection import load_suites, suite_names
+from gardenpath.eval.suites.library import load_suites, suite_names
+from gardenpath.eval.suites.suite import SuiteError
 from gardenpath.settings.compose import load_settings
 from gardenpath.tasks import run_task
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.settings.evaluate_settings import EvaluateSettings
-from gardenpath.settings.paths import Paths
-from gardenpath.settings.task_settings import MergeTask
-from gardenpath.store.surprisal_store import Stored, SurprisalStore
+from gardenpath.settings.evaluate import EvaluateSettings
+from gardenpath.settings.tasks import MergeTask
+from gardenpath.settings.train import Paths
+from gardenpath.store.surprisals import Stored, SurprisalStore
 from gardenpath.tasks import run_task
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 SENTENCES: list[Words] = [("the", str(number)) for number in range(1200)]
 

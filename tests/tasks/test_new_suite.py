@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from gardenpath.errors import GardenpathError, InputError
-from gardenpath.eval.suites.formats.table_suite import load_table_suite
-from gardenpath.settings.task_settings import NewSuiteTask
-from gardenpath.store.headers.side_cars import read_side_car
-from gardenpath.tasks.stimuli.new_suite import run_new_suite
+from gardenpath.eval.suites.tables import load_table_suite
+from gardenpath.settings.tasks import NewSuiteTask
+from gardenpath.store.manifest import read_side_car
+from gardenpath.tasks.suites import run_new_suite
 from tests.toy_runs import evaluate, run_of
 
 

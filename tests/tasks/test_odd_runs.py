@@ -11,9 +11,9 @@ import pytest
 
 import gardenpath as gp
 from gardenpath.errors import RunError, SkippedRunsError
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
+from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.store.run_claim import write_failure
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.status.run_failure import write_failure
 from tests.integration.commands import call
 from tests.toy_runs import arguments, evaluate, run_of
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.trees.tree import parse_tree
 from gardenpath.errors import RunError
 from gardenpath.runs.run import Run
-from gardenpath.store.results_folder import read_results_manifest
+from gardenpath.store.manifest import read_results_manifest
 from tests.toy_runs import copied, evaluate, run_of
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.eval.report.shown_analyses import run_analyses, shown_results
-from gardenpath.eval.report.study import Shown
-from gardenpath.tasks.printing import print_analyses, print_search
+from gardenpath.eval.report.content import Shown, run_analyses, shown_results
+from gardenpath.tasks.output import print_analyses, print_search
 from tests.eval.report.samples import garden_paths
 from tests.toy_runs import run_of
 

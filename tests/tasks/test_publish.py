@@ -10,9 +10,8 @@ import pytest
 import wandb
 
 from gardenpath.errors import GardenpathError
-from gardenpath.models.training.loggers import begun_at_wandb, end_at_wandb
-from gardenpath.models.training.training_settings import WandbSettings
-from gardenpath.tasks.publish import publish
+from gardenpath.models.training.settings import WandbSettings, begun_at_wandb, end_at_wandb
+from gardenpath.tasks.output import publish
 from tests.toy_runs import settings
 
 

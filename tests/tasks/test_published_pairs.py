@@ -15,13 +15,12 @@ import pytest
 import gardenpath as gp
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import ConfigError, GardenpathError
-from gardenpath.eval.suites.design.suite import SuiteError
-from gardenpath.eval.suites.pairs.pair_sets import PAIR_SETS
-from gardenpath.eval.suites.pairs.pair_suites import MissingPairsError, PairSource
+from gardenpath.eval.suites.pairs import PAIR_SETS, MissingPairsError, PairSource
+from gardenpath.eval.suites.suite import SuiteError
 from gardenpath.runs.evaluation import pairs_for
-from gardenpath.runs.measured import measured_run, measured_scorer
+from gardenpath.runs.scoring import measured_run, measured_scorer
 from gardenpath.settings.compose import load_settings
-from gardenpath.store.results_folder import read_results_manifest
+from gardenpath.store.manifest import read_results_manifest
 from gardenpath.store.tables import AGGREGATE, read_table
 from tests.eval.suites.pairs.pair_samples import MANDARIN, Paradigms, write_set
 from tests.toy_runs import evaluate, run_of

@@ -13,14 +13,13 @@ import pytest
 
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.suites.design.suite import SuiteError
-from gardenpath.eval.suites.library.catalogue import export
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.eval.suites.library import export
+from gardenpath.eval.suites.suite import SuiteError
+from gardenpath.models.sequential.scorer import SequentialScorer
 from gardenpath.runs.run import Run
-from gardenpath.store.headers.side_cars import read_side_car
-from gardenpath.store.results_folder import read_results_manifest
-from gardenpath.text import Words
+from gardenpath.store.manifest import read_results_manifest, read_side_car
+from gardenpath.util import Words
 from tests.runs.own_suite import agreement
 from tests.toy_runs import evaluate, run_of
 

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from gardenpath.errors import GardenpathError, InputError
-from gardenpath.eval.surprisal.surprisal_table import read_surprisals
-from gardenpath.settings.command.command_line import CommandLine
+from gardenpath.eval.surprisal.tables import read_surprisals
+from gardenpath.settings.command_line import CommandLine
 from gardenpath.settings.compose import ConfigSource
-from gardenpath.store.headers.side_cars import read_side_car
+from gardenpath.store.manifest import read_side_car
 from gardenpath.tasks import run_task
 from tests.toy_runs import arguments, evaluate, run_of
 

@@ -15,15 +15,14 @@ import pytest
 
 from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import InputError
-from gardenpath.eval.published.forms.recognition import read_foreign
-from gardenpath.eval.published.headers.stated_runs import StatedRun, stated_runs
-from gardenpath.eval.search.structured_scorer import StructuredScorer
-from gardenpath.eval.surprisal.surprisal_rows import SurprisalRow
-from gardenpath.eval.surprisal.surprisal_table import read_surprisals
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
+from gardenpath.eval.published.files import StatedRun, stated_runs
+from gardenpath.eval.published.forms import read_foreign
+from gardenpath.eval.search.scorer import StructuredScorer
+from gardenpath.eval.surprisal.tables import SurprisalRow, read_surprisals
+from gardenpath.models.sequential.scorer import SequentialScorer
 from gardenpath.runs.run import Run
-from gardenpath.store.headers.side_cars import side_car
-from gardenpath.store.surprisal_store import Stored
+from gardenpath.store.manifest import side_car
+from gardenpath.store.surprisals import Stored
 from tests.toy_runs import copied, evaluate, run_of
 
 SENTENCES = (

@@ -23,9 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gardenpath.data.arrays import Bools, Ints
-from gardenpath.data.encoding.encoded import EncodedSplit, depth_after
-from gardenpath.data.trees.actions import Kind, Strategy
-from gardenpath.data.trees.legality import MOST_OPEN, NO_ACTION_YET, legal_table
+from gardenpath.data.encoding import EncodedSplit, depth_after
+from gardenpath.data.trees.legality import MOST_OPEN, NO_ACTION_YET, Kind, Strategy, legal_table
 
 # Kinds of stack elements.
 START, WORD, LABEL, CONSTITUENT = range(4)

@@ -7,16 +7,24 @@ A grammar file is expanded (:mod:`grammar_file`) into plain rules over categorie
 
 from __future__ import annotations
 
+import bisect
+import difflib
+import itertools
 import math
+import random
+import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from gardenpath.data.arrays import Floats
+from gardenpath.data.trees.tree import CLOSE, Event, Open, Tree, Word, from_events
 from gardenpath.errors import GrammarError
+from gardenpath.store.files import open_text
 
 # The check of consistency takes time that is cubic in the number of categories.
 _MOST_CATEGORIES = 1500
@@ -155,3 +163,293 @@ class Grammar:
                 path=self.path,
                 remedy="lower the weights of recursive rules",
             )
+
+
+# ----------------------------------------------------------------------------
+# Read grammar files.
+#
+# ::
+#
+#     %start S                            # the category of whole sentences
+#     %feature num = sg pl                # a feature and its values
+#
+#     S       -> NP[num] VP[num]          # one rule for each value of num: they agree
+#     NP[num] -> Det N[num] {3} | NP[num] PP {1}
+#     PP      -> P NP[num]                # num only on the right: any value, equally likely
+#     N[sg]   : cat dog*2                 # a lexicon line: words, with optional weights
+#     Det     : the
+#
+# Names in brackets are values or variables. A variable is the name of a feature, or that name
+# followed by a digit if two independent variables are needed (``num``, ``num2``). If a variable
+# occurs only on the right, the weight of its alternative is divided evenly among its values.
+# Weights (``{3}``, ``*2``; default 1) are normalised to sum to one over all rules of a category. A
+# line that begins with ``|`` adds alternatives to the rule above; an indented line adds words.
+
+
+_CATEGORY = re.compile(r"(?P<name>[^\W\d][\w'$]*)(?:\[(?P<features>[^\]]*)\])?")
+_WEIGHT = re.compile(r"\{\s*(?P<weight>[0-9.]+)\s*\}\s*$")
+_WORD = re.compile(r"(?P<word>\S+?)(?:\*(?P<weight>[0-9.]+))?")
+
+# Weights outside of this range would make probabilities 0 or infinite.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-9, 1e9
+# A rule with many variables stands for the product of their values; this is the limit of all rules
+# of a grammar together.
+_MOST_RULES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Category:
+    """A category as written, whose features may be values or variables."""
+
+    name: str
+    features: tuple[str, ...]
+
+    def bind(self, binding: Mapping[str, str]) -> str:
+        if not self.features:
+            return self.name
+        return f"{self.name}[{','.join(binding.get(f, f) for f in self.features)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """A rule as written, before its variables are replaced by values."""
+
+    left: _Category
+    right: tuple[_Category, ...] | str
+    weight: float
+    line: int
+
+
+def read_grammar(path: Path) -> Grammar:
+    """Read, expand and check a grammar file."""
+    with open_text(path) as lines:
+        return parse_grammar(list(lines), path=str(path))
+
+
+def parse_grammar(lines: list[str], *, path: str) -> Grammar:
+    """Like :func:`read_grammar`, for text that is already in memory."""
+    return _Parser(path).parse(lines)
+
+
+class _Parser:
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._start: str | None = None
+        self._features: dict[str, tuple[str, ...]] = {}
+        self._schemas: list[_Schema] = []
+
+    def parse(self, lines: list[str]) -> Grammar:
+        for number, text in _logical_lines(lines):
+            self._read_line(text, number)
+        if self._start is None:
+            raise self._error("no start category", 1, "write, for example, '%start S'")
+        return Grammar(start=self._start, rules=self._expand(), path=self._path)
+
+    def _read_line(self, text: str, number: int) -> None:
+        if text.startswith("%"):
+            self._read_directive(text, number)
+        elif "->" in text:
+            left, right = text.split("->", 1)
+            for alternative in right.split("|"):
+                self._read_alternative(left, alternative, number)
+        elif ":" in text:
+            left, words = text.split(":", 1)
+            self._read_lexicon(left, words.split(), number)
+        else:
+            raise self._error(
+                f"cannot read {text!r}", number, "expected 'A -> B C', 'A : word' or '%…'"
+            )
+
+    def _read_directive(self, text: str, number: int) -> None:
+        name, *rest = text[1:].replace("=", " ").split() or [""]
+        if name == "start" and len(rest) == 1:
+            self._start = rest[0]
+        elif name == "feature" and len(rest) >= 2:
+            self._features[rest[0]] = tuple(rest[1:])
+        else:
+            raise self._error(
+                f"cannot read {text!r}", number, "expected '%start S' or '%feature num = sg pl'"
+            )
+
+    def _read_alternative(self, left: str, alternative: str, number: int) -> None:
+        match = _WEIGHT.search(alternative)
+        weight = self._weight(match["weight"] if match else None, number)
+        names = (alternative[: match.start()] if match else alternative).split()
+        if not names:
+            raise self._error("this alternative has no children", number, "add at least one")
+        right = tuple(self._category(name, number) for name in names)
+        self._schemas.append(_Schema(self._category(left.strip(), number), right, weight, number))
+
+    def _read_lexicon(self, left: str, words: list[str], number: int) -> None:
+        category = self._category(left.strip(), number)
+        if not words:
+            raise self._error(f"no words for {left.strip()}", number, "list at least one word")
+        for word in words:
+            match = _WORD.fullmatch(word)
+            assert match is not None  # any string without spaces matches
+            weight = self._weight(match["weight"], number)
+            self._schemas.append(_Schema(category, match["word"], weight, number))
+
+    def _weight(self, text: str | None, number: int) -> float:
+        try:
+            weight = 1.0 if text is None else float(text)
+        except ValueError:
+            weight = 0.0
+        if not _LEAST_WEIGHT <= weight <= _MOST_WEIGHT:
+            remedy = f"use a number from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}"
+            raise self._error(f"{_short(text)!r} is not a weight", number, remedy)
+        return weight
+
+    def _category(self, text: str, number: int) -> _Category:
+        match = _CATEGORY.fullmatch(text)
+        if match is None:
+            raise self._error(f"{text!r} is not a category", number, "for example NP or NP[sg]")
+        features = tuple(f.strip() for f in (match["features"] or "").split(",") if f.strip())
+        for feature in features:
+            if not self._is_value(feature) and self._values(feature) is None:
+                raise self._error(
+                    f"{feature!r} is neither a value nor a feature", number, self._nearest(feature)
+                )
+        return _Category(match["name"], features)
+
+    def _is_value(self, name: str) -> bool:
+        return any(name in values for values in self._features.values())
+
+    def _values(self, variable: str) -> tuple[str, ...] | None:
+        exact = self._features.get(variable)
+        return exact if exact is not None else self._features.get(variable.rstrip("0123456789"))
+
+    def _nearest(self, name: str) -> str:
+        known = [*self._features, *itertools.chain.from_iterable(self._features.values())]
+        close = difflib.get_close_matches(name[:100], known[:1000], n=1)
+        return f"did you mean {close[0]!r}?" if close else "declare it with %feature above"
+
+    def _expand(self) -> Iterator[Rule]:
+        """Replace variables by values and normalise the weights of each category."""
+        weights: dict[tuple[str, tuple[str, ...], bool], float] = defaultdict(float)
+        lines: dict[tuple[str, tuple[str, ...], bool], int] = {}
+        self._require_bounded()
+        for schema in self._schemas:
+            for left, right, weight in self._instances(schema):
+                key = (left, right, isinstance(schema.right, str))
+                weights[key] += weight
+                lines.setdefault(key, schema.line)
+        totals: dict[str, float] = defaultdict(float)
+        for (left, _, _), weight in weights.items():
+            totals[left] += weight
+        for key, weight in weights.items():
+            left, right, is_lexical = key
+            yield Rule(left, right, weight / totals[left], is_lexical, lines[key])
+
+    def _require_bounded(self) -> None:
+        """Count the rules before any is made."""
+        total = 0
+        for schema in self._schemas:
+            right = () if isinstance(schema.right, str) else schema.right
+            free = self._free([schema.left, *right], {})
+            made = math.prod(len(self._values(name) or ()) for name in free)
+            total += made
+            if total > _MOST_RULES:
+                raise self._error(
+                    f"the values of {len(free)} variables make {_short(made)} rules; a grammar "
+                    f"may have {_MOST_RULES:,}",
+                    schema.line,
+                    "use fewer features in one rule, or give some of them values",
+                )
+
+    def _instances(self, schema: _Schema) -> Iterator[tuple[str, tuple[str, ...], float]]:
+        for outer in self._bindings([schema.left]):
+            left = schema.left.bind(outer)
+            if isinstance(schema.right, str):
+                yield left, (schema.right,), schema.weight
+                continue
+            inner_bindings = list(self._bindings(schema.right, bound=outer))
+            for inner in inner_bindings:
+                right = tuple(category.bind({**inner, **outer}) for category in schema.right)
+                yield left, right, schema.weight / len(inner_bindings)
+
+    def _bindings(
+        self, categories: Sequence[_Category], bound: Mapping[str, str] = {}
+    ) -> Iterator[dict[str, str]]:
+        """Yield all assignments of values to the variables that are not bound yet."""
+        free = self._free(categories, bound)
+        choices = [self._values(name) or () for name in free]
+        for values in itertools.product(*choices):
+            yield dict(zip(free, values, strict=True))
+
+    def _free(self, categories: Sequence[_Category], bound: Mapping[str, str]) -> list[str]:
+        """Return the variables of categories that are not bound yet."""
+        names = dict.fromkeys(f for category in categories for f in category.features)
+        return [name for name in names if name not in bound and not self._is_value(name)]
+
+    def _error(self, problem: str, line: int, remedy: str) -> GrammarError:
+        return GrammarError(problem, path=self._path, line=line, remedy=remedy)
+
+
+def _short(value: object) -> str:
+    """Return a value for a message, which may be a number of thousands of digits."""
+    if isinstance(value, int) and value >= 10**9:
+        return "more than a billion"
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"
+
+
+def _logical_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Join continuation lines and drop comments; yield each with the number of its first line."""
+    current: tuple[int, str] | None = None
+    for number, raw in enumerate(lines, start=1):
+        text = re.sub(r"(^|\s)#.*$", "", raw).rstrip()
+        if not text:
+            continue
+        if current is not None and (text[0].isspace() or text[0] == "|"):
+            current = (current[0], f"{current[1]} {text.strip()}")
+            continue
+        if current is not None:
+            yield current
+        current = (number, text.strip())
+    if current is not None:
+        yield current
+
+
+# ----------------------------------------------------------------------------
+# Sample trees from a grammar, reproducibly for a given random seed.
+
+
+class Sampler:
+    """An endless stream of independent trees.
+
+    The generator is Python's Mersenne Twister, which produces the same stream on every platform
+    and in every version.
+    """
+
+    def __init__(self, grammar: Grammar, *, seed: int) -> None:
+        self._grammar = grammar
+        self._random = random.Random(seed)
+        self._cumulative = {
+            left: list(itertools.accumulate(rule.probability for rule in rules))
+            for left, rules in grammar.rules.items()
+        }
+
+    def draw(self) -> Tree:
+        """Draw one tree, expanding the leftmost category first."""
+        events: list[Event] = []
+        pending: list[str | None] = [self._grammar.start]  # None closes a constituent
+        while pending:
+            category = pending.pop()
+            if category is None:
+                events.append(CLOSE)
+                continue
+            rule = self._choose(category)
+            if label := tree_label(category):
+                events.append(Open(label))
+                pending.append(None)
+            if rule.is_lexical:
+                events.append(Word(rule.right[0]))
+            else:
+                pending.extend(reversed(rule.right))
+        return from_events(events)
+
+    def _choose(self, category: str) -> Rule:
+        cumulative = self._cumulative[category]
+        point = self._random.random() * cumulative[-1]
+        return self._grammar.rules[category][bisect.bisect_right(cumulative, point)]

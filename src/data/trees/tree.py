@@ -7,9 +7,14 @@ The running example of this package is the tree of *the hungry cat meows*::
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
+
+from gardenpath.errors import InputError, TreeError
+from gardenpath.store.files import open_text
 
 Folded = TypeVar("Folded")
 
@@ -143,3 +148,284 @@ def from_events(events: Iterable[Event]) -> Tree:
     if labels or len(children[0]) != 1 or not isinstance(children[0][0], Tree):
         raise ValueError("the events do not form exactly one tree")
     return children[0][0]
+
+
+# ----------------------------------------------------------------------------
+# Read and write bracketed trees, as in the Penn Treebank.
+#
+# Round brackets in words are written with the treebank's escapes ``-LRB-`` and ``-RRB-`` and are
+# restored on reading. Labels are left unchanged.
+
+
+TOKEN = re.compile(r"[()]|[^\s()]+")
+
+# Label of an unlabelled outer bracket that contains more than one constituent.
+TOP_LABEL = "TOP"
+
+
+def unescape(word: str) -> str:
+    """Convert the treebank's bracket escapes to brackets."""
+    return word.replace("-LRB-", "(").replace("-RRB-", ")")
+
+
+def escape(word: str) -> str:
+    """Convert brackets to the treebank's escapes."""
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+def read_trees(
+    lines: Iterable[str], *, path: str | Path, first_line: int = 1
+) -> Iterator[tuple[int, Tree]]:
+    """Yield the trees of a text, each with the number of the line on which it begins.
+
+    A tree may span several lines and a line may contain several trees. An outer bracket without
+    a label, as in ``( (S …) )``, is dropped. ``path`` is only used in error messages;
+    ``first_line`` is the number of the first line.
+    """
+    return _Reader(path).read(lines, first_line)
+
+
+def parse_tree(text: str) -> Tree:
+    """Read exactly one tree from a string."""
+    trees = list(read_trees(text.splitlines(), path="<string>"))
+    if len(trees) != 1:
+        raise TreeError(f"expected one tree, found {len(trees)}", path="<string>", line=1)
+    return trees[0][1]
+
+
+def read_tree_file(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[int, Tree]]:
+    """Yield the trees of a file, each with its line number."""
+    with open_text(path, encoding=encoding) as lines:
+        yield from read_trees(lines, path=path)
+
+
+class _Bracket:
+    """A bracket that has not been closed yet."""
+
+    __slots__ = ("children", "label", "line")
+
+    def __init__(self, line: int) -> None:
+        self.label: str | None = None
+        self.children: list[Tree | str] = []
+        self.line = line
+
+
+class _Reader:
+    """State while reading one text."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        self._open: list[_Bracket] = []
+
+    def read(self, lines: Iterable[str], first_line: int) -> Iterator[tuple[int, Tree]]:
+        for number, line in enumerate(lines, start=first_line):
+            after_open = False
+            for token in TOKEN.findall(line):
+                if token == "(":
+                    self._open.append(_Bracket(number))
+                elif token == ")":
+                    begin, tree = self._close(number)
+                    if tree is not None:
+                        yield begin, tree
+                elif after_open:
+                    self._open[-1].label = token
+                else:
+                    self._add_word(token, number)
+                after_open = token == "("
+        if self._open:
+            raise TreeError(
+                f"this bracket is never closed ({len(self._open)} open at the end of the file)",
+                path=self._path,
+                line=self._open[0].line,
+                remedy="add the missing ')'",
+            )
+
+    def _add_word(self, token: str, line: int) -> None:
+        if self._open and self._open[-1].label is None and not self._open[-1].children:
+            # A label may be on the line after its bracket.
+            self._open[-1].label = token
+        elif not self._open:
+            raise TreeError(
+                f"the leaf {token!r} has no label",
+                path=self._path,
+                line=line,
+                remedy="put it into a labelled bracket, as in (NN word), or use data=text if this "
+                "is plain text",
+            )
+        elif self._open[-1].label is None:
+            raise TreeError(
+                f"the leaf {token!r} has no label",
+                path=self._path,
+                line=line,
+                remedy="put it into a labelled bracket, as in (NN word)",
+            )
+        else:
+            self._open[-1].children.append(unescape(token))
+
+    def _close(self, line: int) -> tuple[int, Tree | None]:
+        """Close the innermost bracket; return a tree if that completes one."""
+        if not self._open:
+            raise TreeError(
+                "unexpected ')'", path=self._path, line=line, remedy="remove it; no bracket is open"
+            )
+        bracket = self._open.pop()
+        if not bracket.children:
+            raise TreeError(
+                f"empty constituent ({bracket.label or ''})",
+                path=self._path,
+                line=bracket.line,
+                remedy="a constituent needs at least one child",
+            )
+        tree = self._make_tree(bracket)
+        if self._open:
+            self._open[-1].children.append(tree)
+            return bracket.line, None
+        return bracket.line, tree
+
+    def _make_tree(self, bracket: _Bracket) -> Tree:
+        if bracket.label is not None:
+            return Tree(bracket.label, tuple(bracket.children))
+        if self._open:
+            raise TreeError(
+                "a bracket inside a tree has no label",
+                path=self._path,
+                line=bracket.line,
+                remedy="add a label; only the outermost bracket of a tree may lack one",
+            )
+        only = bracket.children[0]
+        if len(bracket.children) == 1 and isinstance(only, Tree):
+            return only
+        return Tree(TOP_LABEL, tuple(bracket.children))
+
+
+def format_tree(tree: Tree) -> str:
+    """Format a tree on one line, with brackets in words escaped."""
+    pieces: list[str] = []
+    for event in tree.events():
+        if isinstance(event, Open):
+            pieces.append(f" ({_writable(event.label, 'label')}")
+        elif isinstance(event, Close):
+            pieces.append(")")
+        else:
+            pieces.append(f" {_writable(escape(event.form), 'word')}")
+    return "".join(pieces).lstrip()
+
+
+def _writable(token: str, kind: str) -> str:
+    if not TOKEN.fullmatch(token) or token in "()":
+        raise ValueError(f"the {kind} {token!r} cannot be written in brackets: space or bracket")
+    return token
+
+
+# ----------------------------------------------------------------------------
+# Detect bracketed trees in what should be plain text.
+#
+# A tree is a line, or several indented lines, in which every bracket is followed by a label and
+# some bracket is inside another: ``(S (NP the cat) (VP sleeps))``. Parentheses of text, ``( laughs
+# ) he said`` or ``(he left)``, contain words and no labels, or are followed by more words.
+
+
+_TOKEN = re.compile(r"\(\s*[^\s()]+|\(|\)|[^\s()]+")
+# The label of a bracket that is written apart from it, as in ``( NP-SBJ the cat )``.
+_LABEL = re.compile(r"[A-Z][A-Z0-9$|=+*:.,`'-]*")
+# Lines over which the brackets of one tree may extend.
+_MOST_LINES = 500
+# A tree without any structure, ``(S the cat sleeps)``: one such line may be text in parentheses.
+_FLAT = re.compile(r"\(([A-Z][A-Z0-9|=+-]*)(?:\s+[^\s()]+)+\s*\)")
+_FLAT_LINES = 3
+
+
+def text_lines(
+    lines: Iterable[str], *, path: str | Path, remedy: str, first_line: int = 1
+) -> Iterator[str]:
+    """Yield the lines of a plain text; raise an error at the first bracketed tree."""
+    detector = TreeDetector()
+    for number, line in enumerate(lines, start=first_line):
+        begin = detector.tree_ends_in(line, number)
+        if begin is not None:
+            raise InputError(
+                "is a bracketed tree, not a sentence of plain text",
+                path=path,
+                line=begin,
+                remedy=remedy,
+            )
+        yield line
+
+
+def is_tree(text: str) -> bool:
+    """Whether a text, such as a line, is a bracketed tree or several."""
+    detector = TreeDetector()
+    found = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        found = detector.tree_ends_in(line, number) is not None or found
+    return found
+
+
+class TreeDetector:
+    """Finds bracketed trees in lines that are given one after the other."""
+
+    def __init__(self) -> None:
+        self._flat_label, self._flat_begin, self._flat_count = "", 0, 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._begin = 0
+        self._depth = 0
+        self._deepest = 0
+        self._closed = False
+
+    def tree_ends_in(self, line: str, number: int) -> int | None:
+        """Return the line on which a tree began that ends in this line; None if none does."""
+        content = line.strip()
+        if content and (flat := self._flat_trees(content, number)) is not None:
+            return flat
+        if self._depth and not self._continues(line, number):
+            self._forget()
+        if not self._depth:
+            if not content.startswith("("):
+                return None
+            self._begin = number
+        self._closed = False
+        for token in _TOKEN.findall(content):
+            if not self._reads(token):
+                self._forget()
+                return None
+        if self._depth or not self._closed:
+            return None
+        begin = self._begin
+        self._forget()
+        return begin
+
+    def _flat_trees(self, content: str, number: int) -> int | None:
+        """Return the first of several lines that are all one bracket with the same label."""
+        match = None if self._depth else _FLAT.fullmatch(content)
+        label = match[1] if match else ""
+        if not label or label != self._flat_label:
+            self._flat_label, self._flat_begin, self._flat_count = label, number, 0
+        self._flat_count += 1
+        return self._flat_begin if label and self._flat_count >= _FLAT_LINES else None
+
+    def _continues(self, line: str, number: int) -> bool:
+        """Whether a line may continue a tree: it is indented, or begins with a bracket."""
+        return (line[:1].isspace() or line[:1] in "()") and number - self._begin < _MOST_LINES
+
+    def _reads(self, token: str) -> bool:
+        """Take one token; False if a tree cannot contain it."""
+        if token.startswith("("):
+            self._depth += 1
+            label = token[1:]
+            if label:
+                self._deepest = max(self._deepest, self._depth)
+                is_label = not label[0].isspace() or _LABEL.fullmatch(label.strip())
+                return bool(is_label)
+            # Only the outermost bracket may lack a label, or have it on the next line.
+            return self._depth == 1
+        if self._depth == 0:
+            return False
+        if token == ")":
+            self._depth -= 1
+            if self._depth == 0:
+                self._closed = self._deepest > 1
+                is_whole, self._deepest = self._closed, 0
+                return is_whole
+        return True

@@ -1,15 +1,9 @@
-"""Pairing of the sentences of a file of surprisals with those of the materials, compared as text.
-
-Sentences pair in the order of the materials' file. A pair is equal if the tokens spell the words;
-case, ``<unk>`` and the division into tokens are ignored. A sentence that equals another one of the
-same materials is *misplaced*, one that equals none is *reworded*. Neither is accepted unless
-:class:`PairingRules` or the layout allow it; if accepted, the sentence as it was scored takes the
-place of the original in the suite of that run, so that no surprisal is attributed to a sentence
-for which it was not computed.
-"""
+"""Whether the tokens of a file spell a sentence of the materials, and how they differ from it."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,19 +11,88 @@ from functools import cached_property
 from pathlib import Path
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules
-from gardenpath.eval.published.receipt import Difference, DifferenceKind
-from gardenpath.eval.published.surprisal_files import ScoredSentence
-from gardenpath.eval.published.wordings import (
-    joined_variant,
-    reworded_variant,
-    same_word,
-    same_words,
-    wording_digest,
-)
-from gardenpath.eval.suites.design.suite import Item, Suite, Variant
-from gardenpath.eval.suites.scoring.alignment import is_unknown
-from gardenpath.text import Words, plural
+from gardenpath.eval.published.files import Difference, DifferenceKind, PairingRules, ScoredSentence
+from gardenpath.eval.suites.regions import AlignmentError, align_words, is_unknown
+from gardenpath.eval.suites.suite import Item, Suite, Variant
+from gardenpath.store.files import digest
+from gardenpath.util import Words, plural
+
+
+def wording_digest(suite: str, place: int, words: Words) -> str:
+    """Return the digest that identifies a sentence at a place (from 0) of a file."""
+    return digest(f"{suite}:{place}:{' '.join(words)}")[:12]
+
+
+def same_words(words: Sequence[str], tokens: Sequence[str]) -> bool:
+    """Whether every token is the word at its place, ignoring case and ``<unk>``."""
+    return len(words) == len(tokens) and all(map(same_word, words, tokens))
+
+
+def same_word(word: str, token: str) -> bool:
+    """Whether a token is a word, ignoring case and ``<unk>``."""
+    return word == token or word.lower() == token.lower() or is_unknown(token)
+
+
+def joined_variant(
+    suite: Suite, item: Item, variant: Variant, sentence: ScoredSentence
+) -> tuple[Variant, tuple[float, ...]] | None:
+    """Return the variant and the surprisals of its words if the tokens spell it, else None.
+
+    Tokens are joined to words. Words that a token spans (*has n't* in *hasn't*) become one word,
+    if they are of one region.
+    """
+    try:
+        covered = align_words(suite, item, variant, sentence.tokens)
+    except AlignmentError:
+        return None
+    regions = [n for n, region in enumerate(variant.regions) for _ in region]
+    if any(regions[words[0]] != regions[words[-1]] for words in covered if words):
+        return None
+    starts = set(range(len(variant.words))) - {n for words in covered for n in words[1:]}
+    owner = list(itertools.accumulate(n in starts for n in range(len(variant.words))))
+    parts: list[list[float]] = [[] for _ in starts]
+    for words, bits in zip(covered, sentence.values, strict=True):
+        if words:
+            parts[owner[words[0]] - 1].append(bits)
+    merged: list[list[str]] = [[] for _ in variant.regions]
+    for place, word in enumerate(variant.words):
+        if place in starts:
+            merged[regions[place]].append(word)
+        else:
+            merged[regions[place]][-1] += word
+    changed = replace(variant, regions=tuple(map(tuple, merged)))
+    return changed, tuple(math.fsum(part) for part in parts)
+
+
+def reworded_variant(variant: Variant, tokens: Sequence[str], critical: set[int]) -> Variant | None:
+    """Return a variant with these tokens, if they differ in one region that is not critical."""
+    sizes = [len(region) for region in variant.regions]
+    starts = [0, *itertools.accumulate(sizes)]
+    words, count = variant.words, len(variant.words)
+    for place in range(len(sizes)):
+        begin, rest = starts[place], count - starts[place + 1]
+        if place in critical or len(tokens) < begin + rest:
+            continue
+        end = len(tokens) - rest
+        if same_words(words[:begin], tokens[:begin]) and same_words(
+            words[count - rest :], tokens[end:]
+        ):
+            regions = list(variant.regions)
+            regions[place] = tuple(tokens[begin:end])
+            return replace(variant, regions=tuple(regions))
+    return None
+
+
+# ----------------------------------------------------------------------------
+# Pairing of the sentences of a file of surprisals with those of the materials, compared as text.
+#
+# Sentences pair in the order of the materials' file. A pair is equal if the tokens spell the
+# words; case, ``<unk>`` and the division into tokens are ignored. A sentence that equals another
+# one of the same materials is *misplaced*, one that equals none is *reworded*. Neither is accepted
+# unless :class:`PairingRules` or the layout allow it; if accepted, the sentence as it was scored
+# takes the place of the original in the suite of that run, so that no surprisal is attributed to a
+# sentence for which it was not computed.
+
 
 # Number of differences that an error shows.
 _SHOWN = 3

@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+from gardenpath.data.readers.base import SurprisalForm, Unit
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules
-from gardenpath.eval.published.surprisal_files import (
+from gardenpath.eval.published.checks import StatedUnit, stated_unit
+from gardenpath.eval.published.files import (
+    PairingRules,
     ScoredSentence,
     is_number,
     number_of,
     read_lines,
     sentence_spans,
 )
-from gardenpath.eval.published.value_checks import StatedUnit, stated_unit
-from gardenpath.eval.suites.formats.csv_tables import CsvTable, read_csv_table
-from gardenpath.text import is_count
+from gardenpath.eval.suites.nodes import CsvTable, read_csv_table
+from gardenpath.eval.suites.regions import is_edge, is_unknown
+from gardenpath.safe_text import MalformedTextError, parse_json
+from gardenpath.store.files import read_text
+from gardenpath.util import is_count
 
 # Usual names of columns by what they hold, the most specific first.
 ROLES: Mapping[str, tuple[str, ...]] = {
@@ -319,3 +326,268 @@ def cut_sentences(
         ScoredSentence(whole.tokens[start:end], whole.values[start:end], whole.line + start)
         for start, end in spans
     ]
+
+
+# ----------------------------------------------------------------------------
+# Sentences as other programs scored them, before they are paired with materials.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignSentence:
+    """A sentence of a file; its values are in the unit of the file, NaN where there is none.
+
+    ``number`` counts the sentences of the file from 1. ``text`` is the sentence where the file says
+    it beside the tokens. ``is_first_hidden``: the first token is not in the file; it is a mark for
+    the beginning, or the beginning of the first word. ``item`` and ``condition`` are empty unless
+    the file has them.
+    """
+
+    number: int
+    scored: ScoredSentence
+    text: str = ""
+    is_first_hidden: bool = False
+    item: str = ""
+    condition: str = ""
+
+    @property
+    def place(self) -> str:
+        """The sentence in messages."""
+        return f"sentence {self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignFile:
+    """The sentences of a file.
+
+    ``is_whole``: whether the file has one number per sentence; ``is_by_text``: whether sentences
+    are found by their text and not by their order.
+    """
+
+    path: Path
+    form: SurprisalForm
+    unit: StatedUnit
+    sentences: tuple[ForeignSentence, ...]
+    is_whole: bool = False
+    is_by_text: bool = True
+
+
+def form_unit(form: SurprisalForm, usual: Unit, given: Unit | None) -> StatedUnit:
+    """Return the unit of a form, or the one that the user states."""
+    if given is None:
+        return StatedUnit(unit=usual, source=f"the form {form}")
+    return StatedUnit(unit=given, source="unit=")
+
+
+def numbered(sentences: Iterable[ScoredSentence]) -> tuple[ForeignSentence, ...]:
+    """Return the sentences of a table."""
+    return tuple(
+        ForeignSentence(number=number, scored=one) for number, one in enumerate(sentences, start=1)
+    )
+
+
+def without_blanks(parts: Iterable[str]) -> str:
+    """Return the characters of a text, by which sentences are compared."""
+    return "".join("".join(parts).split())
+
+
+# ----------------------------------------------------------------------------
+# Files of JSON, as one document or one document per line.
+
+
+JsonObject = Mapping[str, Any]
+
+
+def is_json(path: Path) -> bool:
+    """Whether a file begins as JSON does: with a bracket, and not as a table of words does."""
+    try:
+        start = read_text(path).removeprefix("\N{BYTE ORDER MARK}").lstrip()[:200]
+    except InputError:
+        return False
+    # The first word of a table without a header may be a bracket.
+    return start[:1] in ("{", "[") and start[1:].lstrip()[:1] in ("{", "[", '"', "]", "}")
+
+
+def read_documents(path: Path) -> list[Any]:
+    """Return the documents of a file; a list that contains all of them counts as several."""
+    text = read_text(path).removeprefix("\N{BYTE ORDER MARK}")
+    try:
+        content = parse_json(text)
+    except MalformedTextError as whole:
+        lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        if len(lines) < 2:
+            raise InputError(whole.problem, path=path, line=whole.line) from whole
+        return [_line(line, number, path) for number, line in lines]
+    return content if isinstance(content, list) else [content]
+
+
+def _line(text: str, number: int, path: Path) -> Any:
+    try:
+        return parse_json(text)
+    except MalformedTextError as error:
+        raise InputError(error.problem, path=path, line=number) from error
+
+
+def read_records(path: Path) -> list[JsonObject]:
+    """Return the objects of a file, one for each sentence, request or response."""
+    found = read_documents(path)
+    for number, one in enumerate(found, start=1):
+        if not isinstance(one, Mapping):
+            raise InputError(f"document {number} is not an object", path=path)
+    return found
+
+
+def log_prob(value: object, path: Path, sentence: int) -> float:
+    """Return a number that a program wrote as a number or as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        problem = f"sentence {sentence}: {value!r} is not a number"
+        raise InputError(problem, path=path, line=sentence)
+    if isinstance(value, str) and not is_number(value):
+        problem = f"sentence {sentence}: {value[:50]!r} is not a number"
+        raise InputError(problem, path=path, line=sentence)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, float(str(value)[:1] == "-") * -2 + 1)
+
+
+def list_of(record: JsonObject, key: str, path: Path, sentence: int) -> Sequence[Any]:
+    """Return a list of a record."""
+    found = record.get(key)
+    if not isinstance(found, list):
+        problem = f"sentence {sentence}: {key} is not a list"
+        raise InputError(problem, path=path, line=sentence)
+    return found
+
+
+def text_of(value: object, what: str, path: Path, sentence: int) -> str:
+    """Return a text of a record."""
+    if not isinstance(value, str):
+        problem = f"sentence {sentence}: {what} is not text"
+        raise InputError(problem, path=path, line=sentence)
+    return value
+
+
+# ----------------------------------------------------------------------------
+# The characters of tokens as vocabularies spell them.
+#
+# Vocabularies over bytes spell every byte by a printable character (``Ġ`` is a blank, ``Ã©`` is
+# *é*); vocabularies with byte fallback write ``<0xE4>``, and some servers ``bytes:\xe4``. A token
+# may end within a character. Such tokens are joined with those that follow them until the
+# character is complete; their values are added, so that no number is attributed to half a
+# character.
+
+
+_BLANK = "Ġ"
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_ESCAPED = re.compile(r"bytes:((?:\\x[0-9A-Fa-f]{2})+)")
+_REPLACEMENT = "\ufffd"
+
+
+@cache
+def byte_alphabet() -> dict[str, int]:
+    """Return the byte of each character of the alphabet of GPT-2.
+
+    Printable bytes are spelt by themselves, all others by the characters from U+0100 on, in order.
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(0x100) if byte not in set(printable)]
+    found = {chr(byte): byte for byte in printable}
+    found.update({chr(0x100 + place): byte for place, byte in enumerate(others)})
+    return found
+
+
+def is_byte_level(sentences: Iterable[Sequence[str]]) -> bool:
+    """Whether the tokens of a file are spelt in the alphabet of bytes, with at least one blank."""
+    has_blank = False
+    for tokens in sentences:
+        for token in tokens:
+            if is_edge(token) or is_unknown(token):
+                continue
+            if any(char not in byte_alphabet() for char in token):
+                return False
+            has_blank = has_blank or _BLANK in token
+    return has_blank
+
+
+def readable(
+    tokens: Sequence[str], values: Sequence[float], *, byte_level: bool
+) -> tuple[tuple[str, ...], tuple[float, ...]] | None:
+    """Return tokens of whole characters and their values; None if bytes are not UTF-8 text."""
+    texts: list[str] = []
+    sums: list[float] = []
+    pending = b""
+    begun = 0.0
+    for token, value in zip(tokens, values, strict=True):
+        content = _content(token, byte_level=byte_level)
+        if content is None:
+            if pending:
+                return None
+            texts.append(token)
+            sums.append(value)
+            continue
+        pending += content
+        begun = begun + value if len(pending) > len(content) else value
+        text = _decoded(pending)
+        if text is not None:
+            texts.append(text)
+            sums.append(begun)
+            pending = b""
+        elif not _may_continue(pending):
+            return None
+    return None if pending else (tuple(texts), tuple(sums))
+
+
+def _content(token: str, *, byte_level: bool) -> bytes | None:
+    """Return the bytes of a token; None for tokens that are not text, and those that are whole."""
+    if is_edge(token) or is_unknown(token):
+        return None
+    if byte_level:
+        return bytes(byte_alphabet()[char] for char in token)
+    if found := _BYTE.fullmatch(token):
+        return bytes.fromhex(found[1])
+    if found := _ESCAPED.fullmatch(token):
+        return bytes.fromhex(found[1].replace("\\x", ""))
+    return token.encode("utf-8", "surrogatepass")
+
+
+def _decoded(content: bytes) -> str | None:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _may_continue(content: bytes) -> bool:
+    """Whether the bytes are text up to a character that is not complete."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"
+    return True
+
+
+def readable_sentences(
+    sentences: Sequence[ForeignSentence], path: Path
+) -> tuple[ForeignSentence, ...]:
+    """Return sentences with readable tokens; those that cannot be read are refused."""
+    byte_level = is_byte_level(one.scored.tokens for one in sentences)
+    found = []
+    for one in sentences:
+        scored = one.scored
+        for token in scored.tokens:
+            if _REPLACEMENT in token:
+                raise InputError(
+                    f"{one.place}: token {token!r} is a part of a character that is not shown",
+                    path=path,
+                    line=scored.line,
+                    remedy="write the tokens of the vocabulary, not their decoded text",
+                )
+        parts = readable(scored.tokens, scored.values, byte_level=byte_level)
+        if parts is None:
+            raise InputError(
+                f"{one.place}: {' '.join(scored.tokens[:8])!r} … does not end with a character",
+                path=path,
+                line=scored.line,
+            )
+        found.append(replace(one, scored=replace(scored, tokens=parts[0], values=parts[1])))
+    return tuple(found)

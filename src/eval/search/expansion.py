@@ -1,19 +1,8 @@
-"""Expansion of hypotheses from one word to the next with an action beam.
+"""Words that compete for places in the action beam, as published searches have it.
 
-Open hypotheses advance action by action. The best structural successors of a group form its next
-action beam. Successors that generate the word (or end the sentence after its last word) leave the
-action beam and enter the word beam, which keeps the best of them. They need no place in the action
-beam; with a number as ``fast_track``, they do, as in :mod:`competition`.
-
-Log probabilities can only decrease as a derivation grows. Once the word beam is full, an open
-hypothesis that scores below its last slot can therefore never enter and is dropped (``bounded``);
-so is one that is below the margin of the best that has generated the word (``margin_bits``).
-The probability of the word itself is the most expensive operation, so a cheap upper bound is
-computed first; if even the bound does not reach the word beam, the probability is not computed
-(``lazy_words``). Neither changes the survivors: the rank of a hypothesis above the last slot of the
-word beam depends only on hypotheses that are also above it, and none of these is ever dropped.
-
-For models over pieces, the word beam prunes where words end (:mod:`next_pieces`).
+All successors of a group, structural ones and words, compete for the places of its action beam.
+Words that find no place are lost, except for the best few of each step (*fast-track*; Stern et al.
+2017).
 """
 
 from __future__ import annotations
@@ -26,17 +15,100 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gardenpath.data.trees.actions import Column
-from gardenpath.eval.search.beam import Beam, WordLimit, beside, best, empty_like
-from gardenpath.eval.search.competition import Competition
-from gardenpath.eval.search.graphs.recorder import Recorder
-from gardenpath.eval.search.graphs.replayed_steps import RecordableModel, ReplayedSteps
-from gardenpath.eval.search.next_pieces import NextPieces, first_slots
-from gardenpath.eval.search.protocol import TransitionModel
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.search.stepping import History, Stepper
-from gardenpath.eval.search.work import Work
-from gardenpath.units import NATS_PER_BIT
+from gardenpath.data.trees.legality import Column
+from gardenpath.eval.search.beam import (
+    Beam,
+    History,
+    NextPieces,
+    Stepper,
+    WordLimit,
+    beside,
+    best,
+    empty_like,
+    first_slots,
+)
+from gardenpath.eval.search.cuda_graphs import RecordableModel, Recorder, ReplayedSteps
+from gardenpath.eval.search.protocol import TransitionModel, Work
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.util import NATS_PER_BIT
+
+
+class Competition:
+    """Decides which words are admitted to the word beam; ``fast_track`` is the number of extras."""
+
+    def __init__(self, settings: WordSync, fast_track: int) -> None:
+        self._width = settings.action_beam
+        self._fast_track = fast_track
+
+    def admit(
+        self, leading: Tensor, done: Tensor, pieces: NextPieces | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the scores of structural successors and of words that have a place."""
+        last_place = self._last_place(leading, done, pieces=pieces)
+        is_in = (done >= last_place) & (done > -torch.inf)
+        admitted = done.masked_fill(~is_in, -torch.inf)
+        if self._fast_track:
+            # The best of those that fell off the action beam are admitted as well.
+            outside = done.masked_fill(is_in, -torch.inf)
+            score, place = outside.topk(min(self._fast_track, done.shape[1]), dim=1)
+            admitted = admitted.scatter_reduce(1, place, score, "amax")
+        return leading.masked_fill(leading < last_place, -torch.inf), admitted
+
+    def needed(
+        self, leading: Tensor, cheap: Tensor, score: Tensor, pieces: NextPieces | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return scores of words that are certain of a place, and the score that others need.
+
+        ``cheap`` are upper bounds of all words, ``score`` the scores of some of them. A word must
+        either fit into the action beam, in competition with structural actions alone, or be among
+        the best that do not.
+        """
+        at_worst = self._last_place(leading, cheap, pieces=pieces)
+        sure = score.masked_fill(score < at_worst, -torch.inf)
+        last_place = self._last_place(leading, pieces=pieces)
+        outside = score.masked_fill(score >= last_place, -torch.inf)
+        return sure, torch.minimum(last_place, self._bar(outside))
+
+    def _last_place(self, *competitors: Tensor, pieces: NextPieces | None) -> Tensor:
+        """Return ``(groups, 1)`` scores of the last slot of the action beam, ``-inf`` if empty."""
+        scores = torch.cat(competitors, dim=1)
+        if scores.shape[1] < self._width:
+            return torch.full_like(scores[:, :1], -torch.inf)
+        last_place = scores.topk(self._width, dim=1).values[:, -1:]
+        if pieces is None:
+            return last_place
+        # Inside a word nothing competes: each hypothesis has one successor.
+        return last_place.masked_fill(pieces.continues.unsqueeze(1), -torch.inf)
+
+    def _bar(self, outside: Tensor) -> Tensor:
+        """Return ``(groups, 1)`` scores needed to be admitted by fast-track."""
+        count = self._fast_track
+        if count == 0:
+            return torch.full_like(outside[:, :1], torch.inf)
+        if count > outside.shape[1]:
+            return torch.full_like(outside[:, :1], -torch.inf)
+        return outside.topk(count, dim=1).values[:, -1:]
+
+
+# ----------------------------------------------------------------------------
+# Expansion of hypotheses from one word to the next with an action beam.
+#
+# Open hypotheses advance action by action. The best structural successors of a group form its next
+# action beam. Successors that generate the word (or end the sentence after its last word) leave
+# the action beam and enter the word beam, which keeps the best of them. They need no place in the
+# action beam; with a number as ``fast_track``, they do, as in :mod:`competition`.
+#
+# Log probabilities can only decrease as a derivation grows. Once the word beam is full, an open
+# hypothesis that scores below its last slot can therefore never enter and is dropped
+# (``bounded``); so is one that is below the margin of the best that has generated the word
+# (``margin_bits``). The probability of the word itself is the most expensive operation, so a cheap
+# upper bound is computed first; if even the bound does not reach the word beam, the probability is
+# not computed (``lazy_words``). Neither changes the survivors: the rank of a hypothesis above the
+# last slot of the word beam depends only on hypotheses that are also above it, and none of these
+# is ever dropped.
+#
+# For models over pieces, the word beam prunes where words end (:mod:`next_pieces`).
+
 
 # Larger than any rounding error of a log probability, too small to affect results.
 _ROUNDING = 1e-3

@@ -1,21 +1,83 @@
-"""Score words with an adopted ARPA model."""
+"""The family of n-gram models in ARPA files, made by SRILM, KenLM or other programs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
 from gardenpath.data.arrays import Floats
 from gardenpath.data.words.vocabulary import END_ID, UNKNOWN_ID, Vocabulary
 from gardenpath.errors import DamagedRunError, InputError
-from gardenpath.models.ngram.arpa_family import ArpaSettings
-from gardenpath.models.ngram.ngram import NgramModel
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
+from gardenpath.models.family import AdoptedFamily, AdoptedSettings, ModelSettings
+from gardenpath.models.ngram.model import NgramModel
+from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.settings.schema import Bounds
+from gardenpath.store.files import fingerprint, sha256_of
 from gardenpath.store.run_folder import VOCABULARY_FILE, WEIGHTS_FILE
-from gardenpath.units import NATS_PER_LOG10
+from gardenpath.util import NATS_PER_LOG10
+
+if TYPE_CHECKING:
+    from gardenpath.data.words.pieces import Boundary
+    from gardenpath.data.words.vocabulary import Language
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArpaSettings:
+    """How the model of an ARPA file is used."""
+
+    unknown_log10: Annotated[float, Bounds(-1000.0, 0.0)] | None = None
+    """Log10 probability of unknown words, before backing off, if the file gives them none: KenLM
+    uses -100. With null their probability is zero and their surprisal infinite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArpaNgramModel(AdoptedSettings):
+    """An n-gram model from an ARPA file."""
+
+    family: Literal["arpa"] = "arpa"
+    network: ArpaSettings = ArpaSettings()
+
+
+class ArpaFamily(AdoptedFamily):
+    """N-gram models from ARPA files, with their own vocabularies."""
+
+    settings: ClassVar[type[ModelSettings]] = ArpaNgramModel
+
+    def adopt(self, settings: ArpaNgramModel, source: str, folder: Path) -> AdoptedSettings:
+        from gardenpath.models.ngram.arpa import read_arpa
+
+        # The language selects among classes of unknown words, which only own models have.
+        language: Language = "zh" if settings.language == "zh" else "en"
+        model, vocabulary = read_arpa(Path(source), language=language)
+        vocabulary.save(folder / VOCABULARY_FILE)
+        model.save(folder / WEIGHTS_FILE)
+        return settings
+
+    def identity(self, settings: ArpaNgramModel, folder: Path) -> str:
+        files = {name: sha256_of(folder / name) for name in (VOCABULARY_FILE, WEIGHTS_FILE)}
+        return fingerprint("arpa", 1, files=files)
+
+    def open(
+        self,
+        settings: ArpaNgramModel,
+        folder: Path,
+        *,
+        device: str,
+        boundary: Boundary | None,
+        on_words: Callable[[int], None] = lambda _: None,
+    ) -> ArpaModel:
+
+        return ArpaModel(folder, settings.network, on_words=on_words)
+
+
+# ----------------------------------------------------------------------------
+# Score words with an adopted ARPA model.
+
 
 # Number of sentences scored together, after which progress is reported.
 _AT_ONCE = 5_000

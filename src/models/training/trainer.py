@@ -1,4 +1,4 @@
-"""Train one model on one corpus with Lightning's trainer."""
+"""The progress bar of a training: the run, the epoch counted from 1, and the batches."""
 
 from __future__ import annotations
 
@@ -9,25 +9,89 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.callbacks import Callback, EarlyStopping
+import torch
+from pytorch_lightning.callbacks import Callback, EarlyStopping, RichProgressBar
 from pytorch_lightning.loggers import Logger
+from pytorch_lightning.plugins import DoublePrecision
 from rich.console import Console
 
-from gardenpath.models.training.checkpoint_file import WholeCheckpoints
-from gardenpath.models.training.data_module import CorpusDataModule
-from gardenpath.models.training.distributed import lightning_arguments
-from gardenpath.models.training.divergence import DivergenceGuard
-from gardenpath.models.training.epoch_bar import EpochBar, epoch_text
-from gardenpath.models.training.lightning_module import LanguageModelling
-from gardenpath.models.training.placement import ALONE, Placement
-from gardenpath.models.training.precision import precision_arguments
-from gardenpath.models.training.resume_point import ResumePoint
-from gardenpath.models.training.stop_signals import StopSignals
-from gardenpath.models.training.training_settings import TrainerSettings
+from gardenpath.models.training.checkpoints import (
+    DivergenceGuard,
+    ResumePoint,
+    StopSignals,
+    WholeCheckpoints,
+)
+from gardenpath.models.training.distributed import ALONE, Placement, lightning_arguments
+from gardenpath.models.training.module import CorpusDataModule, LanguageModelling
+from gardenpath.models.training.settings import TrainerSettings
 from gardenpath.models.weights import save_weights
-from gardenpath.python_process import is_parallel_job
 from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.tables import write_table
+from gardenpath.util import is_parallel_job
+
+# Beginnings of the names of metrics that are known only after an epoch.
+_OF_EPOCHS = ("train/", "valid/")
+
+
+class EpochBar(RichProgressBar):
+    """Says ``runs/toy_english/rnng/seed1: Epoch 3/3`` in the third of three epochs.
+
+    The loss beside it is that of the batch; numbers of the epoch before are named so.
+    """
+
+    def __init__(self, run: str) -> None:
+        super().__init__(leave=False)
+        self._run = run
+
+    def get_metrics(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> Any:
+        """Return the metrics beside the bar."""
+        found = super().get_metrics(trainer, pl_module)
+        found.pop("v_num", None)  # the number of a logger's folder
+        return {
+            f"last {name}" if name.startswith(_OF_EPOCHS) else name: value
+            for name, value in found.items()
+        }
+
+    def _get_train_description(self, current_epoch: int) -> str:
+        return f"{self._run}: {epoch_text(current_epoch, self.trainer.max_epochs)}"
+
+
+def epoch_text(epoch: int, most: int | None) -> str:
+    """Return ``Epoch 3/3`` for the third of three epochs, which Lightning counts from 0."""
+    limit = "" if most is None or most < 0 else f"/{most}"
+    return f"Epoch {epoch + 1}{limit}"
+
+
+# ----------------------------------------------------------------------------
+# Numerical precision of training.
+
+
+def precision_arguments(settings: TrainerSettings) -> dict[str, Any]:
+    """Return the arguments of Lightning's trainer that concern precision."""
+    if settings.precision == "64":
+        return {"plugins": [_DoubleWeights()]}
+    return {"precision": _precision(settings)}
+
+
+def _precision(settings: TrainerSettings) -> str:
+    if settings.precision != "auto":
+        return settings.precision
+    on_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
+    if not on_gpu:
+        return "32"
+    return "bf16-mixed" if torch.cuda.is_bf16_supported() else "16-mixed"
+
+
+class _DoubleWeights(DoublePrecision):
+    """Weights in double precision; batches hold whole numbers, which need no conversion."""
+
+    def convert_input(self, data: Any) -> Any:
+        return data
+
+
+# ----------------------------------------------------------------------------
+# Train one model on one corpus with Lightning's trainer.
+
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from dataclasses import fields
 import numpy as np
 import torch
 
-from gardenpath.data.batches.token_batches import TokenBatch
-from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.batches.tokens import TokenBatch
+from gardenpath.data.encoding import EncodedSplit
 
 
 def split_of(sentences: list[list[int]], starts_word: list[bool] | None = None) -> EncodedSplit:

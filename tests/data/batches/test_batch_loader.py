@@ -12,11 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Ints
-from gardenpath.data.batches.batch_loader import BatchLoader, plan_batches
-from gardenpath.data.batches.batch_settings import BatchSettings
-from gardenpath.data.batches.shares import Uncounted
-from gardenpath.data.batches.token_batches import TokenBatch, token_batch
-from gardenpath.data.encoding.encoded import EncodedSplit
+from gardenpath.data.batches.tokens import (
+    BatchLoader,
+    TokenBatch,
+    Uncounted,
+    plan_batches,
+    token_batch,
+)
+from gardenpath.data.corpus import BatchSettings
+from gardenpath.data.encoding import EncodedSplit
 from tests.data.batches.samples import assert_same, numbered_split
 
 SMALL = BatchSettings(max_tokens=60, max_sentences=5)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Ints
-from gardenpath.data.batches.shares import share_of
+from gardenpath.data.batches.tokens import share_of
 
 
 def shares(lengths: Ints, batch: Ints, count: int) -> list[Ints]:

@@ -16,8 +16,7 @@ from gardenpath.data.batches.stack_plan import (
     StackPlan,
     plan_stacks,
 )
-from gardenpath.data.trees.actions import Kind, Strategy, kind_of
-from gardenpath.data.trees.legality import LEGAL_BIT, RULES, ParserState
+from gardenpath.data.trees.legality import LEGAL_BIT, RULES, Kind, ParserState, Strategy, kind_of
 from gardenpath.data.trees.tree import Close, Open, Tree, Word
 from gardenpath.data.words.vocabulary import Vocabulary
 from tests.data.strategies import bare_trees, deep_tree

@@ -9,16 +9,16 @@ import pytest
 
 from gardenpath.data.arrays import Ints
 from gardenpath.data.batches.stack_plan import CONSTITUENT, StackPlan, plan_stacks
-from gardenpath.data.batches.timed_tree_batches import (
+from gardenpath.data.batches.trees import (
     STEPS,
     TimedTreeBatch,
     cell_levels,
     in_rounds,
     timed_tree_collate,
 )
-from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.data.trees.actions import Strategy
+from gardenpath.data.readers.files import ToyTreebank
 from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.legality import Strategy
 from tests.tree_samples import SHAPES, STRATEGIES, encode_letters, encode_trees
 
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.batches.token_batches import token_batch
+from gardenpath.data.batches.tokens import token_batch
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from tests.data.batches.samples import assert_same, numbered_split, split_of
 

@@ -15,17 +15,14 @@ import pytest
 import torch
 
 from gardenpath.data.arrays import Ints
-from gardenpath.data.batches import timed_tree_batches, tree_batches
-from gardenpath.data.batches.batch_loader import BatchLoader, plan_batches
-from gardenpath.data.batches.batch_settings import BatchSettings
-from gardenpath.data.batches.bracket_batches import bracket_collate
+from gardenpath.data.batches import trees as timed_tree_batches
+from gardenpath.data.batches import trees as tree_batches
 from gardenpath.data.batches.stack_plan import plan_stacks
-from gardenpath.data.batches.timed_tree_batches import in_rounds, timed_tree_collate
-from gardenpath.data.batches.token_batches import token_batch
-from gardenpath.data.batches.tree_batches import tree_collate
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.encoding.stored_split import StoredSplit
-from gardenpath.data.trees.actions import Strategy
+from gardenpath.data.batches.tokens import BatchLoader, bracket_collate, plan_batches, token_batch
+from gardenpath.data.batches.trees import in_rounds, timed_tree_collate, tree_collate
+from gardenpath.data.corpus import BatchSettings
+from gardenpath.data.encoding import EncodedSplit, StoredSplit
+from gardenpath.data.trees.legality import Strategy
 from tests.tree_samples import SHAPES, STRATEGIES, encode_trees
 
 SMALL = BatchSettings(max_tokens=60, max_sentences=5)

@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.encoding.encoded import (
+from gardenpath.data.encoding import (
     EncodedSplit,
+    Inventory,
+    RawSplit,
+    StoredSplit,
+    collect,
     encode_pieces,
     encode_sentences,
     encode_words,
 )
-from gardenpath.data.encoding.raw_split import Inventory, RawSplit, collect
-from gardenpath.data.encoding.stored_split import StoredSplit
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.trees.actions import Kind
-from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.trees.legality import Kind
+from gardenpath.data.trees.tree import parse_tree
 from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary
 from gardenpath.errors import InputError
 

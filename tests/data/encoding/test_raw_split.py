@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gardenpath.data.encoding.raw_split import Inventory, collect
+from gardenpath.data.encoding import Inventory, collect
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.trees.actions import Kind
-from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.trees.legality import Kind
+from gardenpath.data.trees.tree import parse_tree
 
 
 def sentence(text: str, line: int = 1) -> Sentence:

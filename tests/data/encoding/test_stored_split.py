@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.encoding.encoded import ARRAYS, EncodedSplit
-from gardenpath.data.encoding.stored_split import ArrayWriter, SplitWriter, StoredSplit
+from gardenpath.data.encoding import ARRAYS, ArrayWriter, EncodedSplit, SplitWriter, StoredSplit
 from gardenpath.errors import InputError
 from tests.tree_samples import SHAPES, encode_trees
 

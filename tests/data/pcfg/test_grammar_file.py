@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.pcfg.grammar import Grammar
-from gardenpath.data.pcfg.grammar_file import read_grammar
+from gardenpath.data.pcfg.grammar import Grammar, read_grammar
 from gardenpath.errors import GrammarError, InputError
 from tests.data.pcfg_tools import SHIPPED, grammar_of
 

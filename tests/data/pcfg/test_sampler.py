@@ -7,8 +7,7 @@ from collections import Counter
 
 import pytest
 
-from gardenpath.data.pcfg.grammar_file import read_grammar
-from gardenpath.data.pcfg.sampler import Sampler
+from gardenpath.data.pcfg.grammar import Sampler, read_grammar
 from tests.data.pcfg_tools import SHIPPED, expected_word_counts, grammar_of, sentence_probabilities
 
 DRAWS = 20_000

@@ -9,16 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.raw.passages import LeftOut, Passage, format_of, read_passages
-from gardenpath.data.raw.raw_files import (
+from gardenpath.annotate.raw import (
+    LeftOut,
+    Passage,
+    RawSettings,
     chosen_encoding,
     first_lines,
+    format_of,
     input_files,
     raw_lines,
+    read_passages,
 )
-from gardenpath.data.raw.raw_settings import RawSettings
-from gardenpath.data.readers.pieces import Piece
-from gardenpath.data.words.unknown_words import Language
+from gardenpath.data.readers.base import Piece
+from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, InputError
 
 PLAIN = RawSettings()

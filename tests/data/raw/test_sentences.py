@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenpath.data.raw.passages import Passage
-from gardenpath.data.raw.raw_settings import SentenceSettings
-from gardenpath.data.raw.sentence_splitter import (
+from gardenpath.annotate.raw import (
+    Passage,
+    SentenceSettings,
     passage_sentences,
     split_sentences,
     splitter_problem,
 )
-from gardenpath.data.words.unknown_words import Language
+from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")

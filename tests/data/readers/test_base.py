@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gardenpath.data.corpus import READERS
 from gardenpath.data.readers.base import hash_files, parse_ids
-from gardenpath.data.readers.combined import READERS
 from gardenpath.errors import ConfigError
 
 

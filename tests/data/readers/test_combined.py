@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.readers.combined import CombinedCorpus, CorpusPart
-from gardenpath.data.readers.lines import BracketFiles, TextFiles
+from gardenpath.data.corpus import CombinedCorpus, CorpusPart, DataSettings
+from gardenpath.data.readers.files import BracketFiles, TextFiles
 from gardenpath.data.sentence import SPLITS
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.errors import ConfigError, MissingCorpusError

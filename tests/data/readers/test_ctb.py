@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gardenpath.data.readers.ctb import ChineseTreebank, genre_of, without_markup
+from gardenpath.data.readers.treebanks import ChineseTreebank, genre_of, without_markup
 from gardenpath.errors import InputError, MissingCorpusError, TreeError
 
 FILE = """\

@@ -7,13 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.readers import file_hashes
-from gardenpath.data.readers.file_hashes import (
-    HASHES_FILE,
-    content_hash,
-    known_hash,
-    remembered_hashes,
-)
+from gardenpath.data.readers import base as file_hashes
+from gardenpath.data.readers.base import HASHES_FILE, content_hash, known_hash, remembered_hashes
 from gardenpath.store.files import sha256_of
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.readers.gum import GumTreebank, partitions_of
+from gardenpath.data.readers.treebanks import GumTreebank, partitions_of
 from gardenpath.data.sentence import SPLITS
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.errors import GardenpathError, InputError, MissingCorpusError, TreeError

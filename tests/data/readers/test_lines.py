@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.readers.lines import BracketFiles, TextFiles
+from gardenpath.data.readers.files import BracketFiles, TextFiles
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.errors import InputError, MissingCorpusError, TreeError
 

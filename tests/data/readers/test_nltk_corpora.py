@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.readers.nltk_corpora import PennTreebankSample, SinicaTreebank
+from gardenpath.data.readers.treebanks import PennTreebankSample, SinicaTreebank
 
 REPOSITORY = Path(__file__).parents[3]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.readers import pieces
-from gardenpath.data.readers.lines import BracketFiles, TextFiles
+from gardenpath.data.readers import base as pieces
+from gardenpath.data.readers.files import BracketFiles, TextFiles
 from gardenpath.data.sentence import Sentence
 from gardenpath.errors import InputError
 

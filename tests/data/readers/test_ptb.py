@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gardenpath.data.readers.ptb import PennTreebank
+from gardenpath.data.readers.treebanks import PennTreebank
 from gardenpath.errors import MissingCorpusError, TreeError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.readers.files import ToyTreebank
 from gardenpath.data.sentence import SPLITS, Sentence
 from gardenpath.errors import InputError
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from gardenpath.data.segmenting.nltk_segmenter import restored, treebank_quotes
-from gardenpath.data.segmenting.segmenter import (
+from gardenpath.data.words.segmenting import (
+    restored,
     segmenter_label,
     segmenter_named,
     segmenter_problem,
+    treebank_quotes,
 )
 from gardenpath.errors import GardenpathError
 

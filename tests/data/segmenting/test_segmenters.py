@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenpath.data.segmenting import jieba_segmenter
-from gardenpath.data.segmenting.segmenter import SEGMENTERS, segmenter_label, segmenter_named
+from gardenpath.data.words import segmenting as jieba_segmenter
+from gardenpath.data.words.segmenting import SEGMENTERS, segmenter_label, segmenter_named
 from gardenpath.errors import GardenpathError
 
 ALL = pytest.mark.parametrize("name", SEGMENTERS)

@@ -14,20 +14,17 @@ from typing import Any
 
 import pytest
 
-from gardenpath.data.corpus_files import CorpusForm, write_corpus
-from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.preparation import Preparation
-from gardenpath.data.readers import file_hashes, pieces
-from gardenpath.data.readers.base import Reader
-from gardenpath.data.readers.combined import CombinedCorpus, CorpusPart
-from gardenpath.data.readers.lines import BracketFiles, TextFiles
-from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data import preparation as shard
+from gardenpath.data import preparation as workers
+from gardenpath.data.corpus import CombinedCorpus, CorpusPart, DataSettings
+from gardenpath.data.preparation import Advance, Preparation, SentenceBlock, Shard
+from gardenpath.data.readers import base as file_hashes
+from gardenpath.data.readers import base as pieces
+from gardenpath.data.readers.base import CorpusForm, Reader, write_corpus
+from gardenpath.data.readers.files import BracketFiles, TextFiles, ToyTreebank
 from gardenpath.data.sentence import SPLITS
-from gardenpath.data.shards import shard, workers
-from gardenpath.data.shards.block import SentenceBlock
-from gardenpath.data.shards.shard import Advance, Shard
 from gardenpath.data.trees.cleaning import Cleaning
-from gardenpath.data.words.subwords import SubwordSettings
+from gardenpath.data.words.pieces import SubwordSettings
 from gardenpath.errors import GardenpathError, RunError, TreeError
 from tests.concurrency.kills import killed_before_step
 
@@ -282,7 +279,7 @@ def test_an_unchanged_corpus_is_not_opened(corpus: Path, tmp_path: Path) -> None
 def test_treebanks_of_many_files_are_not_opened_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gardenpath.data.readers.ptb import PennTreebank
+    from gardenpath.data.readers.treebanks import PennTreebank
 
     monkeypatch.setattr(file_hashes, "_LEAST_AGE", -(10**12))
     for number in (201, 202, 2201, 2301):

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 
 from gardenpath.data.sentence import Sentence
-from gardenpath.data.trees.actions import FINISH, Action, Kind, in_order, kind_of, top_down
-from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.trees.cleaning import Cleaning
-from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
+from gardenpath.data.trees.legality import FINISH, Action, Kind, in_order, kind_of, top_down
+from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word, parse_tree
 from tests.data import reference_trees
 from tests.data.derivations import kinds, rebuild
 from tests.data.strategies import deep_tree, trees

@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.trees.brackets import (
-    format_tree,
-    parse_tree,
-    read_tree_file,
-    read_trees,
-)
-from gardenpath.data.trees.tree import Tree
+from gardenpath.data.trees.tree import Tree, format_tree, parse_tree, read_tree_file, read_trees
 from gardenpath.errors import InputError, TreeError
 from gardenpath.store.files import open_text
 from tests.data.strategies import EXAMPLE, deep_tree, trees

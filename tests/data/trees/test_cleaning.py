@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.trees.brackets import parse_tree
 from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.tree import parse_tree
 
 SOURCE = Source("cats.mrg", 7)
 ANNOTATED = "(S (NP-SBJ (NP (NNP Cats))) (VP (VBP meow) (NP (-NONE- *))))"

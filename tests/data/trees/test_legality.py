@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from gardenpath.data.trees.actions import FINISH, Action, Kind, Strategy
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.trees.legality import (
     BEGINS_BIT,
     CONTINUES_BIT,
+    FINISH,
     KINDS,
     LEGAL,
     LEGAL_BIT,
@@ -24,8 +24,11 @@ from gardenpath.data.trees.legality import (
     OPENS_AT_END,
     REDUCE_ENDS_AT,
     RULES,
+    Action,
+    Kind,
     ParserState,
     Rules,
+    Strategy,
     legal_in_order,
     legal_table,
     legal_top_down,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from gardenpath.data.trees import transforms
-from gardenpath.data.trees.brackets import parse_tree
-from gardenpath.data.trees.transforms import Transform
-from gardenpath.data.trees.tree import Tree
+from gardenpath.data.trees import cleaning as transforms
+from gardenpath.data.trees.cleaning import Transform
+from gardenpath.data.trees.tree import Tree, parse_tree
 from tests.data.strategies import EXAMPLE, bare_trees, deep_tree, tagged_trees, trees
 
 ALL: list[Transform] = [

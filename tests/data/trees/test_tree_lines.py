@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenpath.data.readers.lines import TextFiles
-from gardenpath.data.trees.brackets import format_tree
-from gardenpath.data.trees.tree import Tree
-from gardenpath.data.trees.tree_lines import TreeDetector, is_tree, text_lines
+from gardenpath.data.readers.files import TextFiles
+from gardenpath.data.trees.tree import Tree, TreeDetector, format_tree, is_tree, text_lines
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.library.collection import load_suites, suite_names
+from gardenpath.eval.suites.library import load_suites, suite_names
 from gardenpath.settings.compose import load_settings
 from tests.data import strategies
 

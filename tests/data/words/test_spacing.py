@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.words.spacing import (
+from gardenpath.data.words.pieces import (
     NEGATION,
     Spacing,
     ending_beginnings,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.encoding.encoded import encode_sentences
-from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.data.words.subwords import (
+from gardenpath.data.encoding import encode_sentences
+from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.words.pieces import (
     Subwords,
     SubwordSettings,
     subword_vocabulary,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from gardenpath.data.words.unknown_words import Language, coarser, unknown_class
+from gardenpath.data.words.vocabulary import Language, coarser, unknown_class
 from tests.data.strategies import words
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from gardenpath.data.words.unknown_words import Language
 from gardenpath.data.words.vocabulary import (
     BEGIN_ID,
     END_ID,
     PAD_ID,
     SPECIALS,
     UNKNOWN_ID,
+    Language,
     Vocabulary,
     build_vocabulary,
 )

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.trees.brackets import parse_tree
-from gardenpath.data.trees.transforms import drop_pos
-from gardenpath.data.trees.tree import Tree
+from gardenpath.data.trees.cleaning import drop_pos
+from gardenpath.data.trees.tree import Tree, parse_tree
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.parsing.bracketing import (
+from gardenpath.eval.parsing import (
     PUNCTUATION,
     BracketCounts,
     Bracketing,

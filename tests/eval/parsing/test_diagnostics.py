@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.eval.parsing.diagnostics import (
+from gardenpath.data.encoding import EncodedSplit
+from gardenpath.eval.parsing import (
     best_shares_of,
     convergence,
     convergence_table,
@@ -21,9 +21,8 @@ from gardenpath.eval.parsing.diagnostics import (
     mean_best_share,
     widened,
 )
-from gardenpath.eval.search.result import SearchFailure, SentenceResult
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.search.word_measures import BEST_JOINT, MEASURED
+from gardenpath.eval.search.result import BEST_JOINT, MEASURED, SearchFailure, SentenceResult
+from gardenpath.eval.search.settings import WordSync
 
 SETTINGS = WordSync(action_beam=10, word_beam=3, fast_track=2, max_open=7, marginal="candidates")
 

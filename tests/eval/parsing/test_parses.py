@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.trees.actions import FINISH, Action, Strategy
-from gardenpath.data.trees.brackets import format_tree, parse_tree
-from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
-from gardenpath.eval.parsing.parses import k_best, partial_parses
-from gardenpath.eval.search.result import SearchFailure, SentenceResult, Step
-from gardenpath.eval.search.word_measures import MEASURED
+from gardenpath.data.trees.legality import FINISH, Action, Strategy
+from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word, format_tree, parse_tree
+from gardenpath.eval.parsing import k_best, partial_parses
+from gardenpath.eval.search.result import MEASURED, SearchFailure, SentenceResult, Step
 from tests.data.strategies import bare_trees, deep_tree
 from tests.tree_samples import SHAPES, STRATEGIES, actions_of
 

@@ -10,14 +10,14 @@ import pytest
 from rich.console import Console
 
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.perplexity.comparison import (
+from gardenpath.eval.perplexity import (
     ModelPerplexity,
+    Perplexity,
     as_table,
     compare,
     error_notes,
     perplexity_frame,
 )
-from gardenpath.eval.perplexity.measure import Perplexity
 from gardenpath.store.tables import PERPLEXITY, read_table, write_table
 
 

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.perplexity.estimate_errors import estimate_errors
-from gardenpath.eval.perplexity.measure import Perplexity
-from gardenpath.eval.search.sampling.replicates import pooled, standard_error
-from gardenpath.text import Words
-from gardenpath.units import NATS_PER_BIT
+from gardenpath.eval.perplexity import Perplexity, estimate_errors
+from gardenpath.eval.search.replicates import pooled, standard_error
+from gardenpath.util import NATS_PER_BIT, Words
 
 REPLICATES = 8
 _words = st.lists(st.sampled_from("ab"), max_size=4).map(tuple)

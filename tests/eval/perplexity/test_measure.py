@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.perplexity.measure import Perplexity, measure
+from gardenpath.eval.perplexity import Perplexity, measure
 
 
 class _Halves:

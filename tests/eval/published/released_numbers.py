@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gardenpath.eval.published.import_settings import (
-    ConditionSource,
-    PairingRules,
-    SurprisalSet,
-)
-from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.released.published_imports import (
-    import_mandarin,
-    import_reflexives,
-    import_suppression,
-)
+from gardenpath.eval.published.files import ConditionSource, PairingRules, SurprisalSet
+from gardenpath.eval.published.importing import Imported
+from gardenpath.studies.layouts import import_mandarin, import_reflexives, import_suppression
 
 CLASSES = (
     "classifier_noun", "garden_path_object", "garden_path_subject", "verb_noun",

@@ -15,13 +15,9 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.released.published_imports import (
-    import_mandarin,
-    import_reflexives,
-    import_suppression,
-)
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.importing import Imported
+from gardenpath.studies.layouts import import_mandarin, import_reflexives, import_suppression
 
 # The most permissive settings: the damages below are refused even with them.
 LENIENT = PairingRules(reworded=1.0, misplaced=1000)

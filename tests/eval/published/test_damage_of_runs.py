@@ -12,13 +12,9 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.released.published_imports import (
-    import_mandarin,
-    import_reflexives,
-    import_suppression,
-)
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.importing import Imported
+from gardenpath.studies.layouts import import_mandarin, import_reflexives, import_suppression
 from tests.eval.published.test_damage import Damage, exchange, on_lines, on_sentences, on_values
 
 LSTM0 = "surprisals/lstm_outputs/trial0/surprisals_{}.tsv"

@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules
+from gardenpath.eval.published.files import PairingRules, ScoredSentence
 from gardenpath.eval.published.pairing import (
     Materials,
     Paired,
     in_file_order,
+    joined_variant,
     pair,
+    reworded_variant,
+    wording_digest,
 )
-from gardenpath.eval.published.surprisal_files import ScoredSentence
-from gardenpath.eval.published.wordings import joined_variant, reworded_variant, wording_digest
-from gardenpath.eval.suites.design.suite import Item, Suite, Variant
+from gardenpath.eval.suites.suite import Item, Suite, Variant
 from tests.eval.suites.samples import cats_suite
 
 PATH = Path("table.tsv")

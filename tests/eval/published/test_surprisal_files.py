@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.surprisal_files import (
+from gardenpath.eval.published.files import (
     read_lines,
     read_tabs,
     read_token_table,

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.beginnings import RunBeginnings
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.surprisal_files import ScoredSentence
-from gardenpath.eval.published.table_import import import_tables
-from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.published.checks import RunBeginnings
+from gardenpath.eval.published.files import PairingRules, ScoredSentence, SurprisalSet
+from gardenpath.eval.published.importing import Imported
+from gardenpath.eval.published.tables import import_tables
+from gardenpath.eval.suites.library import load_suites
 
 ITEMS = """item,condition,subject,verb,rest
 1,a,The cats,sleep,well .

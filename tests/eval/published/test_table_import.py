@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.imported_runs import run_name
-from gardenpath.eval.published.table_import import import_tables
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
-from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.importing import Imported, run_name
+from gardenpath.eval.published.tables import import_tables
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.suites.outcomes import EXACT_TIES
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.eval.suites.summary import RunName, ScoredItems
 from gardenpath.runs.suite_tables import suite_tables
 from tests.eval.suites.samples import cats_suite
 

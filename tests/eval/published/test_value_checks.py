@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.surprisal_forms import Unit
+from gardenpath.data.readers.base import Unit
 from gardenpath.errors import InputError
-from gardenpath.eval.published.beginnings import check_beginnings
-from gardenpath.eval.published.surprisal_files import ScoredSentence
-from gardenpath.eval.published.value_checks import (
+from gardenpath.eval.published.checks import (
     StatedUnit,
+    check_beginnings,
     check_values,
     in_bits,
     not_scored,
     unit_problem,
 )
+from gardenpath.eval.published.files import ScoredSentence
 
 PATH = Path("table.tsv")
 PROBABILITIES = (0.5, 0.25, 0.1)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.eval.report.study import Study
-from gardenpath.eval.report.write import write_report
+from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.page import write_report
 from tests.eval.report.browser import Browser, browser, find_browser
 from tests.eval.report.samples import sample_study
 from tests.no_skips import NEEDS_BROWSER

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.perplexity.comparison import PerplexityRow
-from gardenpath.eval.report.study import Curve, Parse, ParseKey, Shown, Study
-from gardenpath.eval.suites.scoring.aggregation import summarise
+from gardenpath.eval.means import summarise
+from gardenpath.eval.perplexity import PerplexityRow
+from gardenpath.eval.report.content import Curve, Parse, ParseKey, Shown, Study
 from gardenpath.store.tables import EFFECTS, ITEMS, SURPRISALS
 
 MODELS = ("unigram", "ngram", "lstm", "transformer", "rnng", "plm")

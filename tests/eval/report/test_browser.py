@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib import image as mpl_image
 
-from gardenpath.eval.report.page.page import FOLDED
+from gardenpath.eval.report.page import FOLDED
 from tests.eval.report.browser import Browser, choose, downloaded
 
 

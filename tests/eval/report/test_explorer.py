@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gardenpath.eval.report.page.first_item import opening
-from gardenpath.eval.report.study import Study
+from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.explorer import opening
 from tests.eval.report.browser import Browser, choose, downloaded, shown_words, texts_at
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.report.headline import findings, near_tie_note
+from gardenpath.eval.report.content import findings, near_tie_note
 from gardenpath.store.tables import ITEMS
 
 ITEM_COUNT = 40

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from gardenpath.eval.report.effect_table import effect_means, effect_tables
-from gardenpath.eval.report.means import accuracies, bit_means
-from gardenpath.eval.suites.scoring.aggregation import summarise
+from gardenpath.eval.means import summarise
+from gardenpath.eval.report.means import accuracies, bit_means, effect_means, effect_tables
 
 ROWS = [
     ("m", 1, "s", 1, 2.0),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.report.order import arranged, ranked
-from gardenpath.eval.suites.library.modifiers import modifier_orders
+from gardenpath.eval.report.content import arranged, ranked
+from gardenpath.eval.suites.library import modifier_orders
 
 NAMES = st.sampled_from(["none", "adjective", "subject_rc", "object_rc", "toy", "pp"])
 

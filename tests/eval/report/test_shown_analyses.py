@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.report.shown_analyses import (
+from gardenpath.eval.report.content import (
     SKIPPED_FILE,
     as_shown,
     run_analyses,
     shown_results,
     write_analyses,
 )
-from gardenpath.eval.statistics.choices import Correction
-from gardenpath.eval.statistics.questions.analysis import Analysis, AnalysisResult
+from gardenpath.eval.statistics.analysis import Analysis, AnalysisResult
+from gardenpath.eval.statistics.formulas import Correction
 from tests.eval.report.samples import garden_paths
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.display import EXACT, models_in_order
-from gardenpath.eval.report.study import Curve, Shown, Study, corpus_groups
-from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.eval.report.content import Curve, Shown, Study, corpus_groups
+from gardenpath.eval.suites.summary import RunName
 from gardenpath.store.tables import ITEMS
 from tests.eval.report.samples import ISLANDS
 

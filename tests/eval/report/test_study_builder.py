@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gardenpath.eval.report.study_builder import build_study
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.suites.scoring.scored_items import RunName, ScoredItems
+from gardenpath.eval.report.content import build_study
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.suites.summary import RunName, ScoredItems
 from gardenpath.store.tables import SURPRISALS
 from tests.eval.report.samples import garden_paths
 from tests.eval.suites.suite_samples import small_suite

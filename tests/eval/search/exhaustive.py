@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from gardenpath.data.trees.actions import FINISH, Action, Kind, Strategy
-from gardenpath.data.trees.legality import RULES, ParserState
+from gardenpath.data.trees.legality import FINISH, RULES, Action, Kind, ParserState, Strategy
 from gardenpath.data.trees.tree import CLOSE, Open, Word
 
 LogProb = Callable[[list[Action]], float]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gardenpath.data.pcfg.grammar import Grammar
-from gardenpath.data.trees.actions import Column
+from gardenpath.data.trees.legality import Column
 
 # An open category, and its children so far.
 Frame = tuple[str, tuple[str, ...]]

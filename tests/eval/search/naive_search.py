@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from gardenpath.data.trees.actions import Column
+from gardenpath.data.trees.legality import Column
 from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
-from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.settings import WordSync
 
 LN_2 = math.log(2.0)
 

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import torch
 
-from gardenpath.data.trees.actions import Column
+from gardenpath.data.trees.legality import Column
 from tests.eval.search.toy_model import ToyModel
 
 X, Y, Z = 0, 1, 2

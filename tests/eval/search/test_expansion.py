@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from gardenpath.eval.search.protocol import Work
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import WordSync
-from gardenpath.eval.search.work import Work
+from gardenpath.eval.search.settings import WordSync
 from tests.eval.search.six_states import A, B, C, X, Y, Z, six_states
 from tests.eval.search.toy_model import search
 

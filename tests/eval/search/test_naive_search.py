@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.settings import WordSync
 from tests.eval.search.naive_search import NaiveSearch, Word
 from tests.eval.search.toy_model import ToyModel, random_model, search
 

@@ -12,10 +12,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenpath.data.trees.actions import Column
+from gardenpath.data.trees.legality import Column
+from gardenpath.eval.search.protocol import Work
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
-from gardenpath.eval.search.work import Work
+from gardenpath.eval.search.settings import Unbiased, WordSync
 from tests.eval.search.naive_search import NaiveSearch
 from tests.eval.search.test_naive_search import assert_same, searches
 from tests.eval.search.toy_model import ToyModel, random_model, search

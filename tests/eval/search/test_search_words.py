@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gardenpath.eval.search.search_words import search_in_words
-from gardenpath.settings.check import plain
+from gardenpath.eval.search.settings import search_in_words
 from gardenpath.settings.compose import load_settings
-from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.evaluate import EvaluateSettings
+from gardenpath.settings.schema import plain
 
 
 def _search(setting: str) -> dict[str, Any]:

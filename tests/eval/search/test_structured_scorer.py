@@ -7,14 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gardenpath.data.encoding.encoded import encode_sentences
-from gardenpath.data.prefixes import Sharing
-from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.encoding import encode_sentences
+from gardenpath.data.sentence import Sharing
+from gardenpath.data.trees.tree import parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
-from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
-from gardenpath.eval.search.structured_scorer import StructuredScorer, word_log_probs_of
-from gardenpath.eval.search.word_measures import MEASURED
+from gardenpath.eval.search.result import MEASURED, SentenceResult
+from gardenpath.eval.search.scorer import StructuredScorer, word_log_probs_of
+from gardenpath.eval.search.settings import Unbiased, WordSync
 from tests.eval.search.toy_model import random_model
 from tests.tree_samples import encode_trees
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gardenpath.data.pcfg.grammar_file import read_grammar
-from gardenpath.data.pcfg.prefix import ExactModel
-from gardenpath.data.pcfg.sampler import Sampler
+from gardenpath.data.pcfg.exact import ExactModel
+from gardenpath.data.pcfg.grammar import Sampler, read_grammar
+from gardenpath.eval.search.replicates import pooled, standard_error, t_quantile
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.sampling.replicates import pooled, standard_error, t_quantile
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
-from gardenpath.units import bits
+from gardenpath.eval.search.settings import Unbiased, WordSync
+from gardenpath.util import bits
 from tests.documents import ROOT
 from tests.eval.search.grammar_model import GrammarModel
 from tests.eval.search.toy_model import search

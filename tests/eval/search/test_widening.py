@@ -10,9 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenpath.data.trees.actions import Column
+from gardenpath.data.trees.legality import Column
 from gardenpath.eval.search.result import SentenceResult, Step
-from gardenpath.eval.search.search_settings import WordSync
+from gardenpath.eval.search.settings import WordSync
 from tests.eval.search.toy_model import ToyModel, random_model, search
 
 W = 0

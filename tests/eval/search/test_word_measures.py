@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
-from gardenpath.eval.search.word_measures import BEST_JOINT, FACTOR, MEASURED, token_measures
+from gardenpath.eval.search.result import BEST_JOINT, FACTOR, MEASURED, token_measures
+from gardenpath.eval.search.settings import Unbiased, WordSync
 from tests.eval.search.naive_search import Hypothesis, NaiveSearch
 from tests.eval.search.toy_model import ToyModel, random_model, search
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.search.work import distinct
+from gardenpath.eval.search.protocol import distinct
 
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=12)
 

@@ -8,14 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gardenpath.data.trees.actions import Column
+from gardenpath.data.trees.legality import Column
 from gardenpath.eval.search.expansion import BeamExpansion
-from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel
+from gardenpath.eval.search.protocol import ROOT_NODE, TransitionModel, Work
 from gardenpath.eval.search.result import SentenceResult
-from gardenpath.eval.search.sampling.unbiased import UnbiasedExpansion
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
 from gardenpath.eval.search.sentences import SentenceSearch
-from gardenpath.eval.search.work import Work
+from gardenpath.eval.search.settings import Unbiased, WordSync
+from gardenpath.eval.search.unbiased import UnbiasedExpansion
 
 
 class ToyModel:

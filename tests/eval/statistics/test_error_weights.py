@@ -10,13 +10,11 @@ import pandas as pd
 import pytest
 
 from gardenpath.errors import ConfigError
-from gardenpath.eval.report.shown_analyses import run_analyses
-from gardenpath.eval.statistics.error_weights import precision_weights
-from gardenpath.eval.statistics.mixed.mixed_fit import RESIDUAL
-from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
-from gardenpath.eval.statistics.questions.analysis import Analysis, make_analysis
-from gardenpath.eval.statistics.questions.answering import run_analysis
-from gardenpath.eval.statistics.questions.rscript import r_script, write_result
+from gardenpath.eval.report.content import run_analyses
+from gardenpath.eval.statistics.analysis import RESIDUAL, Analysis, make_analysis
+from gardenpath.eval.statistics.answering import precision_weights, run_analysis
+from gardenpath.eval.statistics.mixed import fit_mixed
+from gardenpath.eval.statistics.rscript import r_script, write_result
 from tests.eval.statistics.r_program import run_script
 from tests.eval.statistics.tables import effect_table, item_table
 

@@ -17,16 +17,16 @@ import pytest
 from scipy.stats import norm
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.statistics.choices import Distribution
-from gardenpath.eval.statistics.formulas.coding import Coding
-from gardenpath.eval.statistics.mixed.design_matrix import Design, build_design
-from gardenpath.eval.statistics.mixed.laplace import LaplaceLikelihood
-from gardenpath.eval.statistics.mixed.lme4_deviance import DEFAULT_TOLERANCE, Lme4Deviance
-from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
-from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
-from gardenpath.eval.statistics.mixed.optimum import search
-from gardenpath.eval.statistics.mixed.random_terms import identifiable
-from gardenpath.eval.statistics.questions import r_functions as r
+from gardenpath.eval.statistics import rscript as r
+from gardenpath.eval.statistics.analysis import MixedFit
+from gardenpath.eval.statistics.design import Design, build_design, identifiable
+from gardenpath.eval.statistics.formulas import Coding, Distribution
+from gardenpath.eval.statistics.likelihoods import (
+    DEFAULT_TOLERANCE,
+    LaplaceLikelihood,
+    Lme4Deviance,
+)
+from gardenpath.eval.statistics.mixed import fit_mixed, search
 from tests.eval.statistics.r_program import r_table
 from tests.eval.statistics.released import mandarin_items
 from tests.eval.statistics.tables import slopes_table

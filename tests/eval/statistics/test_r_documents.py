@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gardenpath.store.headers.side_cars import write_side_car
+from gardenpath.store.manifest import write_side_car
 from gardenpath.store.tables import ITEMS, SENTENCES, SURPRISALS, write_table
 from tests.eval.statistics.r_program import require_r
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gardenpath.eval.statistics.questions.analysis import AnalysisResult
-from gardenpath.eval.statistics.questions.answering import run_analysis
+from gardenpath.eval.statistics.analysis import AnalysisResult
+from gardenpath.eval.statistics.answering import run_analysis
 from tests.eval.statistics.released import (
     mandarin_items,
     ordering_effects,

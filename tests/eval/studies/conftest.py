@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.eval.studies import published_values
+from gardenpath.studies import compared as published_values
 from tests.eval.studies.small_study import VALUES
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from gardenpath.eval.studies.study_parts import RELEASED, StudyData
+from gardenpath.studies.study import RELEASED, StudyData
 
 EXPERIMENTS = {
     "exp1a-ml-rc": "exp1a",

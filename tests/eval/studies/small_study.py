@@ -7,16 +7,18 @@ from typing import Any
 
 import pandas as pd
 
-from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.study_means import mean_cell
-from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell, StudyData
-from gardenpath.eval.studies.study_spec import (
+from gardenpath.studies.study import (
     ClaimSpec,
+    Evidence,
+    FigureStyle,
     Judgement,
     PartSpec,
+    StudyCell,
+    StudyData,
     StudySpec,
     depends,
     judged,
+    mean_cell,
     untested,
 )
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from gardenpath.eval.studies.compared import ComparedPart, compared_parts
-from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.study_parts import StudyCell, StudyPart
+from gardenpath.studies.compared import ComparedPart, compared_parts
+from gardenpath.studies.study import Evidence, StudyCell, StudyPart
 from tests.eval.studies.small_study import SMALL, data
 
 pytestmark = pytest.mark.usefixtures("small_values")

@@ -10,17 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.report.shown_analyses import run_analyses
-from gardenpath.eval.studies.compared import ComparedPart, compared_parts
-from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.papers.filler_gap_measures import (
+from gardenpath.eval.report.content import run_analyses
+from gardenpath.studies.compared import ComparedPart, compared_parts
+from gardenpath.studies.filler_gap import (
+    FILLER_GAP,
     FILLER_GAP_CONSTRUCTIONS,
     POSITIONS,
     SENTENCE_METRICS,
     flips,
 )
-from gardenpath.eval.studies.papers.filler_gap_study import FILLER_GAP
-from gardenpath.eval.studies.study_parts import OWN, StudyClaim
+from gardenpath.studies.study import OWN, Evidence, StudyClaim
 from tests.eval.studies.released import study_data
 
 LOCAL, GLOBAL, SLOR = SENTENCE_METRICS

@@ -9,16 +9,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from gardenpath.eval.published.import_settings import PairingRules
-from gardenpath.eval.published.released.layouts import import_layout
-from gardenpath.eval.report.shown_analyses import run_analyses
-from gardenpath.eval.studies.compared import ComparedPart, compared_parts
-from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.papers.mandarin_study import MANDARIN
-from gardenpath.eval.studies.study_parts import OWN, RELEASED, StudyClaim
+from gardenpath.eval.published.files import PairingRules
+from gardenpath.eval.report.content import run_analyses
 from gardenpath.runs.results import Results
-from gardenpath.runs.studies.study_sources import study_evidence
-from gardenpath.settings.surprisal_sources import surprisal_sets
+from gardenpath.settings.tasks import surprisal_sets
+from gardenpath.studies.compared import ComparedPart, compared_parts
+from gardenpath.studies.layouts import import_layout
+from gardenpath.studies.mandarin import MANDARIN
+from gardenpath.studies.replicate import study_evidence
+from gardenpath.studies.study import OWN, RELEASED, Evidence, StudyClaim
 
 # Estimate, standard error and p value of lme4 for each class: RNNG against LSTM and PLM against
 # Transformer, trained on CTB, then on Xinhua.

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.errors import InputError
-from gardenpath.eval.studies import published_values as module
-from gardenpath.eval.studies.all_studies import STUDIES, study_spec
-from gardenpath.eval.studies.published_values import PublishedValue, published_part
-from gardenpath.eval.studies.published_values import published_values as read_values
-from gardenpath.eval.studies.study_parts import StudyCell
+from gardenpath.studies import compared as module
+from gardenpath.studies.compared import PublishedValue, published_part
+from gardenpath.studies.compared import published_values as read_values
+from gardenpath.studies.replicate import STUDIES, study_spec
+from gardenpath.studies.study import StudyCell
 
 
 def _cell(value: float = math.nan, text: str = "", stars: str | None = None) -> StudyCell:

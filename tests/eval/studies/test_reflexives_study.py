@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.studies.compared import ComparedPart, compared_parts
-from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.papers.reflexives_study import reflexives_study
-from gardenpath.eval.studies.study_parts import RELEASED, ItemChoice, StudyClaim
+from gardenpath.studies.compared import ComparedPart, compared_parts
+from gardenpath.studies.reflexives import reflexives_study
+from gardenpath.studies.study import RELEASED, Evidence, ItemChoice, StudyClaim
 from tests.eval.studies.released import PRONOUNS, reflexives, study_data
 
 EXPERIMENTS = ("exp1a", "exp2a", "exp1b", "exp2b", "exp3")

@@ -11,11 +11,9 @@ import pandas as pd
 import pytest
 from matplotlib.lines import Line2D
 
-from gardenpath.eval.studies.compared import compared_parts
-from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.study_figure import draw_part
-from gardenpath.eval.studies.study_parts import FigureStyle, StudyCell, StudyPart, StudyResult
-from gardenpath.eval.studies.study_report import write_study
+from gardenpath.studies.compared import compared_parts
+from gardenpath.studies.report import draw_part, write_study
+from gardenpath.studies.study import Evidence, FigureStyle, StudyCell, StudyPart, StudyResult
 from tests.eval.studies.small_study import NASTY, SMALL, data
 
 pytestmark = pytest.mark.usefixtures("small_values")

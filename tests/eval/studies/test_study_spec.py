@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 from gardenpath.errors import ConfigError
-from gardenpath.eval.statistics.questions.analysis import AnalysisResult, make_analysis
-from gardenpath.eval.studies.all_studies import STUDIES, study_spec
-from gardenpath.eval.studies.evidence import Evidence, names_or_none, significant
-from gardenpath.eval.studies.study_means import mean_cell, short_count
+from gardenpath.eval.statistics.analysis import AnalysisResult, make_analysis
+from gardenpath.studies.replicate import STUDIES, study_spec
+from gardenpath.studies.study import Evidence, mean_cell, names_or_none, short_count, significant
 from tests.eval.studies.small_study import SMALL, data
 
 

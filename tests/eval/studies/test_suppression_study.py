@@ -11,18 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.statistics.questions.analysis import (
-    AnalysisResult,
-    load_analyses,
-    make_analysis,
-)
-from gardenpath.eval.statistics.questions.answering import run_analysis
-from gardenpath.eval.studies.compared import ComparedPart, compared_parts
-from gardenpath.eval.studies.evidence import Evidence
-from gardenpath.eval.studies.papers.suppression_changes import is_neural
-from gardenpath.eval.studies.papers.suppression_measures import condition_means
-from gardenpath.eval.studies.papers.suppression_study import SUPPRESSION
-from gardenpath.eval.studies.study_parts import RELEASED, StudyClaim, StudyData
+from gardenpath.eval.statistics.analysis import AnalysisResult, load_analyses, make_analysis
+from gardenpath.eval.statistics.answering import run_analysis
+from gardenpath.studies.compared import ComparedPart, compared_parts
+from gardenpath.studies.study import RELEASED, Evidence, StudyClaim, StudyData
+from gardenpath.studies.suppression import SUPPRESSION, condition_means, is_neural
 from tests.eval.studies.released import study_data, suppression
 
 ANALYSES = Path(__file__).parents[3] / "conf" / "analysis"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.suite import Item, Prediction, Suite, Variant
 
 
 def cats_suite(

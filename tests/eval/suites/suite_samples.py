@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, Variant
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.suite import Item, Prediction, Suite, Variant
 
 _PLAIN = ["猫", "。", "cat", "no", "12", "is", "n't", "'s", "café", "0x1F", "null", "?", "名.x"]
 _SIGNS = [

@@ -11,15 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.sentence import Sentence
-from gardenpath.data.trees.brackets import format_tree, parse_tree
 from gardenpath.data.trees.cleaning import Cleaning
-from gardenpath.data.trees.tree import Tree
+from gardenpath.data.trees.tree import Tree, format_tree, parse_tree
 from gardenpath.errors import InputError, TreeError
-from gardenpath.eval.surprisal.inputs import (
-    check_alignment,
-    read_given,
-    read_sentences,
-)
+from gardenpath.eval.surprisal.inputs import check_alignment, read_given, read_sentences
 from tests.data.strategies import trees, words
 
 

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Floats
-from gardenpath.data.encoding.encoded import encode_sentences
+from gardenpath.data.encoding import encode_sentences
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.words.subwords import (
+from gardenpath.data.words.pieces import (
     Subwords,
     SubwordSettings,
     subword_vocabulary,
     train_subwords,
 )
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
-from gardenpath.eval.surprisal.surprisal_rows import (
+from gardenpath.eval.surprisal.tables import (
     SentenceFailure,
     SurprisalRow,
     failures_of,

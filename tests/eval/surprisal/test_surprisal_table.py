@@ -18,23 +18,21 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.table_import import import_tables
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.tables import import_tables
 from gardenpath.eval.published.token_tables import read_words
-from gardenpath.eval.surprisal.surprisal_rows import (
+from gardenpath.eval.surprisal.tables import (
     RunHeader,
     SentenceFailure,
     Setting,
     SurprisalRow,
     TableHeader,
-    rows_of,
-)
-from gardenpath.eval.surprisal.surprisal_table import (
     check_extension,
     read_surprisals,
+    rows_of,
     write_surprisals,
 )
-from gardenpath.store.headers.side_cars import side_car
+from gardenpath.store.manifest import side_car
 from gardenpath.store.tables import SEARCH_COLUMN_NAMES, WORD_SURPRISALS
 from tests.data.strategies import words
 from tests.eval.suites.samples import cats_suite

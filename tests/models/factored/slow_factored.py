@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from gardenpath.models.factored.factored_output import FactoredToken
+from gardenpath.models.output import FactoredToken
 
 
 def slow_log_probs(output: FactoredToken, state: Tensor, allowed: Sequence[bool]) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gardenpath.models.factored.class_blocks import class_blocks
+from gardenpath.models.output import class_blocks
 
 
 @pytest.mark.parametrize("size", [1, 3, 32])

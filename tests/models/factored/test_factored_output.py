@@ -11,10 +11,8 @@ import torch
 
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.errors import DamagedRunError, GardenpathError
-from gardenpath.models.factored import class_blocks
-from gardenpath.models.factored.factored_output import FactoredToken, learn_classes, make_output
-from gardenpath.models.factored.word_classes import NO_CLASS
-from gardenpath.models.sequential.output import NextToken
+from gardenpath.models import output as class_blocks
+from gardenpath.models.output import NO_CLASS, FactoredToken, NextToken, learn_classes, make_output
 from gardenpath.models.weights import load_weights, save_weights
 from tests.models.factored.slow_factored import slow_log_probs
 from tests.models.samples import make_batch, make_split, random_sentences

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gardenpath.data.words.vocabulary import SPECIALS
-from gardenpath.models.factored import word_classes
-from gardenpath.models.factored.word_classes import (
+from gardenpath.models import output as word_classes
+from gardenpath.models.output import (
     NO_CLASS,
     class_count,
     classes_by_context,

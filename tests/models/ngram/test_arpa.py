@@ -12,8 +12,8 @@ import pytest
 from gardenpath.data.words.vocabulary import BEGIN_ID, Vocabulary
 from gardenpath.errors import InputError
 from gardenpath.models.ngram.arpa import read_arpa, write_arpa
-from gardenpath.models.ngram.ngram import NgramModel, train_ngram, train_unigram
-from gardenpath.units import NATS_PER_LOG10
+from gardenpath.models.ngram.model import NgramModel, train_ngram, train_unigram
+from gardenpath.util import NATS_PER_LOG10
 from tests.models.ngram.random_arpa import WORDS, RandomArpa, random_arpa, random_texts
 from tests.models.samples import make_split, make_vocabulary, random_sentences
 

@@ -9,9 +9,8 @@ import pytest
 
 from gardenpath.errors import DamagedRunError, GardenpathError
 from gardenpath.models.ngram.arpa import read_arpa
-from gardenpath.models.ngram.arpa_family import ArpaFamily, ArpaNgramModel, ArpaSettings
-from gardenpath.models.ngram.arpa_model import ArpaModel
-from gardenpath.units import NATS_PER_LOG10
+from gardenpath.models.ngram.arpa_model import ArpaFamily, ArpaModel, ArpaNgramModel, ArpaSettings
+from gardenpath.util import NATS_PER_LOG10
 from tests.models.ngram.random_arpa import RandomArpa, random_arpa, random_texts
 
 FAMILY = ArpaFamily()

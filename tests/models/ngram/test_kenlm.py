@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gardenpath.data.arrays import Floats
-from gardenpath.models.ngram.arpa_family import ArpaFamily, ArpaNgramModel, ArpaSettings
-from gardenpath.units import NATS_PER_LOG10
+from gardenpath.models.ngram.arpa_model import ArpaFamily, ArpaNgramModel, ArpaSettings
+from gardenpath.util import NATS_PER_LOG10
 from tests.models.ngram.random_arpa import RandomArpa, random_arpa, random_texts
 from tests.no_skips import NEEDS_KENLM
 
@@ -90,7 +90,7 @@ def test_pruned_files_lack_the_ends_of_listed_ngrams() -> None:
 @needs_kenlm
 def test_kenlm_reads_what_is_written_here(tmp_path: Path) -> None:
     from gardenpath.models.ngram.arpa import write_arpa
-    from gardenpath.models.ngram.ngram import train_ngram
+    from gardenpath.models.ngram.model import train_ngram
     from tests.models.samples import make_split, make_vocabulary, random_sentences
 
     vocabulary = make_vocabulary("the", "cat", "sees", "狗")

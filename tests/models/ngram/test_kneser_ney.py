@@ -10,8 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
-from gardenpath.models.ngram.kneser_ney import FALLBACK_DISCOUNTS, estimate_discounts
-from gardenpath.models.ngram.ngram import NgramModel, train_ngram
+from gardenpath.models.ngram.model import (
+    FALLBACK_DISCOUNTS,
+    NgramModel,
+    estimate_discounts,
+    train_ngram,
+)
 from tests.models.samples import make_split, random_sentences
 from tests.models.slow_kneser_ney import SlowKneserNey
 

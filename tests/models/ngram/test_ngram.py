@@ -10,7 +10,7 @@ import pytest
 
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.errors import RunError
-from gardenpath.models.ngram.ngram import NgramModel, train_ngram, train_unigram
+from gardenpath.models.ngram.model import NgramModel, train_ngram, train_unigram
 from tests.models.samples import make_split, random_sentences
 
 SIZE = 9

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from gardenpath.data.arrays import Bools, Ints
-from gardenpath.models.ngram.ngram import with_boundaries
-from gardenpath.models.ngram.ngram_trie import (
+from gardenpath.models.ngram.model import (
     ABSENT,
     NgramTable,
     count_ngrams,
     find_all,
     suffix_rows,
+    with_boundaries,
 )
 from tests.models.samples import random_sentences
 

@@ -11,19 +11,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from gardenpath.data.batches.bracket_batches import (
-    BracketBatch,
-    bracket_collate,
-    innermost_open,
-    symbols_of,
-)
-from gardenpath.data.trees.actions import Action, Kind, top_down
+from gardenpath.data.batches.tokens import BracketBatch, bracket_collate, innermost_open, symbols_of
 from gardenpath.data.trees.cleaning import Cleaning
-from gardenpath.data.trees.legality import ParserState, legal_top_down
+from gardenpath.data.trees.legality import Action, Kind, ParserState, legal_top_down, top_down
 from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
 from gardenpath.data.words.vocabulary import Vocabulary
-from gardenpath.models.plm.plm import PlmNetwork
-from gardenpath.models.plm.plm_family import PlmSettings
+from gardenpath.models.syntactic.family import PlmSettings
+from gardenpath.models.syntactic.plm import PlmNetwork
 from tests.data.reference_trees import sentences as reference_sentences
 from tests.data.strategies import bare_trees
 from tests.models.slow_plm import SlowPlm

@@ -6,14 +6,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from gardenpath.models.plm.shared_blocks import (
+from gardenpath.models.syntactic.plm_attention import (
+    NO_SYMBOL,
     Blocks,
     Survivors,
+    SymbolMemory,
     compacted,
     empty_blocks,
     planned,
 )
-from gardenpath.models.plm.symbol_memory import NO_SYMBOL, SymbolMemory
 
 LAYERS, HEADS, WIDTH = 2, 2, 3
 CPU = torch.device("cpu")

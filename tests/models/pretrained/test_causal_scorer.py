@@ -11,8 +11,7 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from gardenpath.data.words.boundaries import Boundary
-from gardenpath.data.words.spacing import joined_words
+from gardenpath.data.words.pieces import Boundary, joined_words
 from gardenpath.errors import GardenpathError
 from tests.models import scorer_contract as contract
 from tests.models.pretrained import tiny_models

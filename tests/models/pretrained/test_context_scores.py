@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from gardenpath.adopted.covers import ENDING, Contexts, TokenBytes, TokenSets
+from gardenpath.adopted.hf import ContextScores, Windows, require_causal
 from gardenpath.errors import GardenpathError
-from gardenpath.models.pretrained.context_scores import ContextScores, Windows, require_causal
-from gardenpath.models.pretrained.contexts import ENDING, Contexts, TokenSets
-from gardenpath.models.pretrained.token_bytes import TokenBytes
 from tests.models.pretrained import tiny_models
 
 SIZE = 12

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.words.boundaries import Boundary
+from gardenpath.adopted.hf import CausalScorer
+from gardenpath.data.words.pieces import Boundary
 from gardenpath.errors import GardenpathError
-from gardenpath.models.pretrained.causal_scorer import CausalScorer
 from tests.models.pretrained import tiny_models
 from tests.models.pretrained.slow_covers import SlowCovers
 

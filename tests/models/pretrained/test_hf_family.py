@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 import torch
 
+from gardenpath.adopted import checkpoints as hf_files
+from gardenpath.adopted.families import HfFamily, HfModel, HfSettings
 from gardenpath.errors import GardenpathError
-from gardenpath.models.pretrained import hf_files
-from gardenpath.models.pretrained.hf_family import HfFamily, HfModel, HfSettings
-from gardenpath.settings.check import plain, read
+from gardenpath.settings.schema import plain, read
 from tests.models.pretrained import tiny_models
 from tests.models.pretrained.tiny_models import KINDS, SENTENCES, Kind
 
@@ -208,7 +208,7 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
 
 def test_settings_need_neither_torch_nor_transformers() -> None:
     program = (
-        "import sys, gardenpath.models.pretrained.hf_family\n"
+        "import sys, gardenpath.adopted.families\n"
         "assert not {'torch', 'transformers', 'tokenizers'} & {*sys.modules}"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -14,11 +14,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from gardenpath.adopted.families import MaskedFamily, MaskedModel, MaskedSettings
+from gardenpath.adopted.masked import MaskedScorer
 from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, InputError
 from gardenpath.models.family import AdoptedModel
-from gardenpath.models.pretrained.masked_family import MaskedFamily, MaskedModel, MaskedSettings
-from gardenpath.models.pretrained.masked_scorer import MaskedScorer
-from gardenpath.settings.check import plain, read
+from gardenpath.settings.schema import plain, read
 from tests.models.pretrained import masked_samples
 
 FAMILY = MaskedFamily()

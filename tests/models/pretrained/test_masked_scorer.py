@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from gardenpath.adopted.families import Pll
+from gardenpath.adopted.masked import MaskedScorer, word_tokens
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
 from gardenpath.models.family import AdoptedModel
-from gardenpath.models.pretrained.masked_family import Pll
-from gardenpath.models.pretrained.masked_scorer import MaskedScorer
-from gardenpath.models.pretrained.masked_words import word_tokens
 from tests.models.pretrained import masked_samples
 
 SENTENCES = [

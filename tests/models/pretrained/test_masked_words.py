@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.words.spacing import Spacing, joined_words
+from gardenpath.adopted.masked import word_tokens
+from gardenpath.data.words.pieces import Spacing, joined_words
 from gardenpath.errors import GardenpathError
-from gardenpath.models.pretrained.masked_words import word_tokens
 from tests.models.pretrained import masked_samples
 
 BERT, ROBERTA, XLM = (

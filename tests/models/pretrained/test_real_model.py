@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import gardenpath as gp
+from gardenpath.adopted import checkpoints as hf_files
+from gardenpath.adopted.families import Bos, HfFamily, HfModel, HfSettings
+from gardenpath.adopted.hf import CausalScorer
 from gardenpath.data.arrays import Floats
-from gardenpath.data.words.boundaries import Boundary
-from gardenpath.models.pretrained import hf_files
-from gardenpath.models.pretrained.causal_scorer import CausalScorer
-from gardenpath.models.pretrained.hf_family import Bos, HfFamily, HfModel, HfSettings
-from gardenpath.units import bits
+from gardenpath.data.words.pieces import Boundary
+from gardenpath.util import bits
 from tests.models import scorer_contract as contract
 from tests.no_skips import NEEDS_REAL_MODEL
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.words.spacing import is_ending
+from gardenpath.adopted.covers import TextTokens, TokenBytes, ends_word
+from gardenpath.data.words.pieces import is_ending
 from gardenpath.errors import GardenpathError
-from gardenpath.models.pretrained.text_tokens import TextTokens
-from gardenpath.models.pretrained.token_bytes import TokenBytes, ends_word
 from tests.models.pretrained import tiny_models
 from tests.models.pretrained.tiny_models import KINDS, Kind
 

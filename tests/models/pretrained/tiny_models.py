@@ -25,9 +25,9 @@ from transformers import (
     Qwen2ForCausalLM,
 )
 
-from gardenpath.data.words.boundaries import Boundary
-from gardenpath.models.pretrained.causal_scorer import CausalScorer
-from gardenpath.models.pretrained.hf_family import HfSettings
+from gardenpath.adopted.families import HfSettings
+from gardenpath.adopted.hf import CausalScorer
+from gardenpath.data.words.pieces import Boundary
 
 Kind = Literal["gpt2", "llama", "qwen", "gemma"]
 KINDS: tuple[Kind, ...] = ("gpt2", "llama", "qwen", "gemma")

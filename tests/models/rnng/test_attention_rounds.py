@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gardenpath.data.batches.timed_tree_batches import TimedTreeBatch, timed_tree_collate
-from gardenpath.data.trees.actions import Strategy
-from gardenpath.models.rnng import rnng
-from gardenpath.models.rnng.attention_inputs import AttentionInputs
-from gardenpath.models.rnng.attention_rounds import attention_states
+from gardenpath.data.batches.trees import TimedTreeBatch, timed_tree_collate
+from gardenpath.data.trees.legality import Strategy
+from gardenpath.models.syntactic import rnng
+from gardenpath.models.syntactic.attention_composition import AttentionInputs, attention_states
 from tests.models.rnng.test_rnng import make_network
 from tests.models.stepwise_rnng import lstm_cell
 from tests.tree_samples import SHAPES, STRATEGIES, encode_letters, encode_trees

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gardenpath.models.rnng.search.composed_contents import ComposedContents
+from gardenpath.models.syntactic.rnng_search import ComposedContents
 
 FIRST = torch.arange(3.0).unsqueeze(1)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from gardenpath.models.rnng.lstm_levels import cell_
+from gardenpath.models.syntactic.composition import cell_
 
 
 @pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-14), (torch.float32, 1e-6)])

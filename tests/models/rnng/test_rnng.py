@@ -11,19 +11,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from gardenpath.data.batches.batch_loader import Collate
-from gardenpath.data.batches.timed_tree_batches import timed_tree_collate
-from gardenpath.data.batches.tree_batches import tree_collate
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.data.trees.actions import Action, Finish, Kind, Strategy
-from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.data.batches.tokens import Collate
+from gardenpath.data.batches.trees import timed_tree_collate, tree_collate
+from gardenpath.data.encoding import EncodedSplit
+from gardenpath.data.readers.files import ToyTreebank
 from gardenpath.data.trees.cleaning import Cleaning
-from gardenpath.data.trees.legality import RULES, ParserState
-from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word
+from gardenpath.data.trees.legality import RULES, Action, Finish, Kind, ParserState, Strategy
+from gardenpath.data.trees.tree import CLOSE, Open, Tree, Word, parse_tree
 from gardenpath.data.words.vocabulary import Vocabulary
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.rnng_family import RnngSettings
+from gardenpath.models.syntactic.family import RnngSettings
+from gardenpath.models.syntactic.rnng import RnngNetwork
 from tests.data.reference_trees import sentences as reference_sentences
 from tests.data.strategies import bare_trees
 from tests.models.stepwise_rnng import StepwiseRnng

@@ -8,15 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from gardenpath.models.rnng.attention_composition import AttentionComposition
-from gardenpath.models.rnng.composition import LstmComposition
-from gardenpath.models.rnng.rnng import RnngNetwork
-from gardenpath.models.rnng.search.search_composition import (
-    Children,
-    first_to_last,
-    make_composer,
-    walked,
-)
+from gardenpath.models.syntactic.attention_composition import AttentionComposition
+from gardenpath.models.syntactic.composition import LstmComposition
+from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.models.syntactic.rnng_stack import Children, first_to_last, make_composer, walked
 from tests.models.rnng.test_rnng import Composition, make_network
 from tests.models.stepwise_rnng import attend, read_children
 from tests.tree_samples import SHAPES, encode_trees

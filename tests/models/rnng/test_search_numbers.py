@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from gardenpath.data.trees.actions import Column, Kind
-from gardenpath.models.rnng.search.search_numbers import (
+from gardenpath.data.trees.legality import Column, Kind
+from gardenpath.models.search_states import START_STATE, legal_state
+from gardenpath.models.syntactic.rnng_stack import (
     PushedNumbers,
     label_keys,
     number_columns,
     with_child,
     word_contents,
 )
-from gardenpath.models.states.transitions import START_STATE, legal_state
 
 LABELS = 3
 COLUMNS = number_columns(has_keys=True, has_contents=False, has_pieces=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gardenpath.models.rnng.search.search_stack import SearchStack
+from gardenpath.models.syntactic.rnng_stack import SearchStack
 from tests.models.rnng.test_rnng import make_network
 from tests.tree_samples import SHAPES, encode_trees
 

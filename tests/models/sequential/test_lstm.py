@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
-from gardenpath.models.sequential.lstm import LstmNetwork
-from gardenpath.models.sequential.lstm_family import LstmSettings
+from gardenpath.models.sequential.family import LstmSettings
+from gardenpath.models.sequential.networks import LstmNetwork
 from gardenpath.models.weights import load_weights, save_weights
 from tests.models import network_checks as checks
 

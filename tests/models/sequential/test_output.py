@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
-from gardenpath.models.sequential.output import NextToken
+from gardenpath.models.output import NextToken
 from tests.models.samples import make_batch
 
 SIZE = 9

@@ -9,24 +9,20 @@ import numpy as np
 import pytest
 import torch
 
-from gardenpath.data.encoding.encoded import EncodedSplit
-from gardenpath.data.words.boundaries import Boundary
-from gardenpath.data.words.piece_sets import PieceSets
-from gardenpath.data.words.subwords import (
+from gardenpath.data.encoding import EncodedSplit, PieceSets
+from gardenpath.data.words.pieces import (
+    Boundary,
     Subwords,
     SubwordSettings,
     subword_vocabulary,
     train_subwords,
 )
 from gardenpath.data.words.vocabulary import END_ID, SPECIALS, UNKNOWN_ID, Vocabulary
-from gardenpath.models.ngram.ngram import NgramModel, train_ngram
-from gardenpath.models.ngram.ngram_masses import masses_after
-from gardenpath.models.sequential.lstm import LstmNetwork
-from gardenpath.models.sequential.lstm_family import LstmSettings
-from gardenpath.models.sequential.output import SequentialNetwork
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-from gardenpath.models.sequential.transformer import TransformerNetwork
-from gardenpath.models.sequential.transformer_family import DecoderSettings
+from gardenpath.models.ngram.model import NgramModel, masses_after, train_ngram
+from gardenpath.models.output import SequentialNetwork
+from gardenpath.models.sequential.family import DecoderSettings, LstmSettings
+from gardenpath.models.sequential.networks import LstmNetwork, TransformerNetwork
+from gardenpath.models.sequential.scorer import SequentialScorer
 from tests.models.samples import make_split, random_sentences
 
 TEXT = ["lower lowest newer newest wider widest low new wide king kings"] * 20

@@ -6,19 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from gardenpath.data.prefixes import Sharing
-from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, train_subwords
+from gardenpath.data.sentence import Sharing
+from gardenpath.data.words.pieces import SubwordSettings, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import END_ID, UNKNOWN_ID
 from gardenpath.errors import GardenpathError
 from gardenpath.models.family import OutputKind
-from gardenpath.models.ngram.ngram import NgramModel, train_ngram
-from gardenpath.models.sequential import sequential_scorer as scoring
-from gardenpath.models.sequential.lstm import LstmNetwork
-from gardenpath.models.sequential.lstm_family import LstmSettings
-from gardenpath.models.sequential.output import SequentialNetwork
-from gardenpath.models.sequential.sequential_scorer import SequentialScorer
-from gardenpath.models.sequential.transformer import TransformerNetwork
-from gardenpath.models.sequential.transformer_family import DecoderSettings
+from gardenpath.models.ngram.model import NgramModel, train_ngram
+from gardenpath.models.output import SequentialNetwork
+from gardenpath.models.sequential import scorer as scoring
+from gardenpath.models.sequential.family import DecoderSettings, LstmSettings
+from gardenpath.models.sequential.networks import LstmNetwork, TransformerNetwork
+from gardenpath.models.sequential.scorer import SequentialScorer
 from tests.models.samples import make_batch, make_split, make_vocabulary, random_sentences
 
 VOCABULARY = make_vocabulary("the", "cat", "dog", "sees", "sleeps")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from gardenpath.models.sequential.shared_prefixes import PrefixBatch
+from gardenpath.models.sequential.scorer import PrefixBatch
 from tests.data.test_prefixes import JOBS, one_trie, prefixes_of
 
 

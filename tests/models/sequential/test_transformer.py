@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
 from gardenpath.errors import GardenpathError
-from gardenpath.models.sequential.transformer import Block, TransformerNetwork
-from gardenpath.models.sequential.transformer_family import DecoderSettings
+from gardenpath.models.sequential.family import DecoderSettings
+from gardenpath.models.sequential.networks import Block, TransformerNetwork
 from gardenpath.models.weights import save_weights
 from tests.models import network_checks as checks
 from tests.models.samples import make_batch

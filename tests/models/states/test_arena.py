@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gardenpath.models.states.arena import Arena
+from gardenpath.models.search_states import Arena
 
 FLOATS = {"vector": 3, "single": 1}
 NUMBERS = {"number": 1, "pair": 2}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from gardenpath.models.sequential.output import NextToken
-from gardenpath.models.states.factored_words import FactoredWords, searched_words
-from gardenpath.models.states.lazy_words import LazyWords
+from gardenpath.models.output import NextToken
+from gardenpath.models.search_states import FactoredWords, LazyWords, searched_words
 from tests.models.factored.test_factored_output import (
     expected_log_probs,
     make_layer,

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from gardenpath.data.words.vocabulary import BEGIN_ID, PAD_ID
-from gardenpath.models.sequential.output import NextToken
-from gardenpath.models.states import lazy_words
-from gardenpath.models.states.lazy_words import LazyWords
-from gardenpath.models.states.piece_bias import continuations, piece_bias
+from gardenpath.models import search_states as lazy_words
+from gardenpath.models.output import NextToken
+from gardenpath.models.search_states import LazyWords, continuations, piece_bias
 
 SIZE, HIDDEN = 40, 6
 

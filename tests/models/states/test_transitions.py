@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gardenpath.data.trees.actions import Column, Kind, Strategy
 from gardenpath.data.trees.legality import (
     LEGAL_BIT,
     NO_ACTION_YET,
     REDUCE_ENDS_AT,
+    Column,
+    Kind,
+    Strategy,
     legal_table,
 )
-from gardenpath.models.states.transitions import (
+from gardenpath.models.search_states import (
     START_STATE,
     STATES_PER_KIND,
     ends_by_reduce,

@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from gardenpath.adopted.tables import (
+    TABLE_FILE,
+    TableFamily,
+    TableModel,
+    TableOrigin,
+    WordTable,
+    write_word_table,
+)
 from gardenpath.errors import GardenpathError
-from gardenpath.models.tabled.table_family import TABLE_FILE, TableFamily
-from gardenpath.models.tabled.table_settings import TableModel
-from gardenpath.models.tabled.word_table import TableOrigin, WordTable, write_word_table
 
 SENTENCES = {
     ("the", "cat"): (-1.0, -2.0, math.nan),

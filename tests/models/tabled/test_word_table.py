@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.errors import InputError
-from gardenpath.models.tabled.word_table import (
+from gardenpath.adopted.tables import (
     TableOrigin,
     WordTable,
     is_word_table,
     read_word_table,
     write_word_table,
 )
+from gardenpath.errors import InputError
 from tests.data.strategies import words
 
 ORIGIN = TableOrigin(source="a.tsv", sha256="0", form="lm_zoo", unit="bits", boundary="next")

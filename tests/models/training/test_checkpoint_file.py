@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from gardenpath.errors import RunError
-from gardenpath.models.training.checkpoint_file import WholeCheckpoints, read_checkpoint
+from gardenpath.models.training.checkpoints import WholeCheckpoints, read_checkpoint
 from tests.concurrency.kills import every_step
 
 _EMPTY: dict[str, Any] = {

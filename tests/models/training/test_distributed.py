@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from gardenpath.data.batches.shares import Uncounted
+from gardenpath.data.batches.tokens import Uncounted
 from gardenpath.models.scores import BatchScores
-from gardenpath.models.training.lightning_module import LanguageModelling
-from gardenpath.models.training.training_settings import OptimiserSettings
+from gardenpath.models.training.module import LanguageModelling
+from gardenpath.models.training.settings import OptimiserSettings
 
 
 class Line(nn.Module):

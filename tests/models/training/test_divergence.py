@@ -13,12 +13,12 @@ from safetensors import safe_open
 
 from gardenpath.errors import DivergedError
 from gardenpath.models.scores import BatchScores
-from gardenpath.models.sequential.lstm import LstmNetwork
-from gardenpath.models.training import divergence
+from gardenpath.models.sequential.networks import LstmNetwork
+from gardenpath.models.training import checkpoints as divergence
 from gardenpath.models.weights import save_weights
 from gardenpath.runs.training import train
+from gardenpath.store.run_claim import read_failure
 from gardenpath.store.run_folder import RunFolder
-from gardenpath.store.status.run_failure import read_failure
 from tests import small_runs
 from tests.integration.commands import TINY, call, toy
 from tests.small_runs import NEURAL

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pytorch_lightning.callbacks import RichProgressBar
 
-from gardenpath.models.training.epoch_bar import EpochBar, epoch_text
+from gardenpath.models.training.trainer import EpochBar, epoch_text
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gardenpath.errors import ConfigError
-from gardenpath.models.training.placement import ALONE, Placement, placed
-from gardenpath.models.training.training_settings import TrainerSettings
+from gardenpath.models.training.distributed import ALONE, Placement, placed
+from gardenpath.models.training.settings import TrainerSettings
 
 TWO = TrainerSettings(devices=2, strategy="ddp")
 TORCHRUN = {

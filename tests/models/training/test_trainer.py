@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.perplexity.measure import Perplexity, measure
-from gardenpath.models.training.training_settings import OptimiserSettings, TrainerSettings
+from gardenpath.eval.perplexity import Perplexity, measure
+from gardenpath.models.training.settings import OptimiserSettings, TrainerSettings
 from gardenpath.store.run_folder import RunFolder
 from tests import small_runs
 from tests.small_runs import NEURAL

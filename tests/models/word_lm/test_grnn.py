@@ -13,12 +13,10 @@ import torch
 from hypothesis import given, settings, strategies
 from safetensors.torch import save_file
 
+from gardenpath.adopted import grnn as grnn_lm
+from gardenpath.adopted.families import GrnnFamily, GrnnModel, GrnnSettings
+from gardenpath.adopted.grnn import GrnnLm, WordLstm, read_vocabulary_words, read_weights
 from gardenpath.errors import DamagedRunError, GardenpathError, InputError
-from gardenpath.models.word_lm import grnn_lm
-from gardenpath.models.word_lm.grnn_family import GrnnFamily, GrnnModel, GrnnSettings
-from gardenpath.models.word_lm.grnn_lm import GrnnLm
-from gardenpath.models.word_lm.word_lm_files import read_vocabulary_words, read_weights
-from gardenpath.models.word_lm.word_lstm import WordLstm
 from tests.models.word_lm.word_models import (
     WORDS,
     Corpus,
@@ -196,7 +194,7 @@ def _same_model(state: State, tmp_path_factory: Any) -> GrnnLm:
 
 def test_large_jobs_are_divided(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tries, many parts of the softmax and many parts of a text give the same numbers."""
-    from gardenpath.models.word_lm import word_lstm
+    from gardenpath.adopted import grnn as word_lstm
 
     path = save(make_model(9), folder / "model.pt")
     expected = {s: _opened(path, folder / s, s).word_log_probs(SENTENCES) for s in STATES}

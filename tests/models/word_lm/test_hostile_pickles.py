@@ -16,10 +16,12 @@ import numpy as np
 import pytest
 import torch
 
+from gardenpath.adopted import pickles as pickle_machine
+from gardenpath.adopted import pickles as pickled_calls
+from gardenpath.adopted import pickles as torch_files
+from gardenpath.adopted.grnn import read_vocabulary_words, read_weights
+from gardenpath.adopted.pickles import PICKLED_CLASSES
 from gardenpath.errors import InputError
-from gardenpath.models.word_lm import pickle_machine, pickled_calls, torch_files
-from gardenpath.models.word_lm.pickled import PICKLED_CLASSES
-from gardenpath.models.word_lm.word_lm_files import read_vocabulary_words, read_weights
 from tests.models.word_lm.word_models import make_model, save
 
 pytestmark = pytest.mark.filterwarnings("ignore:Couldn't retrieve source code")

@@ -12,12 +12,11 @@ import pytest
 
 import gardenpath as gp
 from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, RunError
-from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.eval.suites.summary import RunName
 from gardenpath.models.ngram.arpa import write_arpa
 from gardenpath.models.ngram.arpa_model import ArpaModel
-from gardenpath.runs.adoption.adopted_run import AdoptedRun
-from gardenpath.runs.adoption.adopting import name_of_source, reference_of, settings_of
-from gardenpath.runs.adoption.how_scored import HowScored, how_scored, marked, with_own_columns
+from gardenpath.runs.adopting import AdoptedRun, name_of_source, reference_of, settings_of
+from gardenpath.runs.scoring import HowScored, how_scored, marked, with_own_columns
 from tests import toy_runs
 from tests.integration.commands import call
 

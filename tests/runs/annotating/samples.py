@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from gardenpath.settings.compose import ConfigSource, composed, plain_config, typed
-from gardenpath.settings.evaluate_settings import EvaluateSettings
+from gardenpath.settings.evaluate import EvaluateSettings
 from gardenpath.tasks import run_task
 
 ENGLISH = """\

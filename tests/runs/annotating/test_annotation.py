@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.readers import pieces
-from gardenpath.data.readers.lines import BracketFiles, TextFiles
-from gardenpath.data.trees.brackets import parse_tree
+from gardenpath.annotate import annotation as annotation_work
+from gardenpath.annotate import annotation as raw_shards
+from gardenpath.annotate.annotation import read_checked, write_checked
+from gardenpath.data.readers import base as pieces
+from gardenpath.data.readers.files import BracketFiles, TextFiles
+from gardenpath.data.trees.tree import parse_tree
 from gardenpath.errors import ConfigError, GardenpathError, InputError, RunError
-from gardenpath.runs.annotating import annotation_work, raw_shards
-from gardenpath.runs.annotating.checked_lines import read_checked, write_checked
 from gardenpath.settings.compose import load_settings
-from gardenpath.store.results_folder import read_results_manifest
+from gardenpath.store.manifest import read_results_manifest
 from tests.concurrency.kills import killed_before_step
 from tests.runs.annotating.samples import (
     Berkeley,

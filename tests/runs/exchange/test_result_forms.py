@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.surprisal_forms import ResultForm
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.table_import import import_tables
-from gardenpath.eval.suites.design.suite import SuiteError
-from gardenpath.eval.suites.exports.babylm_predictions import (
+from gardenpath.data.readers.base import ResultForm
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.tables import import_tables
+from gardenpath.eval.suites.benchmarks import (
+    Pair,
+    pair_suite,
     prediction_accuracies,
     read_predictions,
 )
-from gardenpath.eval.suites.formats.minimal_pairs import Pair, pair_suite
+from gardenpath.eval.suites.suite import SuiteError
 from gardenpath.runs.evaluation import score
-from gardenpath.runs.exchange.result_forms import check_result_forms
-from gardenpath.runs.results import Results
-from gardenpath.store.results_folder import read_results_manifest
+from gardenpath.runs.results import Results, check_result_forms
+from gardenpath.store.manifest import read_results_manifest
 from tests.eval.suites.samples import cats_suite
 
 PAIRS = pair_suite(

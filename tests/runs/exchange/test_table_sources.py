@@ -9,20 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gardenpath.data.surprisal_forms import SurprisalForm, Unit
+from gardenpath.adopted.tables import TableSettings, normalised_table
+from gardenpath.data.readers.base import SurprisalForm, Unit
 from gardenpath.errors import GardenpathError, InputError
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.surprisal.surprisal_rows import (
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.eval.surprisal.tables import (
     EndPolicy,
     RunHeader,
     TableHeader,
     rows_of,
+    write_surprisals,
 )
-from gardenpath.eval.surprisal.surprisal_table import write_surprisals
-from gardenpath.models.tabled.table_settings import TableSettings
-from gardenpath.runs.adoption.adopting import adopt
+from gardenpath.runs.adopting import adopt
 from gardenpath.runs.evaluation import evaluate, score
-from gardenpath.runs.exchange.table_sources import normalised_table
 from tests.eval.published.forms import form_samples
 from tests.eval.suites.samples import cats_suite
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import gardenpath as gp
 from gardenpath.settings.compose import load_settings
-from gardenpath.tasks.asked import asked_runs
+from gardenpath.tasks.output import asked_runs
 from tests import small_runs
 from tests.runs.own_suite import agreement
 

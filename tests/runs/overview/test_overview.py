@@ -12,14 +12,8 @@ import pandas as pd
 import pytest
 
 from gardenpath.errors import RunError
-from gardenpath.runs.overview.run_overview import (
-    different_settings,
-    reasons,
-    states_of,
-    states_of_jobs,
-    summary,
-)
-from gardenpath.store.locks import locked
+from gardenpath.runs.overview import different_settings, reasons, states_of, states_of_jobs, summary
+from gardenpath.store.files import locked
 from gardenpath.store.tables import RUNS, read_table
 from tests import small_runs
 from tests.integration.commands import ROOT, call

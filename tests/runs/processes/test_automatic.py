@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from gardenpath.errors import ConfigError
-from gardenpath.runs.processes import automatic, spreading
-from gardenpath.runs.processes.jobs import ScoringJob
-from gardenpath.runs.processes.spreading import LostWorkerError, spread_jobs
-from gardenpath.settings.check import plain, read
-from gardenpath.settings.task_settings import PerplexityTask, SuiteTask
+from gardenpath.runs import processes as automatic
+from gardenpath.runs import processes as spreading
+from gardenpath.runs.processes import LostWorkerError, ScoringJob, spread_jobs
+from gardenpath.settings.schema import plain, read
+from gardenpath.settings.tasks import PerplexityTask, SuiteTask
 from tests.runs.processes.test_spreading import CHUNK, SENTENCES
 from tests.toy_runs import run_of
 

@@ -16,12 +16,10 @@ from typing import Any
 import pytest
 
 from gardenpath.errors import RunError, ScoringStoppedError, StoppedError
+from gardenpath.runs import processes as spreading
 from gardenpath.runs.parsing import parsed
-from gardenpath.runs.processes import spreading
-from gardenpath.runs.processes.jobs import ScoringJob
-from gardenpath.runs.processes.spreading import spread_jobs
-from gardenpath.runs.processes.worker_pool import Worker
-from gardenpath.store.surprisal_store import SurprisalStore
+from gardenpath.runs.processes import ScoringJob, Worker, spread_jobs
+from gardenpath.store.surprisals import SurprisalStore
 from tests.toy_runs import run_of
 
 _SUBJECTS = ("the boys", "the man", "the boys that knew", "the man that the boys knew")

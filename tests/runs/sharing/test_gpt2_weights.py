@@ -8,9 +8,9 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from gardenpath.models.sequential.transformer import TransformerNetwork
-from gardenpath.models.sequential.transformer_family import DecoderSettings
-from gardenpath.runs.sharing.gpt2_weights import EXCLUDED_IDS, Gpt2Weights
+from gardenpath.models.sequential.family import DecoderSettings
+from gardenpath.models.sequential.networks import TransformerNetwork
+from gardenpath.sharing.transformers_folder import EXCLUDED_IDS, Gpt2Weights
 
 VOCABULARY = 23
 

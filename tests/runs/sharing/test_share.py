@@ -14,13 +14,13 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
 
 import gardenpath as gp
-from gardenpath.data.batches.token_batches import token_batch
-from gardenpath.data.encoding.encoded import encode_sentences
-from gardenpath.data.words.subwords import Subwords
+from gardenpath.data.batches.tokens import token_batch
+from gardenpath.data.encoding import encode_sentences
+from gardenpath.data.words.pieces import Subwords
 from gardenpath.errors import GardenpathError, RunError
 from gardenpath.runs.run import Run
-from gardenpath.runs.sharing import transformers_folder
-from gardenpath.runs.sharing.share import share_run
+from gardenpath.sharing import transformers_folder
+from gardenpath.sharing.share import share_run
 from tests import small_runs, toy_runs
 
 _SMALL = ("trainer.max_epochs=1", "model.network.layers=2", "model.network.hidden=16",
@@ -254,7 +254,7 @@ def test_a_segmentation_that_differs_is_refused(
 def test_a_missing_library_is_named(
     trained: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "gardenpath.runs.sharing.transformers_folder", raising=False)
+    monkeypatch.delitem(sys.modules, "gardenpath.sharing.transformers_folder", raising=False)
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(GardenpathError, match=r"pip install 'gardenpath\[hf\]'"):
         share_run(trained["lstm"], tmp_path / "shared", "huggingface")

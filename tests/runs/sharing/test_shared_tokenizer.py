@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.words.subwords import SubwordSettings, subword_vocabulary, train_subwords
+from gardenpath.data.words.pieces import SubwordSettings, subword_vocabulary, train_subwords
 from gardenpath.data.words.vocabulary import build_vocabulary
 from gardenpath.errors import GardenpathError
-from gardenpath.runs.sharing.shared_tokenizer import invented_words, shared_tokenizer
+from gardenpath.sharing.transformers_folder import invented_words, shared_tokenizer
 
 TEXT = [
     "the king hears the kings and the singer sings .",

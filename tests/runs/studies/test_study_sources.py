@@ -6,7 +6,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from gardenpath.runs.studies.study_sources import corpus_tables
+from gardenpath.studies.replicate import corpus_tables
 from tests.toy_runs import run_of
 
 

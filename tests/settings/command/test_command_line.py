@@ -10,8 +10,8 @@ import torch
 from omegaconf import DictConfig
 
 from gardenpath.errors import ConfigError
-from gardenpath.settings.command import command_line
-from gardenpath.settings.command.command_line import CommandLine, check_command_line
+from gardenpath.settings import command_line
+from gardenpath.settings.command_line import CommandLine, check_command_line
 from gardenpath.settings.compose import ConfigSource, Script, composed
 
 

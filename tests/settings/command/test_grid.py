@@ -7,8 +7,13 @@ import itertools
 import pytest
 
 from gardenpath.errors import ConfigError
-from gardenpath.settings.command.command_line import CommandLine, check_command_line
-from gardenpath.settings.command.grid import GridBlock, narrowed, read_grid
+from gardenpath.settings.command_line import (
+    CommandLine,
+    GridBlock,
+    check_command_line,
+    narrowed,
+    read_grid,
+)
 from gardenpath.settings.compose import ConfigSource
 
 GRID = read_grid(

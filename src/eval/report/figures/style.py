@@ -1,24 +1,36 @@
-"""Style of all figures: colours, lines, layout, and output formats.
+"""Fonts for figures, which cover Chinese characters.
 
-The colours and markers of models are in ``gardenpath.eval.display``.
+Each character is taken from the first font that has it: matplotlib's DejaVu Sans, then the bundled
+Han characters (GB 2312, from Noto Sans CJK SC), then system fonts for rarer characters. The first
+two are always available, so figures look the same on all systems. A character that no font has is
+drawn as the geta mark, the typographical symbol for a missing character.
 """
 
 from __future__ import annotations
 
+import base64
 import io
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib import image
+from fontTools import subset
+from fontTools.ttLib import TTFont
+from matplotlib import font_manager, image
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.path import Path as MarkerPath
 from matplotlib.text import Text
 
 from gardenpath.eval.display import (
@@ -30,9 +42,107 @@ from gardenpath.eval.display import (
     VERMILLION,
     ModelStyle,
     family_style,
+    models_in_order,
 )
-from gardenpath.eval.report.figures import fonts
-from gardenpath.text import spaced
+from gardenpath.eval.report.means import IF_RIGHT, IF_WRONG, MOSTLY_NEAR, NEAR_SHARE
+from gardenpath.eval.statistics.inference import NORMAL
+from gardenpath.util import spaced
+
+ASSETS = Path(__file__).parents[1] / "assets"
+BUNDLED = ASSETS / "GardenpathHan-Regular.otf"
+BUNDLED_NAME = "Gardenpath Han"
+LATIN_NAME = "DejaVu Sans"
+MISSING_GLYPH = "〓"
+
+# Families with Han characters on common systems, the most complete first.
+SYSTEM_FAMILIES = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK TC",
+    "Noto Sans CJK JP",
+    "Source Han Sans SC",
+    "Source Han Sans CN",
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "Microsoft YaHei",
+    "SimHei",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+    "Arial Unicode MS",
+)
+
+
+@cache
+def bundled_families() -> tuple[str, ...]:
+    """Return the bundled font families; the Han family is registered with matplotlib."""
+    manager = font_manager.fontManager
+    if BUNDLED_NAME not in {font.name for font in manager.ttflist}:
+        manager.addfont(BUNDLED)
+    return (LATIN_NAME, BUNDLED_NAME)
+
+
+@cache
+def families() -> tuple[str, ...]:
+    """Return all font families that figures use, in order."""
+    own = bundled_families()
+    known = {font.name for font in font_manager.fontManager.ttflist}
+    return (*own, *(name for name in SYSTEM_FAMILIES if name in known))
+
+
+@cache
+def _characters(names: tuple[str, ...]) -> frozenset[int]:
+    """Return the code points that the given families cover."""
+    points: set[int] = set()
+    for name in names:
+        path = font_manager.findfont(name, fallback_to_default=False)
+        points.update(font_manager.get_font(str(path)).get_charmap())
+    return frozenset(points)
+
+
+def is_bundled(text: str) -> bool:
+    """Whether the bundled fonts have every character."""
+    known = _characters(bundled_families())
+    return all(ord(letter) in known or letter == "\n" for letter in text)
+
+
+def drawable(text: object) -> str:
+    """Return the text with every character that no font has replaced by the geta mark."""
+    written = str(text)
+    if is_bundled(written):
+        return written
+    known = _characters(families())
+    return "".join(
+        letter if ord(letter) in known or letter == "\n" else MISSING_GLYPH for letter in written
+    )
+
+
+def embedded(text: str) -> str:
+    """Return the bundled Han characters of a text as a ``data:`` URL; empty if it has none.
+
+    Most systems have better Chinese fonts; the embedded font is only a fallback.
+    """
+    font = TTFont(BUNDLED, recalcTimestamp=False, recalcBBoxes=False)
+    wanted = {ord(letter) for letter in set(text)} & set(font.getBestCmap())
+    wanted = {point for point in wanted if point >= 0x2E80}
+    if not wanted:
+        return ""
+    options = subset.Options()
+    options.layout_features = []
+    # Every subset of the font keeps the copyright notice and the licence.
+    options.name_IDs = [0, 1, 2, 4, 6, 13, 14]
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=wanted)
+    subsetter.subset(font)
+    content = io.BytesIO()
+    font.save(content)
+    return "data:font/otf;base64," + base64.b64encode(content.getvalue()).decode("ascii")
+
+
+# ----------------------------------------------------------------------------
+# Style of all figures: colours, lines, layout, and output formats.
+#
+# The colours and markers of models are in ``gardenpath.eval.display``.
+
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -105,7 +215,7 @@ def look() -> Iterator[None]:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RC)  # type: ignore[arg-type]
-        mpl.rcParams["font.family"] = list(fonts.bundled_families())
+        mpl.rcParams["font.family"] = list(bundled_families())
         yield
 
 
@@ -179,7 +289,7 @@ def model_styles(models: Sequence[str]) -> dict[str, ModelStyle]:
 
 def figure_label(name: object) -> str:
     """Return a name for figures: ``classifier_noun`` → ``classifier noun``."""
-    return fonts.drawable(spaced(name))
+    return drawable(spaced(name))
 
 
 def settle(figure: Figure) -> None:
@@ -189,8 +299,8 @@ def settle(figure: Figure) -> None:
     """
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
-        if not fonts.is_bundled(text.get_text()):
-            text.set_fontfamily(list(fonts.families()))
+        if not is_bundled(text.get_text()):
+            text.set_fontfamily(list(families()))
     for axis in (one for axes in figure.axes for one in (axes.xaxis, axes.yaxis)):
         if not axis.get_label_text():
             # An empty label needs no space beside the ticks.
@@ -224,3 +334,284 @@ def as_png(drawn: Pixels) -> bytes:
     options = {"compress_level": 3}
     image.imsave(content, drawn, format="png", dpi=PNG_DPI, metadata=unsigned, pil_kwargs=options)
     return content.getvalue()
+
+
+# ----------------------------------------------------------------------------
+# Marks of near ties: a zigzag over the accuracies they could make, and hollow means in bits.
+
+
+ZIGZAG: dict[str, Any] = {"linewidth": 0.9, "zorder": 1.4}
+RANGE_LABEL = "near ties as wrong … as right"
+MEAN_LABEL = "hollow: half or more near ties"
+
+_STEP = 0.018  # of the axis of accuracies
+_MARK = MarkerPath([(-2.0, -0.5), (-1.0, 0.5), (0.0, -0.5), (1.0, 0.5), (2.0, -0.5)])
+
+
+def draw_near_range(axis: Axes, row: Mapping[str, Any], *, place: float, colour: str) -> None:
+    """Draw a zigzag from the accuracy with near ties as wrong to that with near ties as right."""
+    low, high = row.get(IF_WRONG, np.nan), row.get(IF_RIGHT, np.nan)
+    if not high - low > 1e-9:
+        return
+    along = np.linspace(low, high, 2 * max(1, round((high - low) / (2 * _STEP))) + 1)
+    across = place + 0.13 * np.where(np.arange(len(along)) % 2, 1.0, -1.0)
+    axis.plot(along, across, color=colour, **ZIGZAG)
+
+
+def is_mostly_near(row: Mapping[str, Any]) -> bool:
+    """Whether half or more of the values of a mean are near ties."""
+    return bool(row.get(NEAR_SHARE, 0.0) >= MOSTLY_NEAR)
+
+
+def near_handles(table: pd.DataFrame) -> Iterator[Line2D]:
+    """Yield the entries of the legend for the marks that a table of means leads to."""
+    models = table[table["model"] != EXACT]
+    if IF_RIGHT in table.columns and (models[IF_RIGHT] - models[IF_WRONG] > 1e-9).any():
+        yield Line2D(
+            [], [], color=MUTED, marker=_MARK, markersize=18, fillstyle="none", ls="none",
+            label=RANGE_LABEL,
+        )  # fmt: skip
+    if NEAR_SHARE in table.columns and (models[NEAR_SHARE] >= MOSTLY_NEAR).any():
+        yield Line2D(
+            [], [], color=MUTED, marker="o", ls="none", markerfacecolor=PAPER,
+            label=MEAN_LABEL,
+        )  # fmt: skip
+
+
+# ----------------------------------------------------------------------------
+# The two kinds of panels in most figures: models as rows, and models side by side.
+#
+# Both require a table with the columns model, corpus, mean, low and high. If it has the column
+# error, a broad pale bar shows the 95 % interval of the search error.
+
+
+CEILING_LINE: dict[str, Any] = {
+    "color": INK,
+    "linewidth": 1.3,
+    "linestyle": (0, (6, 2, 1, 2)),
+}
+CHANCE_LINE: dict[str, Any] = {"color": MUTED, "linewidth": 1.0, "linestyle": (0, (2, 2))}
+# The interval of the search error, behind the interval over items.
+SEARCH_BAR: dict[str, Any] = {"linewidth": 5.0, "alpha": 0.3, "zorder": 1.5}
+SEARCH_ENDS: dict[str, Any] = {"markersize": 6.0, "markeredgewidth": 0.9, "zorder": 1.6}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """The scale of an axis: its label, reference line and limits."""
+
+    label: str
+    reference: float
+    reference_label: str
+    exact_label: str = EXACT
+    limits: tuple[float, float] | None = None
+
+
+ACCURACY = Scale(
+    label="accuracy",
+    reference=0.5,
+    reference_label="chance",
+    exact_label=f"{EXACT} (ceiling)",
+    limits=(-0.03, 1.05),
+)
+BITS = Scale(label="bits", reference=0.0, reference_label="no difference")
+
+
+def spread(axis: Axes, *, scale: Scale, vertical: bool) -> None:
+    """Set limits and ticks of the numeric axis."""
+    if scale.limits is None:
+        axis.margins(0.08)
+        return
+    ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
+    labels = ["0", ".25", ".5", ".75", "1"]
+    if vertical:
+        axis.set_ylim(*scale.limits)
+        axis.set_yticks(ticks, labels)
+    else:
+        axis.set_xlim(*scale.limits)
+        axis.set_xticks(ticks, labels)
+
+
+def _offsets(count: int, total: float) -> list[float]:
+    step = total / max(count, 1)
+    return [(place - (count - 1) / 2) * step for place in range(count)]
+
+
+def placed_rows(
+    table: pd.DataFrame, *, models: Sequence[str], corpora: Sequence[str]
+) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Yield the position and values of every model; the exact grammar has no row."""
+    rows = [model for model in models if model != EXACT]
+    offsets = _offsets(len(corpora), 0.6 if len(corpora) > 1 else 0.0)
+    for record in table.to_dict("records"):
+        if record["model"] != EXACT:
+            yield rows.index(record["model"]) + offsets[corpora.index(record["corpus"])], record
+
+
+def models_as_rows(
+    axis: Axes, table: pd.DataFrame, *, models: Sequence[str], corpora: Sequence[str], scale: Scale
+) -> None:
+    """Draw one row per model, with one marker per corpus.
+
+    The exact grammar is a vertical line instead of a row because it is the ceiling, not a model.
+    """
+    rows = [model for model in models if model != EXACT]
+    styles = model_styles(models)
+    axis.axvline(scale.reference, **CHANCE_LINE, zorder=1)
+    for ceiling in table[table["model"] == EXACT]["mean"]:
+        axis.axvline(ceiling, **CEILING_LINE, zorder=1)
+    for y, record in placed_rows(table, models=models, corpora=corpora):
+        colour, mark = styles[record["model"]]
+        corpus = corpora.index(record["corpus"])
+        axis.plot(_interval(record), [y, y], color=colour, linewidth=1.6)
+        draw_near_range(axis, record, place=y, colour=colour)
+        if (reach := search_reach(record)) > 0.0:
+            ends = [record["mean"] - reach, record["mean"] + reach]
+            axis.plot(ends, [y, y], color=colour, **SEARCH_BAR)
+            axis.plot(ends, [y, y], "|", color=colour, **SEARCH_ENDS)
+        look = _corpus_look(1 if is_mostly_near(record) else corpus, colour)
+        axis.plot([record["mean"]], [y], mark, color=colour, **look)
+    axis.set_yticks(range(len(rows)), [figure_label(row) for row in rows])
+    axis.set_ylim(len(rows) - 0.45, -0.55)
+    axis.grid(False, axis="y")
+    spread(axis, scale=scale, vertical=False)
+
+
+def models_side_by_side(
+    axis: Axes,
+    table: pd.DataFrame,
+    *,
+    x: str,
+    values: Sequence[str],
+    models: Sequence[str],
+    scale: Scale,
+    connected: bool,
+) -> None:
+    """Draw the values of ``x`` along the axis, with one marker per model at each value."""
+    styles = model_styles(models)
+    axis.axhline(scale.reference, **CHANCE_LINE, zorder=1)
+    records = sorted(table.to_dict("records"), key=lambda row: values.index(row[x]))
+    for model, offset in zip(models, _offsets(len(models), 0.62), strict=True):
+        rows = [row for row in records if row["model"] == model]
+        places = [values.index(row[x]) + offset for row in rows]
+        means = [row["mean"] for row in rows]
+        colour, mark = styles[model]
+        if model == EXACT:
+            axis.plot(places, means, marker=mark, markerfacecolor=PAPER, **CEILING_LINE)
+            continue
+        lows, highs = zip(*map(_interval, rows), strict=True) if rows else ((), ())
+        axis.vlines(places, lows, highs, color=colour, linewidth=1.4)
+        for place, mean, reach in zip(places, means, map(search_reach, rows), strict=True):
+            if reach > 0.0:
+                axis.vlines(place, mean - reach, mean + reach, color=colour, **SEARCH_BAR)
+                ends = [mean - reach, mean + reach]
+                axis.plot([place, place], ends, "_", color=colour, **SEARCH_ENDS)
+        line = "-" if connected else "none"
+        axis.plot(places, means, mark, color=colour, linestyle=line, linewidth=0.7)
+        near = [at for at, row in enumerate(rows) if is_mostly_near(row)]
+        axis.plot(
+            [places[at] for at in near], [means[at] for at in near], mark, color=colour,
+            markerfacecolor=PAPER,
+        )  # fmt: skip
+    axis.set_xticks(range(len(values)), [_folded(value) for value in values])
+    axis.set_xlim(-0.55, len(values) - 0.45)
+    axis.grid(False, axis="x")
+    spread(axis, scale=scale, vertical=True)
+
+
+def _corpus_look(place: int, colour: str) -> dict[str, Any]:
+    """Return what tells corpora apart: filled and hollow markers, from the third on small ones."""
+    face = PAPER if place % 2 else colour
+    return {"markerfacecolor": face, "markersize": 5.5 if place < 2 else 3.5}
+
+
+def search_reach(row: Mapping[str, float]) -> float:
+    """Return half the width of the 95 % interval of the search error; 0 if it is not known."""
+    error = row.get("error", math.nan)
+    return NORMAL * error if math.isfinite(error) else 0.0
+
+
+def _interval(row: Mapping[str, float]) -> tuple[float, float]:
+    """Return both ends of the interval, or the mean twice if the interval is unknown."""
+    low, high, mean = row["low"], row["high"], row["mean"]
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return mean, mean
+    return min(low, mean), max(high, mean)
+
+
+def _folded(name: object) -> str:
+    """Wrap a label to at most three lines."""
+    words, lines = figure_label(name or "all items").split(), [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + len(word) > 9 and len(lines) < 3:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(lines)
+
+
+def widest_label(panels: Iterable[Sequence[str]]) -> float:
+    """Return the width, in inches, at which the labels of all panels do not overlap."""
+    found = 0.0
+    for values in panels:
+        lines = [line for value in values for line in _folded(value).split("\n")]
+        found = max(found, len(values) * (0.1 + 0.075 * max(map(len, lines))))
+    return found
+
+
+def _handles(
+    models: Sequence[str], corpora: Sequence[str], scale: Scale, marks: bool
+) -> Iterator[Line2D]:
+    """Yield the entries of the legend."""
+    styles = model_styles(models)
+    for model in models:
+        colour, mark = styles[model]
+        if model == EXACT:
+            marker = mark if marks else "none"
+            label = scale.exact_label
+            yield Line2D([], [], **CEILING_LINE, marker=marker, markerfacecolor=PAPER, label=label)
+        elif marks:
+            yield Line2D([], [], color=colour, marker=mark, ls="none", label=figure_label(model))
+    if len(corpora) > 1:
+        for place, corpus in enumerate(corpora):
+            yield Line2D(
+                [], [], color=MUTED, marker="o", ls="none",
+                label=figure_label(corpus), **_corpus_look(place, MUTED),
+            )  # fmt: skip
+    yield Line2D([], [], **CHANCE_LINE, label=scale.reference_label)
+
+
+def add_legend(
+    figure: ReportFigure,
+    table: pd.DataFrame,
+    *,
+    models: Sequence[str],
+    corpora: Sequence[str],
+    scale: Scale,
+    marks: bool,
+) -> None:
+    """Add one legend below all panels; models are listed only if they are not rows.
+
+    ``table`` has the means that are drawn, and becomes the ``numbers`` of the figure.
+    """
+    known = _handles(models_in_order(models), corpora, scale, marks)
+    place_legend(figure, [*known, *near_handles(table)])
+    figure.numbers = table
+
+
+def place_legend(figure: Figure, handles: Sequence[Line2D]) -> None:
+    """Place a legend below all panels, in as few rows as possible, of about equal length."""
+    widths = [0.5 + 0.07 * len(str(handle.get_label())) for handle in handles]
+    fits = max(1, int(figure.get_figwidth() // max(widths)))
+    if sum(widths) <= figure.get_figwidth():
+        fits = len(handles)
+    rows = -(-len(handles) // fits)
+    columns = -(-len(handles) // rows)
+    figure.legend(
+        handles=_by_rows(handles, columns), loc="outside lower center", ncols=columns,
+        columnspacing=1.4,
+    )  # fmt: skip
+
+
+def _by_rows(handles: Sequence[Line2D], columns: int) -> list[Line2D]:
+    """Reorder the entries to be read row by row, as legends are filled column by column."""
+    return [one for column in range(columns) for one in handles[column::columns]]

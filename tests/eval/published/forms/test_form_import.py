@@ -10,19 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gardenpath.data.surprisal_forms import SurprisalForm, Unit
+from gardenpath.data.readers.base import SurprisalForm, Unit
 from gardenpath.errors import InputError
-from gardenpath.eval.published.forms.recognition import form_of, read_foreign
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.table_import import import_tables
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.formats.blimp import load_blimp
-from gardenpath.eval.suites.formats.compact import load_compact
-from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
-from gardenpath.eval.suites.scoring.tie_rule import SEARCH_NEAR_TIE_BITS, TieRule
-from gardenpath.eval.surprisal.surprisal_rows import RunHeader, TableHeader, rows_of
-from gardenpath.eval.surprisal.surprisal_table import write_surprisals
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.forms import form_of, read_foreign
+from gardenpath.eval.published.importing import Imported
+from gardenpath.eval.published.tables import import_tables
+from gardenpath.eval.suites.benchmarks import load_blimp
+from gardenpath.eval.suites.outcomes import SEARCH_NEAR_TIE_BITS, TieRule
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.eval.suites.syntaxgym import load_syntaxgym
+from gardenpath.eval.suites.yaml_suites import load_compact
+from gardenpath.eval.surprisal.tables import RunHeader, TableHeader, rows_of, write_surprisals
 from gardenpath.runs.suite_tables import suite_tables
 from tests.eval.published.forms import form_samples
 from tests.eval.published.forms.form_samples import Scores

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.forms.foreign import ForeignSentence
-from gardenpath.eval.published.forms.readable_tokens import (
+from gardenpath.eval.published.files import ScoredSentence
+from gardenpath.eval.published.token_tables import (
+    ForeignSentence,
     byte_alphabet,
     is_byte_level,
     readable,
     readable_sentences,
 )
-from gardenpath.eval.published.surprisal_files import ScoredSentence
 
 PATH = Path("tokens.tsv")
 SPELT = {byte: char for char, byte in byte_alphabet().items()}

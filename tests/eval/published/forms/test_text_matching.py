@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.forms.foreign import ForeignFile, ForeignSentence
-from gardenpath.eval.published.forms.text_matching import find_sentences
-from gardenpath.eval.published.surprisal_files import ScoredSentence
-from gardenpath.eval.published.value_checks import StatedUnit
+from gardenpath.eval.published.checks import StatedUnit
+from gardenpath.eval.published.files import ScoredSentence
+from gardenpath.eval.published.tables import find_sentences
+from gardenpath.eval.published.token_tables import ForeignFile, ForeignSentence
 
 UNIT = StatedUnit(unit="bits", source="unit=")
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.forms.foreign import ForeignSentence
-from gardenpath.eval.published.forms.word_merging import merged_words, words_by_marks
-from gardenpath.eval.published.surprisal_files import ScoredSentence
+from gardenpath.eval.published.files import ScoredSentence
+from gardenpath.eval.published.token_tables import ForeignSentence
+from gardenpath.eval.published.words import merged_words, words_by_marks
 
 PATH = Path("tokens.tsv")
 _words = st.lists(st.text("abé猫", min_size=1, max_size=4), min_size=1, max_size=5)

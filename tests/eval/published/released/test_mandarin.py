@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
 from gardenpath.eval.published.pairing import Materials
-from gardenpath.eval.published.released.mandarin import LAYOUTS, load_mandarin, read_mandarin_suite
-from gardenpath.eval.published.released.published_imports import import_mandarin
+from gardenpath.studies.layouts import import_mandarin
+from gardenpath.studies.mandarin_files import LAYOUTS, load_mandarin, read_mandarin_suite
 
 # Own sentences in the published layout.
 SENTENCES = {

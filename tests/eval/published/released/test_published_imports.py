@@ -12,15 +12,14 @@ import pandas as pd
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.imported_runs import ImportedRun
-from gardenpath.eval.published.released.published_imports import import_mandarin
-from gardenpath.eval.studies.papers.reflexives_measures import chosen_items
-from gardenpath.eval.studies.study_parts import ItemChoice
-from gardenpath.eval.suites.scoring.aggregation import summarise
-from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES
+from gardenpath.eval.means import summarise
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.importing import Imported, ImportedRun
+from gardenpath.eval.suites.outcomes import EXACT_TIES
 from gardenpath.runs.suite_tables import SuiteTables, suite_tables
+from gardenpath.studies.layouts import import_mandarin
+from gardenpath.studies.reflexives import chosen_items
+from gardenpath.studies.study import ItemChoice
 from tests.eval.published.released_numbers import (
     CLASSES,
     MANDARIN,

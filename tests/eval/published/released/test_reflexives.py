@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.imported import Imported
-from gardenpath.eval.published.released.published_imports import import_reflexives
-from gardenpath.eval.published.released.reflexives import (
-    load_reflexives,
-    read_stimuli,
-)
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.importing import Imported
+from gardenpath.studies.layouts import import_reflexives
+from gardenpath.studies.reflexives_files import load_reflexives, read_stimuli
 
 HEADER = "item,locality,grammatical,mismatch_position,verb,pronoun,sentence,sentence_no_eos"
 SENTENCES = (

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.released.published_imports import import_suppression
-from gardenpath.eval.published.released.suppression import load_suppression
-from gardenpath.eval.suites.scoring.effects import suite_effects
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.suites.effects import suite_effects
+from gardenpath.studies.layouts import import_suppression
+from gardenpath.studies.suppression_files import load_suppression
 
 ORDERS = (
     ("The snow melted .", "The copper tarnished ."),

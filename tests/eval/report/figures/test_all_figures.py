@@ -17,14 +17,19 @@ from matplotlib import image as mpl_image
 from matplotlib.axes import Axes
 
 from gardenpath.eval.display import EXACT, FAMILY_DISPLAYS
-from gardenpath.eval.report.figures import fonts, style
-from gardenpath.eval.report.figures.all_figures import Picture, pictures, write_pictures
-from gardenpath.eval.report.figures.effect_figures import effects_by_condition
-from gardenpath.eval.report.figures.estimate_figure import Estimate, estimate_rows, estimates
-from gardenpath.eval.report.figures.near_marks import MEAN_LABEL, RANGE_LABEL
-from gardenpath.eval.report.figures.sentence_figure import align
-from gardenpath.eval.report.near_ties import IF_RIGHT, IF_WRONG, NEAR_SHARE
-from gardenpath.eval.report.study import Shown, Study
+from gardenpath.eval.report.content import Shown, Study
+from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.figures import style as fonts
+from gardenpath.eval.report.figures.all import Picture, pictures, write_pictures
+from gardenpath.eval.report.figures.results import (
+    Estimate,
+    effects_by_condition,
+    estimate_rows,
+    estimates,
+)
+from gardenpath.eval.report.figures.sentence import align
+from gardenpath.eval.report.figures.style import MEAN_LABEL, RANGE_LABEL
+from gardenpath.eval.report.means import IF_RIGHT, IF_WRONG, NEAR_SHARE
 
 ROOT = Path(__file__).parents[4]
 PREFIXES = (

@@ -7,8 +7,9 @@ import re
 import pytest
 
 from gardenpath.eval import display
-from gardenpath.eval.report.figures import fonts, style
-from gardenpath.eval.report.figures.inline_figures import PAGE_COLOURS
+from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.figures import style as fonts
+from gardenpath.eval.report.figures.all import PAGE_COLOURS
 
 CSS = (fonts.ASSETS / "report.css").read_text(encoding="utf-8")
 SCHEMES = ("light", "dark", "print")

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.report.page.explorer import ExplorerLimits, explorer_data
-from gardenpath.eval.report.page.first_item import opening
-from gardenpath.eval.report.study import Study
+from gardenpath.eval.report.content import Study
+from gardenpath.eval.report.explorer import ExplorerLimits, explorer_data, opening
 from tests.eval.report.samples import sample_study
 
 

@@ -17,16 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.eval.display import EXACT
+from gardenpath.eval.report.content import Glossed, Shown, Study
+from gardenpath.eval.report.explorer import INFINITE, ExplorerLimits, explorer_data
 from gardenpath.eval.report.figures import style
-from gardenpath.eval.report.figures.inline_figures import InlineFigures
-from gardenpath.eval.report.page.explorer import INFINITE, ExplorerLimits, explorer_data
-from gardenpath.eval.report.page.html_tables import ReportTable, cell_text
-from gardenpath.eval.report.page.markup import PAGE_TEMPLATES, data_block, render
-from gardenpath.eval.report.page.page import CHAPTERS, FOLDED, page
-from gardenpath.eval.report.page.summaries import perplexity_tables, summary_table
-from gardenpath.eval.report.study import Glossed, Shown, Study
-from gardenpath.eval.report.write import write_report
-from gardenpath.eval.studies.study_page import STUDY_CHAPTERS
+from gardenpath.eval.report.figures.all import InlineFigures
+from gardenpath.eval.report.html import PAGE_TEMPLATES, ReportTable, cell_text, data_block, render
+from gardenpath.eval.report.page import (
+    CHAPTERS,
+    FOLDED,
+    page,
+    perplexity_tables,
+    summary_table,
+    write_report,
+)
+from gardenpath.studies.report import STUDY_CHAPTERS
 from tests.eval.report.samples import NASTY
 
 

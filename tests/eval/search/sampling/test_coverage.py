@@ -16,7 +16,7 @@ import pytest
 from benchmarks.coverage import Coverage, coverage_of, main, sentences_of
 from benchmarks.measured_search import searched
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.search.search_settings import Unbiased
+from gardenpath.eval.search.settings import Unbiased
 from gardenpath.runs.run import Run
 from gardenpath.runs.training import train
 from tests.integration.commands import toy

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gardenpath.eval.search.sampling.replicates import pooled, standard_error, t_quantile
+from gardenpath.eval.search.replicates import pooled, standard_error, t_quantile
 
 
 def test_the_mean_is_one_of_probabilities() -> None:

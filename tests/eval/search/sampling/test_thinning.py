@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gardenpath.eval.search.sampling.thinning import drawn, mixed, threshold, uniforms
-from gardenpath.eval.search.sampling.unbiased import thinned_scores
+from gardenpath.eval.search.replicates import drawn, mixed, threshold, uniforms
+from gardenpath.eval.search.unbiased import thinned_scores
 
 WEIGHTS = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=12)
 

@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.search.result import SearchFailure, SentenceResult, with_replicates
-from gardenpath.eval.search.sampling.above_tolerance import not_converged, tolerance_note
-from gardenpath.eval.search.sampling.replicates import standard_error
-from gardenpath.eval.search.sampling.tolerance import until_tolerance
-from gardenpath.eval.search.search_settings import Unbiased
-from gardenpath.eval.search.word_measures import MEASURED
+from gardenpath.eval.search.replicates import not_converged, standard_error, tolerance_note
+from gardenpath.eval.search.result import MEASURED, SearchFailure, SentenceResult, with_replicates
+from gardenpath.eval.search.settings import Unbiased
+from gardenpath.eval.search.unbiased import until_tolerance
 from tests.eval.search.test_structured_scorer import make_scorer
 
 SETTINGS = Unbiased(replicates=4, tolerance=0.1, max_replicates=32)

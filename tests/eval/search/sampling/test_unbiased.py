@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gardenpath.eval.search.sampling.replicates import standard_error, t_quantile
-from gardenpath.eval.search.search_settings import Unbiased, WordSync
+from gardenpath.eval.search.replicates import standard_error, t_quantile
+from gardenpath.eval.search.settings import Unbiased, WordSync
 from tests.eval.search.toy_model import random_model, search
 
 LIMITS: dict[str, Any] = {"max_open": 2, "max_consecutive": 2}

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.readers.nltk_corpora import PennTreebankSample
-from gardenpath.data.readers.toy import ToyTreebank
+from gardenpath.data.corpus import DataSettings
+from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.readers.treebanks import PennTreebankSample
 from gardenpath.data.sentence import Sentence, Source
-from gardenpath.data.words.unknown_words import UNKNOWN
-from gardenpath.data.words.vocabulary import SPECIALS, Vocabulary, build_vocabulary
-from gardenpath.eval.statistics.corpora.corpus_statistics import (
+from gardenpath.data.words.vocabulary import SPECIALS, UNKNOWN, Vocabulary, build_vocabulary
+from gardenpath.eval.statistics.corpora import (
     REFLEXIVES,
     corpus_statistics,
     in_words,

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.data.data_settings import DataSettings
-from gardenpath.data.readers.lines import TextFiles
-from gardenpath.data.readers.nltk_corpora import PennTreebankSample
-from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.data.trees import transforms
-from gardenpath.data.trees.brackets import read_trees
-from gardenpath.data.trees.tree import Tree
-from gardenpath.errors import InputError
-from gardenpath.eval.statistics.corpora.patterns import (
+from gardenpath.data.corpus import DataSettings
+from gardenpath.data.readers.files import TextFiles, ToyTreebank
+from gardenpath.data.readers.treebanks import PennTreebankSample
+from gardenpath.data.trees import cleaning as transforms
+from gardenpath.data.trees.tree import Tree, read_trees
+from gardenpath.errors import InputError, StatisticsError
+from gardenpath.eval.statistics.corpora import (
     Annotation,
     compile_pattern,
     construction_counts,
@@ -26,7 +24,6 @@ from gardenpath.eval.statistics.corpora.patterns import (
     load_constructions,
     to_nltk,
 )
-from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 PATH = Path(__file__).parents[4] / "conf" / "patterns" / "english.yaml"
 CONSTRUCTIONS = load_constructions(PATH)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.statistics.formulas.coding import Coding, coding_of
-from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.errors import StatisticsError
+from gardenpath.eval.statistics.formulas import Coding, coding_of
 
 LEVELS = ("none", "adjective", "rc")
 

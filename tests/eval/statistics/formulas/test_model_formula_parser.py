@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.statistics.formulas.model_formula import ModelFormula, Variable
-from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
-from gardenpath.eval.statistics.questions.analysis import load_analyses
-from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.errors import StatisticsError
+from gardenpath.eval.statistics.analysis import load_analyses
+from gardenpath.eval.statistics.formulas import ModelFormula, Variable, parse_model_formula
 from tests.eval.statistics.r_program import r_table
 
 ANALYSES = Path(__file__).parents[4] / "conf" / "analysis"

@@ -10,11 +10,14 @@ import pandas as pd
 import pytest
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.statistics.formulas.coding import Coding
-from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
-from gardenpath.eval.statistics.formulas.model_matrix import model_matrix, with_all_codings
-from gardenpath.eval.statistics.mixed.design_matrix import build_design
-from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.errors import StatisticsError
+from gardenpath.eval.statistics.design import build_design
+from gardenpath.eval.statistics.formulas import (
+    Coding,
+    model_matrix,
+    parse_model_formula,
+    with_all_codings,
+)
 from tests.eval.statistics.r_program import r_table
 
 CODINGS = {

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from gardenpath.eval.statistics.corpora.patterns import Construction
-from gardenpath.eval.statistics.inference.correlation import pearson
-from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.errors import StatisticsError
+from gardenpath.eval.statistics.corpora import Construction
+from gardenpath.eval.statistics.inference import pearson
 from tests.eval.statistics.r_program import r_table
 
 PAIRS = st.lists(st.tuples(st.floats(-10, 10), st.floats(-10, 10)), min_size=5, max_size=20)

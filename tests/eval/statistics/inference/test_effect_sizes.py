@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import nct
 
-from gardenpath.eval.statistics.inference.effect_sizes import cohens_d, cohens_dz, odds_ratio
-from gardenpath.eval.statistics.inference.intervals import t_test
+from gardenpath.eval.statistics.inference import cohens_d, cohens_dz, odds_ratio, t_test
 
 
 @pytest.mark.parametrize("mean", [-3.0, -0.4, 0.0, 0.4, 3.0, 12.0])

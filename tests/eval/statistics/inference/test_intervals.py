@@ -13,13 +13,13 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.statistics.inference.intervals import (
+from gardenpath.errors import StatisticsError
+from gardenpath.eval.statistics.inference import (
     bootstrap_mean,
     normal_interval,
     t_test,
     within_item_intervals,
 )
-from gardenpath.eval.statistics.statistics_error import StatisticsError
 
 # The example of Loftus and Masson (1994): words recalled by ten subjects after 1, 2 and 5 seconds.
 RECALL = [

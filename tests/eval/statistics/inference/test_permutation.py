@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, hypergeom
 
-from gardenpath.eval.statistics.inference.permutation import permutation_test
+from gardenpath.eval.statistics.inference import permutation_test
 
 Row = tuple[float, float, str]
 

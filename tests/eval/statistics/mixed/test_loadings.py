@@ -6,11 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.statistics.mixed.arrow_factor import ArrowPattern, dominant_term
-from gardenpath.eval.statistics.mixed.design_matrix import Design, build_design
-from gardenpath.eval.statistics.mixed.factor import CrossPattern
-from gardenpath.eval.statistics.mixed.loadings import Loadings
-from gardenpath.eval.statistics.mixed.profiled import ProfiledLikelihood
+from gardenpath.eval.statistics.design import Design, build_design
+from gardenpath.eval.statistics.factors import ArrowPattern, CrossPattern, Loadings, dominant_term
+from gardenpath.eval.statistics.likelihoods import ProfiledLikelihood
 
 THETA = np.array([0.8, -0.3, 0.5, 0.4, 1.3])
 

@@ -15,14 +15,12 @@ from scipy.special import expit, roots_hermite
 from scipy.stats import binom, multivariate_normal
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.statistics.choices import Distribution
-from gardenpath.eval.statistics.mixed import mixed_model as mixed
-from gardenpath.eval.statistics.mixed.design_matrix import Design, build_design
-from gardenpath.eval.statistics.mixed.laplace import LaplaceLikelihood
-from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
-from gardenpath.eval.statistics.mixed.optimum import Objective, Optimum, search
-from gardenpath.eval.statistics.mixed.profiled import ProfiledLikelihood
-from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.errors import StatisticsError
+from gardenpath.eval.statistics import mixed
+from gardenpath.eval.statistics.design import Design, build_design
+from gardenpath.eval.statistics.formulas import Distribution
+from gardenpath.eval.statistics.likelihoods import LaplaceLikelihood, ProfiledLikelihood
+from gardenpath.eval.statistics.mixed import Objective, Optimum, fit_mixed, search
 from tests.eval.statistics.r_program import r_table
 from tests.eval.statistics.tables import item_table, slopes_table
 

@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from gardenpath.eval.statistics.choices import Distribution
-from gardenpath.eval.statistics.mixed.design_matrix import build_design
-from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
-from gardenpath.eval.statistics.mixed.predictor_units import in_usual_units
+from gardenpath.eval.statistics.design import build_design, in_usual_units
+from gardenpath.eval.statistics.formulas import Distribution
+from gardenpath.eval.statistics.mixed import fit_mixed
 from tests.eval.statistics.tables import slopes_table
 
 

@@ -13,11 +13,11 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.statistics.mixed.design_matrix import Design, build_design
-from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
-from gardenpath.eval.statistics.mixed.profiled import ProfiledLikelihood
-from gardenpath.eval.statistics.questions import r_functions as r
-from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.errors import StatisticsError
+from gardenpath.eval.statistics import rscript as r
+from gardenpath.eval.statistics.design import Design, build_design
+from gardenpath.eval.statistics.likelihoods import ProfiledLikelihood
+from gardenpath.eval.statistics.mixed import fit_mixed
 from tests.eval.statistics.r_program import r_table
 
 FORMULA = "y ~ x + (1 + x | g) + (1 | h)"

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.statistics.formulas.coding import Coding
-from gardenpath.eval.statistics.mixed.design_matrix import build_design
-from gardenpath.eval.statistics.mixed.laplace import LaplaceLikelihood
-from gardenpath.eval.statistics.mixed.separation import separated_effects
+from gardenpath.eval.statistics.design import build_design, separated_effects
+from gardenpath.eval.statistics.formulas import Coding
+from gardenpath.eval.statistics.likelihoods import LaplaceLikelihood
 
 Rows = list[tuple[float, float]]
 

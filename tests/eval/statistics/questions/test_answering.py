@@ -15,17 +15,18 @@ import pytest
 from scipy.stats import binomtest
 
 from gardenpath.errors import ConfigError, InputError
-from gardenpath.eval.statistics.mixed.mixed_fit import FitFailure, MixedFit
-from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
-from gardenpath.eval.statistics.mixed.random_terms import identifiable
-from gardenpath.eval.statistics.questions import mixed_answer
-from gardenpath.eval.statistics.questions.analysis import (
+from gardenpath.eval.statistics import answering as mixed_answer
+from gardenpath.eval.statistics.analysis import (
+    FitFailure,
+    MixedFit,
     load_analyses,
     load_analysis,
     make_analysis,
 )
-from gardenpath.eval.statistics.questions.answering import run_analysis
-from gardenpath.eval.statistics.questions.wording import p_value
+from gardenpath.eval.statistics.answering import run_analysis
+from gardenpath.eval.statistics.design import identifiable
+from gardenpath.eval.statistics.mixed import fit_mixed
+from gardenpath.eval.statistics.wording import p_value
 from tests.eval.statistics.shipped import ANALYSES, FOLDER
 from tests.eval.statistics.study_tables import study_sentences
 from tests.eval.statistics.tables import effect_table, item_table
@@ -400,7 +401,7 @@ def test_mistakes_in_settings_are_named(settings: dict[str, Any], problem: str) 
 def test_questions_are_read_without_libraries_for_numbers() -> None:
     code = (
         "import sys; from pathlib import Path; "
-        "from gardenpath.eval.statistics.questions.analysis import load_analyses; "
+        "from gardenpath.eval.statistics.analysis import load_analyses; "
         f"load_analyses(Path({str(FOLDER)!r})); "
         "print(*sorted({'numpy', 'pandas', 'scipy', 'torch'} & set(sys.modules)))"
     )

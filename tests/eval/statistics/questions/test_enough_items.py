@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from gardenpath.eval.statistics.questions.analysis import AnalysisResult, make_analysis
-from gardenpath.eval.statistics.questions.answering import run_analysis
-from gardenpath.eval.usable import USABLE
+from gardenpath.eval.statistics.analysis import AnalysisResult, make_analysis
+from gardenpath.eval.statistics.answering import run_analysis
+from gardenpath.eval.suites.outcomes import USABLE
 from tests.eval.statistics.shipped import ANALYSES
 from tests.eval.statistics.tables import item_table
 

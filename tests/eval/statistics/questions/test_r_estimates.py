@@ -16,17 +16,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.statistics.choices import Correction, WithinMethod
-from gardenpath.eval.statistics.mixed.mixed_fit import MixedFit
-from gardenpath.eval.statistics.questions.analysis import (
-    Analysis,
-    AnalysisResult,
-    make_analysis,
-)
-from gardenpath.eval.statistics.questions.answering import run_analysis
-from gardenpath.eval.statistics.questions.r_functions import LME4_VARIANT, MAIN_VARIANT, R_COLUMNS
-from gardenpath.eval.statistics.questions.rscript import write_result
-from gardenpath.text import file_stem
+from gardenpath.eval.statistics.analysis import Analysis, AnalysisResult, MixedFit, make_analysis
+from gardenpath.eval.statistics.answering import run_analysis
+from gardenpath.eval.statistics.formulas import Correction, WithinMethod
+from gardenpath.eval.statistics.rscript import LME4_VARIANT, MAIN_VARIANT, R_COLUMNS, write_result
+from gardenpath.util import file_stem
 from tests.eval.statistics.r_program import run_script
 from tests.eval.statistics.shipped import ANALYSES
 from tests.eval.statistics.study_tables import study_effects, study_items, study_sentences

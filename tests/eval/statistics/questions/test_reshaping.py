@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.statistics.questions.analysis import make_analysis
-from gardenpath.eval.statistics.questions.reshaping import with_comparisons, with_run_ranks
-from gardenpath.eval.statistics.questions.tidy import tidy
-from gardenpath.eval.statistics.statistics_error import StatisticsError
+from gardenpath.errors import StatisticsError
+from gardenpath.eval.statistics.analysis import make_analysis
+from gardenpath.eval.statistics.tidy import tidy, with_comparisons, with_run_ranks
 from tests.eval.statistics.tables import item_table
 
 

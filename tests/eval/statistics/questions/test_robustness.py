@@ -10,13 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.statistics.mixed.mixed_fit import FixedEffect, MixedFit
-from gardenpath.eval.statistics.mixed.mixed_model import fit_mixed
-from gardenpath.eval.statistics.questions import robustness
-from gardenpath.eval.statistics.questions.analysis import AnalysisResult, make_analysis
-from gardenpath.eval.statistics.questions.answering import run_analysis
-from gardenpath.eval.statistics.questions.answers import ESTIMATE_COLUMNS, estimate_row
-from gardenpath.eval.statistics.questions.robustness import check_effect
+from gardenpath.eval.statistics import answering as robustness
+from gardenpath.eval.statistics.analysis import AnalysisResult, FixedEffect, MixedFit, make_analysis
+from gardenpath.eval.statistics.answering import check_effect, run_analysis
+from gardenpath.eval.statistics.answers import ESTIMATE_COLUMNS, estimate_row
+from gardenpath.eval.statistics.mixed import fit_mixed
 from tests.eval.statistics.shipped import ANALYSES
 from tests.eval.statistics.tables import effect_table, item_table
 

@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.statistics.choices import WithinMethod
-from gardenpath.eval.statistics.formulas.model_formula_parser import parse_model_formula
-from gardenpath.eval.statistics.questions.analysis import Analysis, make_analysis
-from gardenpath.eval.statistics.questions.answering import run_analysis
-from gardenpath.eval.statistics.questions.rscript import r_script, write_result
+from gardenpath.eval.statistics.analysis import Analysis, make_analysis
+from gardenpath.eval.statistics.answering import run_analysis
+from gardenpath.eval.statistics.formulas import WithinMethod, parse_model_formula
+from gardenpath.eval.statistics.rscript import r_script, write_result
 from tests.eval.statistics.shipped import ANALYSES
 from tests.eval.statistics.study_tables import study_sentences
 from tests.eval.statistics.tables import effect_table, item_table

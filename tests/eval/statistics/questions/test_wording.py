@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from gardenpath.eval.statistics.questions import wording
+from gardenpath.eval.statistics import wording
 
 CASES = {"more": "$a is better than $b", "less": "$a is worse than $b", "none": "no difference"}
 

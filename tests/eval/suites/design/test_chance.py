@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.suites.design.chance import chance_level
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Prediction, chance_by_class, chance_of
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.suites.scoring.outcome import outcome
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.suites.outcomes import outcome
+from gardenpath.eval.suites.suite import Prediction, chance_by_class, chance_level, chance_of
 from tests.eval.suites.suite_samples import small_suite
 
 

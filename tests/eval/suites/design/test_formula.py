@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.suites.design.formula import (
+from gardenpath.eval.suites.formula import (
     And,
     Arithmetic,
     Claim,

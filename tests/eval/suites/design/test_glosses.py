@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gardenpath.eval.suites.design.glosses import Glosses
-from gardenpath.eval.suites.design.suite import Item, Suite, Variant
+from gardenpath.eval.suites.suite import Glosses, Item, Suite, Variant
 
 
 def suite_of(*items: Item, **glosses: str) -> Suite:

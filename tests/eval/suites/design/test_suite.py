@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Item, SuiteError, Variant, named, split_words
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.suite import Item, SuiteError, Variant, named, split_words
 from tests.eval.suites.suite_samples import small_suite
 
 

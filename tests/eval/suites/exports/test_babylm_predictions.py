@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.design.suite import Suite, SuiteError
-from gardenpath.eval.suites.exports.babylm_predictions import (
+from gardenpath.eval.suites.benchmarks import (
+    Pair,
     dump_predictions,
     pair_predictions,
+    pair_suite,
     prediction_accuracies,
     read_predictions,
 )
-from gardenpath.eval.suites.formats.minimal_pairs import Pair, pair_suite
-from gardenpath.eval.suites.scoring.item_scoring import score_table
-from gardenpath.eval.suites.scoring.regions import RegionTable
-from gardenpath.eval.suites.scoring.tie_rule import TieRule
+from gardenpath.eval.suites.outcomes import TieRule, score_table
+from gardenpath.eval.suites.regions import RegionTable
+from gardenpath.eval.suites.suite import Suite, SuiteError
 from tests.eval.suites.samples import cats_suite
 
 PAIRS = (

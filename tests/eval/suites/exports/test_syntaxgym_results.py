@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.published.forms.recognition import form_of, read_foreign
-from gardenpath.eval.published.import_settings import PairingRules, SurprisalSet
-from gardenpath.eval.published.table_import import import_tables
-from gardenpath.eval.suites.exports.syntaxgym_results import (
+from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.forms import form_of, read_foreign
+from gardenpath.eval.published.tables import import_tables
+from gardenpath.eval.suites.regions import RegionTable
+from gardenpath.eval.suites.syntaxgym import (
     dump_results,
+    load_syntaxgym,
     region_metrics,
     token_regions,
     word_regions,
 )
-from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
-from gardenpath.eval.suites.scoring.regions import RegionTable
 from tests.eval.suites.samples import cats_suite
 
 

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.data.segmenting.english_text import english_words
-from gardenpath.data.segmenting.segmenter import segmenter_named
+from gardenpath.data.words.segmenting import english_words, segmenter_named
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.formats.blimp import load_blimp
-from gardenpath.eval.suites.library.lint import lint
+from gardenpath.eval.suites.benchmarks import load_blimp
+from gardenpath.eval.suites.lint import lint
+from gardenpath.eval.suites.suite import Suite
 
 
 def load(folder: Path, *entries: object, language: str | None = None) -> Suite:

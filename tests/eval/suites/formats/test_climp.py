@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.formats.climp import load_climp
+from gardenpath.eval.suites.benchmarks import load_climp
+from gardenpath.eval.suites.suite import Suite
 
 HEADED = """\
 phenomenon,paradigm,sentence,label

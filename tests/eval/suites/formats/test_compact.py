@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.design.suite import Item, Suite, SuiteError, Variant
-from gardenpath.eval.suites.formats.compact import dump_compact, load_compact
+from gardenpath.eval.suites.suite import Item, Suite, SuiteError, Variant
+from gardenpath.eval.suites.yaml_suites import dump_compact, load_compact
 from tests.eval.suites.suite_samples import small_suite, suites
 
 SAMPLE = """\

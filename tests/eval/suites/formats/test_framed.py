@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.design.suite import Suite, SuiteError
-from gardenpath.eval.suites.formats.compact import dump_compact, load_compact
-from gardenpath.eval.suites.formats.framed import load_framed_suite, load_yaml, names_in_head
+from gardenpath.eval.suites.suite import Suite, SuiteError
+from gardenpath.eval.suites.yaml_suites import (
+    dump_compact,
+    load_compact,
+    load_framed_suite,
+    load_yaml,
+    names_in_head,
+)
 
 SAMPLE = """\
 name: mandarin/classifier_noun

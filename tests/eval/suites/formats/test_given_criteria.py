@@ -8,11 +8,11 @@ import openpyxl
 import pytest
 
 from gardenpath.errors import ConfigError, GardenpathError, InputError
-from gardenpath.eval.suites.formats.given_criteria import GivenCriteria
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.settings.command.command_line import CommandLine
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.suites.tables import GivenCriteria
+from gardenpath.settings.command_line import CommandLine
 from gardenpath.settings.compose import ConfigSource
-from gardenpath.settings.evaluate_settings import EvaluateSettings, SuiteSettings
+from gardenpath.settings.evaluate import EvaluateSettings, SuiteSettings
 
 ROWS = [("item", "condition", "subject", "verb", "rest"), ("1", "a", "the boys", "know", "him ."),
         ("1", "b", "the boys", "knows", "him ."), ("2", "a", "the men", "see", "him ."),

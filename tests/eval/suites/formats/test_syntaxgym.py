@@ -15,12 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.design.averaging import with_single_variants
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, SuiteError, Variant
-from gardenpath.eval.suites.formats.compact import dump_compact, load_compact
-from gardenpath.eval.suites.formats.syntaxgym import dump_syntaxgym, load_syntaxgym, unique_regions
-from gardenpath.eval.suites.library.lint import lint
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.lint import lint
+from gardenpath.eval.suites.suite import (
+    Item,
+    Prediction,
+    Suite,
+    SuiteError,
+    Variant,
+    with_single_variants,
+)
+from gardenpath.eval.suites.syntaxgym import dump_syntaxgym, load_syntaxgym, unique_regions
+from gardenpath.eval.suites.yaml_suites import dump_compact, load_compact
 from tests.eval.suites.suite_samples import small_suite, suites
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.design.formula import FormulaError
-from gardenpath.eval.suites.design.suite import Variant
-from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
-from gardenpath.eval.suites.formats.syntaxgym_csv import load_syntaxgym_csv
+from gardenpath.eval.suites.formula import FormulaError
+from gardenpath.eval.suites.suite import Variant
+from gardenpath.eval.suites.syntaxgym import load_syntaxgym, load_syntaxgym_csv
 
 SAMPLE = """\
 item_number,condition_name,region_number,region_name,content

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.formats.table_suite import is_table_suite, load_table_suite
-from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.eval.suites.tables import is_table_suite, load_table_suite
 
 YAML = """\
 name: agreement

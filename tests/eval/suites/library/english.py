@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from gardenpath.eval.suites.design.suite import Item, Suite, Variant
-from gardenpath.eval.suites.library.generated import GENERATORS
+from gardenpath.eval.suites.generated import GENERATORS
+from gardenpath.eval.suites.suite import Item, Suite, Variant
 
 PRONOUNS = ("himself", "herself", "themselves")
 EXPERIMENTS = {"exp1a": 70, "exp1b": 70, "exp2a": 60, "exp2b": 60, "exp3": 60}

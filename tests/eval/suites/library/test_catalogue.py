@@ -10,15 +10,10 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from gardenpath.eval.suites.design.suite import SuiteError
-from gardenpath.eval.suites.formats.compact import load_compact
-from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
-from gardenpath.eval.suites.library.catalogue import (
-    ExportFormat,
-    export,
-    suite_entries,
-    suite_table,
-)
+from gardenpath.eval.suites.library import ExportFormat, export, suite_entries, suite_table
+from gardenpath.eval.suites.suite import SuiteError
+from gardenpath.eval.suites.syntaxgym import load_syntaxgym
+from gardenpath.eval.suites.yaml_suites import load_compact
 from tests.eval.suites.suite_samples import small_suite
 
 

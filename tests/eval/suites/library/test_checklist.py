@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gardenpath.eval.suites.design.glosses import Glosses
-from gardenpath.eval.suites.design.suite import Item, Suite
-from gardenpath.eval.suites.library.checklist import checklist, compare_sisters
-from gardenpath.eval.suites.library.class_rules import countable
-from gardenpath.eval.suites.library.collection import load_suites
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.suites.lint import checklist, compare_sisters, countable
+from gardenpath.eval.suites.suite import Glosses, Item, Suite
 from tests.eval.suites.suite_samples import small_suite
 
 

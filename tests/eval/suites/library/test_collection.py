@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Prediction, Suite, SuiteError
-from gardenpath.eval.suites.formats.compact import dump_compact
-from gardenpath.eval.suites.formats.syntaxgym import dump_syntaxgym
-from gardenpath.eval.suites.library import collection
-from gardenpath.eval.suites.library.collection import load_suite_file, load_suites, suite_names
+from gardenpath.eval.suites import library as collection
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.library import load_suite_file, load_suites, suite_names
+from gardenpath.eval.suites.suite import Prediction, Suite, SuiteError
+from gardenpath.eval.suites.syntaxgym import dump_syntaxgym
+from gardenpath.eval.suites.yaml_suites import dump_compact
 from tests.eval.suites.suite_samples import small_suite
 
 

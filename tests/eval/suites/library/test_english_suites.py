@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenpath.eval.suites.design.suite import Item, Suite, Variant
+from gardenpath.eval.suites.suite import Item, Suite, Variant
 from tests.eval.suites.library.english import (
     CONSTRUCTIONS,
     GAP_POSITIONS,

@@ -16,14 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gardenpath.data.pcfg.prefix import ExactModel
-from gardenpath.data.readers.toy import ToyTreebank
-from gardenpath.eval.suites.design.suite import Item, Suite
-from gardenpath.eval.suites.library.generated import GENERATORS, TEMPLATES, Catalogue
-from gardenpath.eval.suites.library.lexicon import TemplateError
-from gardenpath.eval.suites.library.lint import lint
-from gardenpath.eval.suites.scoring.effects import LICENSING, WH_GAP, WH_NO_GAP, suite_effects
-from gardenpath.eval.usable import MIN_ITEMS
+from gardenpath.data.pcfg.exact import ExactModel
+from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.eval.suites.effects import LICENSING, WH_GAP, WH_NO_GAP, suite_effects
+from gardenpath.eval.suites.generated import GENERATORS, TEMPLATES, Catalogue, TemplateError
+from gardenpath.eval.suites.lint import lint
+from gardenpath.eval.suites.outcomes import MIN_ITEMS
+from gardenpath.eval.suites.suite import Item, Suite
 from tests.eval.suites.library.english import DEMO, GAPS, SIZES, TOY, suite
 
 WELL_FORMED = {
@@ -56,7 +55,7 @@ def test_the_same_items_in_every_process(name: str) -> None:
     def digest(hash_seed: str) -> str:
         code = (
             "import sys\n"
-            "from gardenpath.eval.suites.library.generated import GENERATORS\n"
+            "from gardenpath.eval.suites.generated import GENERATORS\n"
             f"sys.stdout.write(repr(GENERATORS['{name}']().items))"
         )
         run = subprocess.run(

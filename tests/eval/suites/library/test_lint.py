@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Item, Prediction, Suite, SuiteError, Variant
-from gardenpath.eval.suites.library.lint import Complaint, check, lint, lint_against, target_regions
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.lint import Complaint, check, lint, lint_against, target_regions
+from gardenpath.eval.suites.suite import Item, Prediction, Suite, SuiteError, Variant
 from tests.eval.suites.suite_samples import small_suite, suites
 
 

@@ -11,17 +11,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gardenpath.data.pcfg.grammar import Grammar
-from gardenpath.data.pcfg.grammar_file import read_grammar
-from gardenpath.data.pcfg.prefix import ExactModel
-from gardenpath.eval.published.released.mandarin import load_mandarin
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.library.checklist import checklist, compare_sisters
-from gardenpath.eval.suites.library.class_rules import CLASSES, countable, word_lists
-from gardenpath.eval.suites.library.collection import load_suites, suite_names
-from gardenpath.eval.suites.library.lint import lint
-from gardenpath.eval.suites.scoring.item_scoring import score_suite
-from gardenpath.text import Words
+from gardenpath.data.pcfg.exact import ExactModel
+from gardenpath.data.pcfg.grammar import Grammar, read_grammar
+from gardenpath.eval.suites.library import load_suites, suite_names
+from gardenpath.eval.suites.lint import (
+    CLASSES,
+    checklist,
+    compare_sisters,
+    countable,
+    lint,
+    word_lists,
+)
+from gardenpath.eval.suites.outcomes import score_suite
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.studies.mandarin_files import load_mandarin
+from gardenpath.util import Words
 from tests.data.pcfg_tools import SHIPPED
 
 NAMES = [name for name in suite_names() if name.startswith("mandarin/")]

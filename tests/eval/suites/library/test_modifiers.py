@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.released import mandarin
-from gardenpath.eval.report.order import ranked
-from gardenpath.eval.statistics.questions.analysis import load_analyses
-from gardenpath.eval.suites.library.collection import load_suites, suite_names
-from gardenpath.eval.suites.library.modifiers import Chain, modifier_orders
-from gardenpath.places import CONFIG_DIR
+from gardenpath.eval.report.content import ranked
+from gardenpath.eval.statistics.analysis import load_analyses
+from gardenpath.eval.suites.library import Chain, load_suites, modifier_orders, suite_names
+from gardenpath.studies import mandarin_files as mandarin
+from gardenpath.util import CONFIG_DIR
 
 
 def _ranked_by_analyses() -> Iterator[tuple[str, Chain]]:

@@ -10,10 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.suites.design.suite import Item
-from gardenpath.eval.suites.library.lexicon import Lexeme, Lexicon, TemplateError
-from gardenpath.eval.suites.library.templates import Cell, Slot, Template, TemplateLine
-from gardenpath.eval.suites.library.word_choice import choose_words
+from gardenpath.eval.suites.generated import (
+    Cell,
+    Lexeme,
+    Lexicon,
+    Slot,
+    Template,
+    TemplateError,
+    TemplateLine,
+    choose_words,
+)
+from gardenpath.eval.suites.suite import Item
 
 PATH = Path("somewhere.yaml")
 FAMILY: Mapping[str, object] = {

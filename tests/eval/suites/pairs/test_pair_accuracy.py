@@ -16,22 +16,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from gardenpath.eval.suites.design.suite import Suite
-from gardenpath.eval.suites.formats.minimal_pairs import Pair, pair_suite
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.suites.pairs import pair_accuracy
-from gardenpath.eval.suites.pairs.pair_accuracy import ScoredPairs, pair_accuracies
-from gardenpath.eval.suites.pairs.pair_sets import PAIR_SCORES, PAIR_SETS, PairSet
-from gardenpath.eval.suites.pairs.pair_suites import PairSource
-from gardenpath.eval.suites.pairs.pair_tables import (
+from gardenpath.eval.suites import pairs as pair_accuracy
+from gardenpath.eval.suites.benchmarks import Pair, pair_suite
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.suites.pairs import (
+    PAIR_SCORES,
+    PAIR_SETS,
+    PairSet,
+    PairSource,
+    ScoredPairs,
+    pair_accuracies,
     pair_tables,
     pair_words,
     pairs_in_words,
     phenomenon_frames,
 )
-from gardenpath.eval.suites.scoring.scored_items import RunName
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.eval.suites.summary import RunName
 from gardenpath.store.tables import AGGREGATE
-from gardenpath.text import Words
+from gardenpath.util import Words
 
 NAME = RunName(run="runs/a", model="a", corpus="c", seed=3)
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from gardenpath.errors import GardenpathError, InputError
-from gardenpath.eval.suites.design.suite import Suite, SuiteError
-from gardenpath.eval.suites.formats.compact import dump_compact, load_compact
-from gardenpath.eval.suites.library.collection import load_suites
-from gardenpath.eval.suites.pairs.pair_sets import PAIR_SETS
-from gardenpath.eval.suites.pairs.pair_suites import MissingPairsError, PairSource, pair_set_of
+from gardenpath.eval.suites.library import load_suites
+from gardenpath.eval.suites.pairs import PAIR_SETS, MissingPairsError, PairSource, pair_set_of
+from gardenpath.eval.suites.suite import Suite, SuiteError
+from gardenpath.eval.suites.yaml_suites import dump_compact, load_compact
 from tests.eval.suites.pairs.pair_samples import ENGLISH, MANDARIN, json_lines, write_set, zipped
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.suites.scoring.aggregation import Stratum, bootstrap_interval, summarise
+from gardenpath.eval.means import Stratum, bootstrap_interval, summarise
 
 
 def _items(rows: Iterable[dict[str, object]]) -> pd.DataFrame:

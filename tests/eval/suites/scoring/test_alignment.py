@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.suites.design.suite import Item, Suite, Variant
-from gardenpath.eval.suites.scoring.alignment import (
+from gardenpath.eval.suites.regions import (
     AlignmentError,
     align_words,
     is_edge,
@@ -15,6 +14,7 @@ from gardenpath.eval.suites.scoring.alignment import (
     region_tokens,
     token_spans,
 )
+from gardenpath.eval.suites.suite import Item, Suite, Variant
 
 
 def _suite(*regions: tuple[str, ...], spaced: bool = True) -> tuple[Suite, Item, Variant]:

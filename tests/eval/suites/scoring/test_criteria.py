@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gardenpath.eval.suites.scoring.criteria import CRITERIA, with_criteria
-from gardenpath.eval.suites.scoring.effects import (
+from gardenpath.eval.suites.effects import (
     LICENSING,
     WH_GAP,
     WH_NO_GAP,
@@ -21,12 +20,14 @@ from gardenpath.eval.suites.scoring.effects import (
     flip_rate,
     island_contrast,
 )
-from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome
-from gardenpath.eval.suites.scoring.scored_items import (
+from gardenpath.eval.suites.outcomes import ItemOutcome
+from gardenpath.eval.suites.summary import (
+    CRITERIA,
     RunName,
     ScoredItems,
     effects_frame,
     items_frame,
+    with_criteria,
 )
 from gardenpath.store.tables import SUMMARY_KEYS
 

@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gardenpath.eval.suites.design.formula import Formula, FormulaError
-from gardenpath.eval.suites.design.suite import Item, Suite, Variant
-from gardenpath.eval.suites.scoring.effects import (
+from gardenpath.eval.suites.effects import (
     WhEffects,
     flip,
     flip_rate,
@@ -18,7 +16,9 @@ from gardenpath.eval.suites.scoring.effects import (
     suite_effects,
     wh_effects,
 )
-from gardenpath.eval.suites.scoring.regions import RegionTable
+from gardenpath.eval.suites.formula import Formula, FormulaError
+from gardenpath.eval.suites.regions import RegionTable
+from gardenpath.eval.suites.suite import Item, Suite, Variant
 
 WH = ("what_gap", "that_gap", "what_nogap", "that_nogap")
 

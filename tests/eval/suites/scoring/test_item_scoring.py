@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.scoring.item_scoring import critical_words, score_suite, score_table
-from gardenpath.eval.suites.scoring.regions import RegionTable
-from gardenpath.eval.suites.scoring.tie_rule import TieRule
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.outcomes import TieRule, critical_words, score_suite, score_table
+from gardenpath.eval.suites.regions import RegionTable
 from tests.eval.suites.samples import cats_suite, surprisals_of
 
 

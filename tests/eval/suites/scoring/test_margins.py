@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.search.sampling.replicates import t_quantile
-from gardenpath.eval.suites.design.formula import And, Claim, Comparison, Formula, Or, Term, Value
-from gardenpath.eval.suites.scoring.margins import margin, margin_error
-from gardenpath.eval.suites.scoring.outcome import Outcome, outcome
-from gardenpath.eval.suites.scoring.search_error import NO_ERROR, Deviations
+from gardenpath.eval.search.replicates import t_quantile
+from gardenpath.eval.suites.formula import And, Claim, Comparison, Formula, Or, Term, Value
+from gardenpath.eval.suites.outcomes import Outcome, margin, margin_error, outcome
+from gardenpath.eval.suites.regions import NO_ERROR, Deviations
 
 COUNT = 5
 # Standard error of the deviations below, and how far the interval reaches.

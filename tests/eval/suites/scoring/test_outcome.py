@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.suites.design.formula import Formula, FormulaError
-from gardenpath.eval.suites.scoring.outcome import Outcome, outcome
-from gardenpath.eval.suites.scoring.tie_rule import TieRule
+from gardenpath.eval.suites.formula import Formula, FormulaError
+from gardenpath.eval.suites.outcomes import Outcome, TieRule, outcome
 
 THREE_WAY = "(r;%u%) > (r;%b%) & (r;%u%) > (r;%d%)"
 

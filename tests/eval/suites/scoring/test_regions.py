@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenpath.eval.published.surprisal_files import read_token_table
-from gardenpath.eval.suites.design.suite import Item, Metric, Suite, Variant
-from gardenpath.eval.suites.formats.syntaxgym import load_syntaxgym
-from gardenpath.eval.suites.scoring.regions import (
+from gardenpath.eval.published.files import read_token_table
+from gardenpath.eval.suites.regions import (
     MissingSurprisalError,
     RegionTable,
     exact_mean,
     exact_sum,
     region_value,
 )
+from gardenpath.eval.suites.suite import Item, Metric, Suite, Variant
+from gardenpath.eval.suites.syntaxgym import load_syntaxgym
 from tests.eval.suites.samples import cats_suite, surprisals_of
 
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from gardenpath.eval.suites.scoring.effects import ItemEffect
-from gardenpath.eval.suites.scoring.item_scoring import ItemOutcome, score_suite
-from gardenpath.eval.suites.scoring.scored_items import (
+from gardenpath.eval.suites.effects import ItemEffect
+from gardenpath.eval.suites.outcomes import ItemOutcome, score_suite
+from gardenpath.eval.suites.summary import (
     RunName,
     ScoredItems,
     effects_frame,

@@ -12,16 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenpath.data.arrays import Floats
-from gardenpath.eval.search.sampling.replicates import pooled, standard_error, t_quantile
-from gardenpath.eval.suites.design.formula import Formula
-from gardenpath.eval.suites.design.suite import Item, Metric, Prediction, Suite, Variant
-from gardenpath.eval.suites.scoring.effects import formula_error, item_effects
-from gardenpath.eval.suites.scoring.item_scoring import score_table
-from gardenpath.eval.suites.scoring.regions import RegionTable
-from gardenpath.eval.suites.scoring.search_error import NO_ERROR, Deviations, weighted_sum
-from gardenpath.eval.suites.scoring.sentence_measures import sentence_measures
-from gardenpath.eval.suites.scoring.tie_rule import EXACT_TIES
-from gardenpath.units import NATS_PER_BIT, bits
+from gardenpath.eval.search.replicates import pooled, standard_error, t_quantile
+from gardenpath.eval.suites.effects import formula_error, item_effects, sentence_measures
+from gardenpath.eval.suites.formula import Formula
+from gardenpath.eval.suites.outcomes import EXACT_TIES, score_table
+from gardenpath.eval.suites.regions import NO_ERROR, Deviations, RegionTable, weighted_sum
+from gardenpath.eval.suites.suite import Item, Metric, Prediction, Suite, Variant
+from gardenpath.util import NATS_PER_BIT, bits
 
 CONDITIONS = ("a", "b", "c")
 REGIONS = ("start", "middle", "end")

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.suites.design.suite import Item, Suite, Variant
-from gardenpath.eval.suites.scoring.sentence_measures import sentence_measures, slor
+from gardenpath.eval.suites.effects import sentence_measures, slor
+from gardenpath.eval.suites.suite import Item, Suite, Variant
 from tests.eval.suites.samples import cats_suite, surprisals_of
 
 

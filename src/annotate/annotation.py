@@ -1,0 +1,576 @@
+"""Shards of raw files: their sentences, divided into words, and what was left out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, TextIO
+
+from gardenpath.annotate.parsers import TreeParser, kind_of_parser, parser_named
+from gardenpath.annotate.raw import (
+    LeftOut,
+    Passage,
+    chosen_encoding,
+    format_of,
+    input_files,
+    is_compressed,
+    passage_sentences,
+    read_passages,
+    splitter_problem,
+)
+from gardenpath.console import console, count_in_lines, show_counting
+from gardenpath.data.preparation import Advance, available_cores, done_together, may_start_processes
+from gardenpath.data.readers.base import PIECE_BYTES, Piece, cut_file
+from gardenpath.data.sentence import SPLITS, Split
+from gardenpath.data.words.segmenting import segmenter_label, segmenter_named, treebank_quotes
+from gardenpath.data.words.vocabulary import Language
+from gardenpath.errors import ConfigError, GardenpathError
+from gardenpath.runs.find import load
+from gardenpath.runs.results import how_made
+from gardenpath.safe_text import parse_json
+from gardenpath.settings.evaluate import EvaluateSettings
+from gardenpath.settings.schema import plain
+from gardenpath.settings.tasks import AnnotateTask
+from gardenpath.store.files import (
+    digest,
+    fingerprint,
+    remove_tree,
+    sha256_of,
+    whole_file,
+    write_json,
+    write_text,
+)
+from gardenpath.store.manifest import results_folder
+from gardenpath.util import Words, enumeration
+
+# Characters of a sentence that are shown in the log.
+SHOWN_CHARACTERS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class RawFile:
+    """A file of raw text, and how it is read."""
+
+    path: Path
+    encoding: str
+    format: str
+
+    @staticmethod
+    def of(path: Path, task: AnnotateTask, language: Language) -> RawFile:
+        """Look at a file; raise an error if it is no raw text."""
+        encoding = chosen_encoding(path, task.raw, language)
+        return RawFile(path, encoding, format_of(path, task.raw, encoding))
+
+    def pieces(self, task: AnnotateTask) -> Iterator[Piece]:
+        """Yield the parts of the file that can be read on their own."""
+        is_cut = self.format == "text" and task.raw.paragraphs == "lines"
+        if not is_cut or is_compressed(self.path):
+            yield Piece(self.path)
+        else:
+            yield from cut_file(self.path, encoding=self.encoding, is_bracketed=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSentence:
+    """The words of a sentence, its file and line, and the line where its document begins."""
+
+    words: Words
+    path: str
+    line: int
+    document: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A sentence or a line that is not written, and why."""
+
+    path: str
+    line: int
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class RawShard:
+    """Some pieces of files, which are read by one process."""
+
+    pieces: tuple[tuple[RawFile, Piece], ...]
+
+    def read(self, task: AnnotateTask, language: Language) -> Iterator[FoundSentence | Skipped]:
+        """Yield the sentences and what was left out, in order."""
+        for file, piece in self.pieces:
+            for one in read_passages(piece, task.raw, encoding=file.encoding, format=file.format):
+                if isinstance(one, LeftOut):
+                    yield Skipped(str(file.path), one.line, one.reason, one.detail)
+                else:
+                    yield from _sentences(one, file, task, language)
+
+
+def raw_shards(files: Sequence[RawFile], task: AnnotateTask) -> list[RawShard]:
+    """Divide files into shards; they depend on the files and the settings only."""
+    groups: list[list[tuple[RawFile, Piece]]] = []
+    room = 0
+    for file in files:
+        for piece in file.pieces(task):
+            if not groups or piece.byte_count > room:
+                groups.append([])
+                room = PIECE_BYTES
+            groups[-1].append((file, piece))
+            room -= piece.byte_count
+    return [RawShard(tuple(group)) for group in groups]
+
+
+def _sentences(
+    passage: Passage, file: RawFile, task: AnnotateTask, language: Language
+) -> Iterator[FoundSentence | Skipped]:
+    segmenter = segmenter_named(task.segmenter_for(language))
+    path = str(file.path)
+    for line, text in passage_sentences(passage, language=language, settings=task.sentences):
+        words = segmenter.segment(text)
+        if task.quotes == "treebank":
+            words = treebank_quotes(text, words)
+        if not words:
+            yield Skipped(path, line, "no words", text[:SHOWN_CHARACTERS])
+        elif task.max_tokens is not None and len(words) > task.max_tokens:
+            yield Skipped(path, line, "too long", f"{len(words)} tokens: {text[:SHOWN_CHARACTERS]}")
+        else:
+            yield FoundSentence(tuple(words), path, line, passage.document)
+
+
+def as_record(one: FoundSentence | Skipped) -> list[Any]:
+    """Convert to JSON types."""
+    if isinstance(one, FoundSentence):
+        return [list(one.words), one.path, one.line, one.document]
+    return [None, one.path, one.line, one.reason, one.detail]
+
+
+def from_record(record: Sequence[Any]) -> FoundSentence | Skipped:
+    """Convert from JSON types."""
+    words, path, line, *rest = record
+    if words is None:
+        return Skipped(path, line, rest[0], rest[1])
+    return FoundSentence(tuple(words), path, line, rest[0])
+
+
+# ----------------------------------------------------------------------------
+# Raw text and everything that determines its annotation: files, segmenter and parser.
+
+
+# Increment whenever the same text and settings give other words or trees.
+ANNOTATION_VERSION = 1
+
+# Settings that do not change the result; the input counts by its content.
+_WORK_ONLY = {"input", "processes", "allow_unknown"}
+
+
+@dataclass(frozen=True)
+class RawAnnotation:
+    """Raw files and everything that determines their annotation."""
+
+    task: AnnotateTask
+    language: Language
+    parser: TreeParser | None
+
+    @cached_property
+    def paths(self) -> list[Path]:
+        """The files of raw text, in order."""
+        return input_files(self.task.input)
+
+    @cached_property
+    def checksums(self) -> dict[str, str]:
+        """The SHA-256 of each file."""
+        return {str(path): sha256_of(path) for path in self.paths}
+
+    @cached_property
+    def files(self) -> list[RawFile]:
+        """How each file is read."""
+        return [RawFile.of(path, self.task, self.language) for path in self.paths]
+
+    @property
+    def segmenter_label(self) -> str:
+        """The segmenter and its version."""
+        return segmenter_label(segmenter_named(self.task.segmenter_for(self.language)))
+
+    @property
+    def processes(self) -> int:
+        """Number of processes."""
+        return (self.task.processes or available_cores()) if may_start_processes() else 1
+
+    def key(self) -> str:
+        """Return a hash of the files and of all settings that determine the result."""
+        settings = {name: one for name, one in plain(self.task).items() if name not in _WORK_ONLY}
+        return fingerprint(
+            "annotation",
+            ANNOTATION_VERSION,
+            settings=settings,
+            files=self.checksums,
+            language=self.language,
+            segmenter=self.segmenter_label,
+            parser=self.parser.key if self.parser else None,
+        )
+
+    def check(self) -> None:
+        """Raise an error if anything is missing, before hours of work."""
+        if problem := splitter_problem(self.language, self.task.sentences):
+            raise GardenpathError(problem)
+        segmenter_named(self.task.segmenter_for(self.language))
+        if self.parser is not None:
+            self.parser.check([])
+        _ = self.files
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the manifest says about the input and the programs."""
+        return {
+            "segmenter": self.segmenter_label,
+            "parser": self.parser.label if self.parser else None,
+            "language": self.language,
+            "inputs": {
+                str(one.path): {
+                    "sha256": self.checksums[str(one.path)],
+                    "encoding": one.encoding,
+                    "format": one.format,
+                }
+                for one in self.files
+            },
+        }
+
+
+# ----------------------------------------------------------------------------
+# Files of JSON lines with a checksum, so that a damaged one is noticed and made again.
+
+
+def write_checked(path: Path, records: Iterable[Any]) -> None:
+    """Write records, one per line, and a last line with their checksum; whole or not at all."""
+    # ASCII, so that no character of a word is taken for the end of a line.
+    body = "".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in records)
+    write_text(path, f"{body}{digest(body)}\n")
+
+
+def read_checked(path: Path) -> list[Any] | None:
+    """Return the records of a file; None if it does not exist or is damaged."""
+    try:
+        body, _, last = path.read_text(encoding="ascii").removesuffix("\n").rpartition("\n")
+        body = f"{body}\n" if body else ""
+        if digest(body) != last:
+            return None
+        return [parse_json(line) for line in body.splitlines()]
+    except (OSError, ValueError):
+        return None
+
+
+# ----------------------------------------------------------------------------
+# The stages of an annotation, which a killed process leaves in whole shards.
+#
+# Files are divided into words, shard by shard; repeated sentences are left out, in the order of
+# the files; and the others are parsed, again in shards. Each shard is a file in a hidden folder
+# beside the output, so that the next process continues.
+
+
+# Sentences that are parsed together, and lost at most if the process is killed.
+PARSED_TOGETHER = 1024
+
+LEFT_OUT_FILE = "skipped.tsv"
+SUMMARY_FILE = "summary.json"
+
+_REMEDY = "start again with a smaller task.processes: what was done is kept"
+
+
+class AnnotationWork:
+    """The stages of an annotation, in a folder that keeps what was done."""
+
+    def __init__(self, annotation: RawAnnotation, folder: Path) -> None:
+        self._annotation = annotation
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    # ---- Files to words
+
+    def segment(self, advance: Advance) -> int:
+        """Divide all files into words; return the number of shards."""
+        task, language = self._annotation.task, self._annotation.language
+        shards = raw_shards(self._annotation.files, task)
+        waiting = []
+        for number in range(len(shards)):
+            found = read_checked(self._path("words", number))
+            if found is None:
+                waiting.append(number)
+            else:
+                advance(len(found))
+        self._share(
+            partial(_segment, shards, waiting, task, language, self._folder), waiting, advance
+        )
+        return len(shards)
+
+    # ---- Repeated sentences
+
+    def keep(self, shards: int) -> int:
+        """Leave out repeated sentences; return the number of shards to parse."""
+        if (done := read_checked(self._folder / "kept")) is not None:
+            return int(done[0])
+        skipped: list[list[Any]] = []
+        kept: list[list[Any]] = []
+        count = 0
+        for one in self._distinct(shards):
+            if isinstance(one, Skipped):
+                skipped.append(as_record(one))
+                continue
+            kept.append(as_record(one))
+            if len(kept) == PARSED_TOGETHER:
+                write_checked(self._path("kept", count), kept)
+                kept, count = [], count + 1
+        if kept:
+            write_checked(self._path("kept", count), kept)
+            count += 1
+        write_checked(self._folder / "skipped", skipped)
+        write_checked(self._folder / "kept", [count])
+        return count
+
+    def _distinct(self, shards: int) -> Iterator[FoundSentence | Skipped]:
+        seen: set[bytes] = set()
+        for number in range(shards):
+            for record in self._records("words", number):
+                one = from_record(record)
+                if isinstance(one, FoundSentence) and self._annotation.task.deduplicate:
+                    name = bytes.fromhex(digest("\n".join(one.words)))[:16]
+                    if name in seen:
+                        yield Skipped(one.path, one.line, "duplicate", _shown(one))
+                        continue
+                    seen.add(name)
+                yield one
+
+    # ---- Words to trees
+
+    def parse(self, shards: int, advance: Advance) -> None:
+        """Parse the sentences that were kept."""
+        parser = self._annotation.parser
+        if parser is None:
+            return
+        waiting = []
+        for number in range(shards):
+            found = read_checked(self._path("trees", number))
+            if found is None:
+                waiting.append(number)
+            else:
+                advance(len(found))
+        if not waiting:
+            return
+        # The same text is checked whatever was done before.
+        parser.check([_words(one) for one in self._records("kept", 0)])
+        task = partial(_parse, parser, waiting, self._folder)
+        if parser.stays_here:
+            for number in range(len(waiting)):
+                task(number, advance)
+        else:
+            self._share(task, waiting, advance)
+
+    # ---- The result
+
+    def write(self, folder: Path, shards: int) -> dict[str, Any]:
+        """Write the sentences, the log and the summary; return the summary."""
+        skipped = [from_record(one) for one in self._records("skipped")]
+        counts: Counter[str] = Counter()
+        words = 0
+        with ExitStack() as stack:
+            files = {split: self._opened(stack, folder, split) for split in self._splits()}
+            for one, line in self._lines(shards):
+                if line is None:
+                    skipped.append(Skipped(one.path, one.line, "no parse", _shown(one)))
+                    continue
+                split = self._split_of(one)
+                files[split].write(f"{line}\n")
+                counts[split] += 1
+                words += len(one.words)
+        reasons = Counter(one.reason for one in skipped if isinstance(one, Skipped))
+        if not counts:
+            said = ", ".join(f"{reason} {count:,}" for reason, count in sorted(reasons.items()))
+            raise GardenpathError(f"no sentence is left: {said or 'the files are empty'}")
+        _write_log(folder / LEFT_OUT_FILE, skipped)
+        summary = {
+            "files": len(self._annotation.paths),
+            "sentences": {split: counts[split] for split in self._splits()},
+            "words": words,
+            "skipped": dict(sorted(reasons.items())),
+        }
+        write_json(folder / SUMMARY_FILE, summary)
+        return summary
+
+    def _lines(self, shards: int) -> Iterator[tuple[FoundSentence, str | None]]:
+        """Yield the sentences with what is written for them; None if they have no tree."""
+        for number in range(shards):
+            records = self._records("kept", number)
+            if self._annotation.parser is None:
+                lines = [" ".join(_words(one)) for one in records]
+            else:
+                lines = self._records("trees", number)
+            for record, line in zip(records, lines, strict=True):
+                one = from_record(record)
+                assert isinstance(one, FoundSentence)
+                yield one, line
+
+    def _splits(self) -> list[Split]:
+        task = self._annotation.task
+        shares = {"train": 1.0, "valid": task.valid, "test": task.test}
+        return [split for split in SPLITS if shares[split] > 0]
+
+    def _split_of(self, one: FoundSentence) -> Split:
+        """Return the split of a sentence: that of its document, by a hash of its place."""
+        task = self._annotation.task
+        number = int(digest(f"{Path(one.path).name}:{one.document}")[:12], 16) / 16**12
+        if number < task.valid:
+            return "valid"
+        return "test" if number < task.valid + task.test else "train"
+
+    def _opened(self, stack: ExitStack, folder: Path, split: Split) -> TextIO:
+        path = stack.enter_context(whole_file(folder / f"{split}.txt"))
+        return stack.enter_context(path.open("w", encoding="utf-8"))
+
+    # ---- Files of the folder
+
+    def _path(self, stage: str, number: int) -> Path:
+        return _shard_path(self._folder, stage, number)
+
+    def _records(self, stage: str, number: int | None = None) -> list[Any]:
+        path = self._folder / stage if number is None else self._path(stage, number)
+        found = read_checked(path)
+        if found is None:
+            raise GardenpathError(f"{path}: is damaged; delete {self._folder}, and start again")
+        return found
+
+    def _share(self, task: Any, waiting: Sequence[int], advance: Advance) -> None:
+        """Do tasks in several processes; those that fail are done again here, for their error."""
+        count = min(self._annotation.processes, len(waiting))
+        left: Sequence[int] = range(len(waiting))
+        if count > 1:
+            left = done_together(
+                len(waiting), task, processes=count, advance=advance, remedy=_REMEDY
+            )
+        for number in left:
+            task(number, advance)
+
+
+def _shard_path(folder: Path, stage: str, number: int) -> Path:
+    return folder / f"{stage}-{number:06d}"
+
+
+def _segment(
+    shards: Sequence[RawShard],
+    waiting: Sequence[int],
+    task: AnnotateTask,
+    language: Language,
+    folder: Path,
+    number: int,
+    advance: Advance,
+) -> None:
+    shard = waiting[number]
+    records = [as_record(one) for one in shards[shard].read(task, language)]
+    write_checked(_shard_path(folder, "words", shard), records)
+    advance(len(records))
+
+
+def _parse(
+    parser: TreeParser, waiting: Sequence[int], folder: Path, number: int, advance: Advance
+) -> None:
+    shard = waiting[number]
+    records = read_checked(_shard_path(folder, "kept", shard))
+    if records is None:
+        raise GardenpathError(f"{folder}: is damaged; delete it, and start again")
+    scratch = _shard_path(folder, "scratch", shard)
+    trees = parser.parse([_words(one) for one in records], scratch)
+    write_checked(_shard_path(folder, "trees", shard), trees)
+    for leftover in folder.glob(f"{scratch.name}*"):
+        leftover.unlink(missing_ok=True)
+    advance(len(trees))
+
+
+def _shown(one: FoundSentence) -> str:
+    return " ".join(one.words)[:SHOWN_CHARACTERS]
+
+
+def _words(record: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(record[0])
+
+
+def _write_log(path: Path, skipped: Sequence[FoundSentence | Skipped]) -> None:
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.write("file\tline\treason\tdetail\n")
+        for one in skipped:
+            assert isinstance(one, Skipped)
+            cells = (one.path, str(one.line), one.reason, one.detail)
+            file.write("\t".join(" ".join(cell.split()) for cell in cells) + "\n")
+
+
+# ----------------------------------------------------------------------------
+# task=annotate: raw text to sentences, words and trees.
+
+
+_UNFINISHED = ".unfinished"
+
+
+def run_annotate(settings: EvaluateSettings, task: AnnotateTask) -> None:
+    """Write the annotated sentences to the output folder, with a log of what was left out."""
+    language = _language(settings, task)
+    annotation = RawAnnotation(task, language, _parser(settings, task, language))
+    annotation.check()
+    folder = Path(settings.output)
+    about = how_made(settings=plain(settings), **annotation.facts())
+    with results_folder(folder, about=about) as temporary:
+        key = annotation.key()
+        target = Path(temporary).parent
+        unfinished = target / f".{folder.resolve().name}.{key}{_UNFINISHED}"
+        work = AnnotationWork(annotation, unfinished)
+        with show_counting("dividing into words") as advance:
+            shards = work.segment(advance)
+        kept = work.keep(shards)
+        with count_in_lines("parsing") as advance:
+            work.parse(kept, advance)
+        about["summary"] = summary = work.write(temporary, kept)
+        if _fresh(annotation).key() != key:
+            raise GardenpathError("the input has changed meanwhile; start again")
+    remove_tree(unfinished)
+    written = enumeration([f"{name} {count:,}" for name, count in summary["sentences"].items()])
+    console.print(f"{written} sentences, {summary['words']:,} words in {folder}", soft_wrap=True)
+    if summary["skipped"]:
+        listed = enumeration([f"{name} {count:,}" for name, count in summary["skipped"].items()])
+        console.print(f"Left out: {listed}; see {folder / LEFT_OUT_FILE}", soft_wrap=True)
+    console.print(f"To read it: {_reading(annotation, folder)}", soft_wrap=True)
+
+
+def _fresh(annotation: RawAnnotation) -> RawAnnotation:
+    """Return the same annotation, whose files are read again."""
+    return RawAnnotation(annotation.task, annotation.language, annotation.parser)
+
+
+def _language(settings: EvaluateSettings, task: AnnotateTask) -> Language:
+    if task.language is not None:
+        return task.language
+    if kind_of_parser(task.parser) != "run":
+        raise ConfigError(["task.language is missing: name the language of the text, en or zh"])
+    assert task.parser is not None
+    return load(task.parser).settings.data.language
+
+
+def _parser(
+    settings: EvaluateSettings, task: AnnotateTask, language: Language
+) -> TreeParser | None:
+    return parser_named(
+        task.parser,
+        language=language,
+        device=settings.device,
+        search=settings.search,
+        processes=task.processes or available_cores(),
+        allow_unknown=task.allow_unknown,
+    )
+
+
+def _reading(annotation: RawAnnotation, folder: Path) -> str:
+    """Return the settings that read the files."""
+    reader = "text" if annotation.parser is None else "brackets"
+    chosen = [f"data={reader}", f"data.root={folder}"]
+    if annotation.language != "en":
+        chosen.append(f"data.language={annotation.language}")
+    return " ".join(chosen)

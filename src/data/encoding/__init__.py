@@ -1,1 +1,0 @@
-"""Corpus splits as arrays of ids."""

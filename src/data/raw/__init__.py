@@ -1,1 +1,0 @@
-"""Raw text: files of news or plain text, and their sentences."""

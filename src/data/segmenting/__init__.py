@@ -1,1 +1,0 @@
-"""Words of text that is written without blanks between them."""

@@ -1,1 +1,0 @@
-"""Parts of a corpus that are read on their own, and put together."""

@@ -1,0 +1,508 @@
+"""Chinese text: whether there is any, and punctuation attached to words."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from gardenpath.data.sentence import Source
+from gardenpath.errors import GardenpathError, InputError
+from gardenpath.settings.schema import nearest
+
+CHINESE_MARKS = "。，、；：！？…「」『』《》（）“”‘’"
+
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_MARKS_OR_WORDS = re.compile(rf"(?:…+|[{CHINESE_MARKS}])|[^{CHINESE_MARKS}]+")
+
+
+def has_han(text: str) -> bool:
+    """Whether a text contains Chinese characters."""
+    return _HAN.search(text) is not None
+
+
+def han_count(text: str) -> int:
+    """Return the number of Chinese characters of a text."""
+    return len(_HAN.findall(text))
+
+
+def chinese_parts(chunk: str) -> tuple[str, ...]:
+    """Divide what stands between spaces: punctuation marks are words of their own."""
+    return tuple(_MARKS_OR_WORDS.findall(chunk))
+
+
+# ----------------------------------------------------------------------------
+# English text as words of treebanks: punctuation and clitics are words of their own.
+#
+# ``She doesn't like Bill's dog.`` has the words ``She does n't like Bill 's dog .``. Full stops of
+# titles and initials (``Mr.``, ``J.``) stay with their word except at the end of the sentence.
+
+
+_BLANKS = re.compile(r"[ \t\n\r]+")
+_OPENING = "\"'“‘([{"
+_CLOSING = ".,;:!?\"'”’…)]}"
+_CLITIC = re.compile(r"(?i)n['’]t|['’](?:s|re|ve|ll|d|m)")
+_ABBREVIATION = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|(?:[A-Za-z]\.)*[A-Za-z])\.")
+
+
+def english_words(sentence: str) -> tuple[str, ...]:
+    """Split a sentence into words, punctuation and clitics, as in treebanks."""
+    chunks = [chunk for chunk in _BLANKS.split(sentence) if chunk]
+    inner = [word for chunk in chunks[:-1] for word in english_parts(chunk, False)]
+    return (*inner, *(word for chunk in chunks[-1:] for word in english_parts(chunk, True)))
+
+
+@lru_cache(maxsize=50_000)
+def english_parts(chunk: str, is_last: bool, clitics: bool = True) -> tuple[str, ...]:
+    """Divide what stands between spaces; the sentences of a set have the same words again.
+
+    ``is_last``: whether it ends the sentence; ``clitics``: whether these are words of their own.
+    """
+    before, word, after = _peel(chunk, is_last=is_last)
+    size = _clitic(word) if clitics else 0
+    middle = [word[:-size], word[-size:]] if size else [word] if word else []
+    return (*before, *middle, *after)
+
+
+def _clitic(word: str) -> int:
+    """Return the length of the clitic at the end of a word, 0 if it has none."""
+    sizes = (3, 2)
+    return next((n for n in sizes if len(word) > n and _CLITIC.fullmatch(word[-n:])), 0)
+
+
+def _peel(chunk: str, *, is_last: bool) -> tuple[list[str], str, list[str]]:
+    start, end = 0, len(chunk)
+    # A clitic on its own is not an opening quotation mark.
+    while end - start > 1 and chunk[start] in _OPENING and not _CLITIC.fullmatch(chunk, start):
+        start += 1
+    before, after = list(chunk[:start]), list[str]()
+    while end > start and chunk[end - 1] in _CLOSING:
+        if not is_last and not after and _ABBREVIATION.fullmatch(chunk, start, end):
+            break
+        begin = end - 1
+        while chunk[end - 1] == "." and begin > start and chunk[begin - 1] == ".":
+            begin -= 1
+        after.append(chunk[begin:end])
+        end = begin
+    return before, chunk[start:end], after[::-1]
+
+
+# ----------------------------------------------------------------------------
+# Chinese words by jieba: the most probable words of its dictionary, and a model of unknown ones.
+#
+# jieba keeps its dictionary in a file of the system's folder of temporary files, which any user
+# may write and which it reads without checks. The dictionary is therefore built from the package
+# itself.
+
+
+def jieba_problem() -> str:
+    """Return why jieba cannot be used; empty if it can."""
+    if find_spec("jieba") is not None:
+        return ""
+    return "segmenter=jieba needs the package jieba: pip install 'gardenpath[annotate]'"
+
+
+class JiebaSegmenter:
+    """Chinese words as jieba divides them, without dictionaries of the user."""
+
+    name = "jieba"
+
+    def __init__(self) -> None:
+        if problem := jieba_problem():
+            raise GardenpathError(problem)
+        self._tokeniser = _tokeniser()
+        self.version = version("jieba")
+
+    def segment(self, text: str) -> list[str]:
+        """Return the words of a text."""
+        return [word for word in self._tokeniser.cut(text) if not word.isspace()]
+
+
+def _tokeniser() -> Any:
+    with warnings.catch_warnings():
+        # It asks setuptools for its files where that still answers, with a warning.
+        warnings.simplefilter("ignore")
+        import jieba
+    made = jieba.Tokenizer()
+    made.FREQ, made.total = made.gen_pfdict(made.get_dict_file())
+    made.initialized = True
+    return made
+
+
+# ----------------------------------------------------------------------------
+# Segmenters whose models are installed apart from Gardenpath: spaCy and pkuseg.
+#
+# Nothing is downloaded here. Models of spaCy are Python packages; a path is not accepted, because
+# a folder of a model may name code that is run when it is loaded.
+
+
+DEFAULT_SPACY_MODEL = "zh_core_web_sm"
+DEFAULT_PKUSEG_MODEL = "spacy_ontonotes"
+_PACKAGE = re.compile(r"[a-z]\w*", re.ASCII)
+
+
+class SpacySegmenter:
+    """Words as the tokeniser of a model of spaCy divides them: ``spacy:zh_core_web_sm``."""
+
+    def __init__(self, model: str = "") -> None:
+        self._model = model or DEFAULT_SPACY_MODEL
+        self.name = f"spacy:{self._model}"
+        if problem := spacy_problem(self._model):
+            raise GardenpathError(problem)
+        import spacy
+
+        self._spacy: Any = spacy.load(self._model)
+
+    @cached_property
+    def version(self) -> str:
+        """Versions of spaCy and of the model."""
+        return f"{_version('spacy')}, model {_version(self._model.replace('_', '-'))}"
+
+    def segment(self, text: str) -> list[str]:
+        """Return the words of a text."""
+        found = (word for token in self._spacy.make_doc(text) for word in token.text.split())
+        return list(found)
+
+
+class PkusegSegmenter:
+    """Chinese words by pkuseg, as spaCy uses it: ``pkuseg:spacy_ontonotes``."""
+
+    def __init__(self, model: str = "") -> None:
+        self._model = model or DEFAULT_PKUSEG_MODEL
+        self.name = f"pkuseg:{self._model}"
+        if problem := pkuseg_problem(self._model):
+            raise GardenpathError(problem)
+        import spacy_pkuseg
+
+        # A folder that exists is never downloaded.
+        self._pkuseg: Any = spacy_pkuseg.pkuseg(model_name=str(_pkuseg_folder(self._model)))
+
+    @cached_property
+    def version(self) -> str:
+        """Version of the program."""
+        return _version("spacy-pkuseg")
+
+    def segment(self, text: str) -> list[str]:
+        """Return the words of a text."""
+        return [word for part in text.split() for word in self._pkuseg.cut(part)]
+
+
+def spacy_problem(model: str) -> str:
+    """Return why a model of spaCy cannot be used; empty if it can."""
+    if not _PACKAGE.fullmatch(model):
+        return f"segmenter=spacy:{model}: name an installed model, such as {DEFAULT_SPACY_MODEL}"
+    if find_spec("spacy") is None:
+        return "segmenter=spacy needs the package spacy: pip install spacy"
+    if find_spec(model) is None:
+        return f"segmenter=spacy:{model} needs its model: python -m spacy download {model}"
+    return ""
+
+
+def pkuseg_problem(model: str) -> str:
+    """Return why a model of pkuseg cannot be used; empty if it can."""
+    if not _PACKAGE.fullmatch(model):
+        return f"segmenter=pkuseg:{model}: name a model, such as {DEFAULT_PKUSEG_MODEL}"
+    if find_spec("spacy_pkuseg") is None:
+        return "segmenter=pkuseg needs the package spacy-pkuseg: pip install spacy-pkuseg"
+    folder = _pkuseg_folder(model)
+    if not folder.is_dir():
+        return (
+            f"segmenter=pkuseg:{model} needs its model in {folder}: download it from the releases "
+            "of https://github.com/explosion/spacy-pkuseg and unpack it there"
+        )
+    return ""
+
+
+def _pkuseg_folder(model: str) -> Path:
+    home = os.environ.get("PKUSEG_HOME") or Path.home() / ".pkuseg"
+    return Path(home) / model
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+# ----------------------------------------------------------------------------
+# English words by the rules of the Penn Treebank, as NLTK's ``word_tokenize`` has them.
+#
+# The rules need no data. NLTK writes straight quotes as the Treebank does; here they are put back,
+# so that the words are those of the text.
+
+
+_QUOTES = ("``", "''")
+_STRAIGHT = ('"', "''", "``")
+
+
+class NltkSegmenter:
+    """Words and punctuation of an English sentence."""
+
+    name = "nltk"
+
+    @cached_property
+    def version(self) -> str:
+        """Version of NLTK."""
+        return version("nltk")
+
+    @cached_property
+    def _tokeniser(self) -> Any:
+        # Imported here because NLTK takes a second to load.
+        from nltk.tokenize.destructive import NLTKWordTokenizer
+
+        return NLTKWordTokenizer()
+
+    def segment(self, text: str) -> list[str]:
+        """Return the words of a sentence."""
+        joined = " ".join(text.split())
+        return list(restored(joined, self._tokeniser.tokenize(joined)))
+
+
+def restored(text: str, tokens: Sequence[str]) -> Iterator[str]:
+    """Yield the pieces of a text that tokens stand for; quotes may be written differently there.
+
+    From a token on that does not occur in the text, the rest is divided at blanks.
+    """
+    position = 0
+    for token in tokens:
+        position += text[position : position + 1].isspace()
+        forms = (token, *_STRAIGHT) if token in _QUOTES else (token,)
+        found = next((one for one in forms if one and text.startswith(one, position)), None)
+        if found is None:
+            break
+        yield found
+        position += len(found)
+    yield from text[position:].split()
+
+
+def treebank_quotes(text: str, words: Sequence[str]) -> list[str]:
+    """Write the straight quotes among the words of a text as the Penn Treebank does.
+
+    A quote opens at the beginning of the text, after a blank and after an opening bracket.
+    """
+    found = []
+    position = 0
+    for word in words:
+        while position < len(text) and text[position].isspace():
+            position += 1
+        before = text[position - 1 : position] if position else " "
+        if word == '"':
+            opens = before.isspace() or before in "([{"
+            found.append(_QUOTES[0] if opens else _QUOTES[1])
+        else:
+            found.append({"“": _QUOTES[0], "”": _QUOTES[1]}.get(word, word))
+        position += len(word)
+    return found
+
+
+# ----------------------------------------------------------------------------
+# Segmenters without a dictionary: every character a word, or words between blanks.
+
+
+# Latin words, numbers and names such as e-mail, 2.5 and Ph.D, else single characters.
+_CHARACTERS = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\S")
+
+
+class CharacterSegmenter:
+    """Every character is a word, except that what is written in Latin letters and digits is one.
+
+    Such words keep their hyphens and inner full stops, because the blank that separates words of
+    Latin letters would change the text.
+    """
+
+    name = "characters"
+    version = ""
+
+    def segment(self, text: str) -> list[str]:
+        """Return the characters of a text."""
+        return _CHARACTERS.findall(text)
+
+
+class WhitespaceSegmenter:
+    """Words are separated by blanks already."""
+
+    name = "whitespace"
+    version = ""
+
+    def segment(self, text: str) -> list[str]:
+        """Return what stands between blanks."""
+        return text.split()
+
+
+# ----------------------------------------------------------------------------
+# Segmenters divide text into words, and are chosen by name.
+#
+# A segmenter never changes the text: its words, joined, are the text without its blanks.
+# ``version`` is that of the program that decides where words end, and empty if a rule of ours
+# does. Both stand in results, because other words have other probabilities.
+
+
+class Segmenter(Protocol):
+    """Divides text into words."""
+
+    @property
+    def name(self) -> str:
+        """The name by which settings choose it."""
+
+    @property
+    def version(self) -> str:
+        """Version of the program that divides the text; empty for a rule of ours."""
+
+    def segment(self, text: str) -> list[str]:
+        """Return the words of a text, without blanks."""
+
+
+SEGMENTERS: Mapping[str, Callable[[], Segmenter]] = {
+    "characters": CharacterSegmenter,
+    "whitespace": WhitespaceSegmenter,
+    "jieba": JiebaSegmenter,
+    "nltk": NltkSegmenter,
+}
+# Segmenters of which there are several models, written ``spacy:zh_core_web_sm``.
+MODEL_SEGMENTERS: Mapping[str, Callable[[str], Segmenter]] = {
+    "spacy": SpacySegmenter,
+    "pkuseg": PkusegSegmenter,
+}
+
+
+@cache
+def segmenter_named(name: str) -> Segmenter:
+    """Return a segmenter; raise an error if there is none of this name, or if it is not installed.
+
+    Segmenters load their dictionaries once per process.
+    """
+    if problem := segmenter_problem(name):
+        raise GardenpathError(problem)
+    kind, _, model = name.partition(":")
+    return MODEL_SEGMENTERS[kind](model) if kind in MODEL_SEGMENTERS else SEGMENTERS[name]()
+
+
+def segmenter_problem(name: str) -> str:
+    """Return why a segmenter cannot be used, before its data are loaded; empty if it can."""
+    kind, _, model = name.partition(":")
+    if kind == "spacy":
+        return spacy_problem(model or DEFAULT_SPACY_MODEL)
+    if kind == "pkuseg":
+        return pkuseg_problem(model or DEFAULT_PKUSEG_MODEL)
+    if name not in SEGMENTERS:
+        return f"unknown segmenter {name!r}; {nearest(name, [*SEGMENTERS, *MODEL_SEGMENTERS])}"
+    return jieba_problem() if name == "jieba" else ""
+
+
+def segmenter_label(segmenter: Segmenter) -> str:
+    """Return name and version, as they stand in results: ``jieba 0.42.1``."""
+    return f"{segmenter.name} {segmenter.version}".strip()
+
+
+# ----------------------------------------------------------------------------
+# How the corpus of a model writes its words, and text divided in the same way.
+#
+# Text is divided at blanks first. Then punctuation and clitics become words of their own if they
+# are in the model's corpus, quotation marks and case are those of the corpus, and what the model
+# knows as a word stays whole (*Inc.*). Text that is divided already does not change: a sentence
+# with punctuation marks as words of their own, and none that ends a clause attached to a word, is
+# not divided further.
+
+
+MARKS = (".", ",", "?", "!", ";", ":", *CHINESE_MARKS)
+CLITICS = ("n't", "'s", "'re", "'ve", "'ll")
+OPENING_QUOTE, CLOSING_QUOTE = "``", "''"
+
+_SEPARATE = frozenset(MARKS)
+# Before the end of a sentence, a full stop may belong to an abbreviation; these end a clause.
+_ATTACHED = tuple(mark for mark in MARKS if mark != ".")
+_HOW_TO_SEGMENT = (
+    "separate words by blanks as the model's corpus does, as in 他 喜欢 猫 。, or choose "
+    "what finds the words: segmenter=jieba (or spacy, pkuseg, characters)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritingStyle:
+    """How words are written in a corpus.
+
+    ``keeps`` says whether what stands between blanks is a word of the model. ``segmenter`` divides
+    Chinese text, whether or not it has blanks; ``without_blanks`` divides sentences that have none,
+    and None refuses them.
+    """
+
+    keeps: Callable[[str], bool]
+    splits_punctuation: bool = True
+    splits_clitics: bool = True
+    has_treebank_quotes: bool = False
+    lowercase: bool = False
+    segmenter: str | None = None
+    without_blanks: str | None = None
+
+    def words(self, chunks: Sequence[str], source: Source) -> list[tuple[str, int]]:
+        """Return the words of a sentence, each with the place of the chunk that it is from.
+
+        ``chunks`` are what stands between blanks, ``source`` is named in messages.
+        """
+        cased = [chunk.lower() for chunk in chunks] if self.lowercase else list(chunks)
+        if (segmenter := self._segmenter(cased, source)) is not None:
+            segment = segmenter_named(segmenter).segment
+            return [(word, place) for place, chunk in enumerate(cased) for word in segment(chunk)]
+        if not self.splits_punctuation or _is_divided(cased):
+            return [(chunk, place) for place, chunk in enumerate(cased)]
+        last = len(cased) - 1
+        found = [
+            (word, place)
+            for place, chunk in enumerate(cased)
+            for word in self._parts(chunk, is_last=place == last)
+        ]
+        return self._quoted(found) if self.has_treebank_quotes else found
+
+    def _parts(self, chunk: str, *, is_last: bool) -> tuple[str, ...]:
+        if self.keeps(chunk):
+            return (chunk,)
+        if any(mark in chunk for mark in CHINESE_MARKS) and has_han(chunk):
+            return chinese_parts(chunk)
+        return english_parts(chunk, is_last, self.splits_clitics)
+
+    def _segmenter(self, chunks: Sequence[str], source: Source) -> str | None:
+        """Return what divides a sentence; refuse Chinese without blanks if nothing does."""
+        if self.segmenter is not None and any(map(has_han, chunks)):
+            return self.segmenter
+        has_blanks = len(chunks) > 1 or han_count(chunks[0]) < 2
+        if has_blanks or self.keeps(chunks[0]):
+            return None
+        if self.without_blanks is None:
+            raise InputError(
+                f"the words of {chunks[0]!r} are not separated",
+                path=source.path,
+                line=source.line,
+                remedy=_HOW_TO_SEGMENT,
+            )
+        return self.without_blanks
+
+    def _quoted(self, words: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Write double quotation marks as the Penn Treebank does."""
+        is_open = False
+        found = []
+        for word, place in words:
+            if word in ('"', "“", "”"):
+                is_open = word == "“" or (word == '"' and not is_open)
+                word = OPENING_QUOTE if is_open else CLOSING_QUOTE
+            found.append((word, place))
+        return found
+
+
+def _is_divided(chunks: Sequence[str]) -> bool:
+    """Whether punctuation marks stand alone, and none that ends a clause is attached."""
+    if not any(chunk in _SEPARATE for chunk in chunks):
+        return False
+    return not any(
+        len(chunk) > 1
+        and chunk[0].isalnum()
+        and chunk.endswith(MARKS if place == len(chunks) else _ATTACHED)
+        for place, chunk in enumerate(chunks, start=1)
+    )

@@ -1,1 +1,0 @@
-"""Parses from search, diagnostics of the search, and labelled bracketing."""

@@ -1,1 +1,0 @@
-"""Perplexity of models and its comparison."""

@@ -1,1 +1,0 @@
-"""Readers of the forms in which other programs write surprisals."""

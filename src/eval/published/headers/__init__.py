@@ -1,1 +1,0 @@
-"""The headers of our own tables, beside or in them."""

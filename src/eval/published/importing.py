@@ -1,0 +1,522 @@
+"""The runs of an import: their names, their numbers, and their surprisals on a suite."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from gardenpath.errors import InputError
+from gardenpath.eval.published.checks import (
+    RunBeginnings,
+    StatedUnit,
+    check_beginnings,
+    check_values,
+    converted,
+    in_bits,
+    not_scored,
+    numbers_digest,
+    unit_problem,
+)
+from gardenpath.eval.published.files import (
+    MaterialsReceipt,
+    PairingRules,
+    Receipt,
+    ScoredSentence,
+    StatedRun,
+    SurprisalReceipt,
+    hash_of,
+    without_edges,
+)
+from gardenpath.eval.published.pairing import Materials, Paired, pair
+from gardenpath.eval.suites.formula import WHOLE_SENTENCE
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.eval.suites.summary import RunName
+from gardenpath.store.files import digest
+from gardenpath.util import enumeration, plural
+
+_SEED = re.compile(r"(?:trial|seed|run)[_-]?(\d{1,18})$")
+_OUTPUTS = re.compile(r"_(?:outputs?|surprisals?)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRun:
+    """The surprisals of one run on one suite.
+
+    ``suite`` has the sentences as they were scored. ``rows``: surprisals (bits) of the words of
+    every variant of every item, in order; NaN where a word was not scored. ``unknown``: the
+    out-of-vocabulary words. ``tokens``: the sentences as the file has them, in bits, with the
+    tokens that mark beginnings and ends; empty where they are not those of the suite, in its order.
+    ``is_searched``: whether the file says that the surprisals come from a search.
+    """
+
+    name: RunName
+    suite: Suite
+    rows: tuple[tuple[float, ...], ...]
+    unknown: frozenset[str]
+    tokens: tuple[ScoredSentence, ...] = ()
+    is_searched: bool = False
+
+
+def run_name(folder: Path, root: Path) -> RunName:
+    """Derive model and random seed from the path of a folder below ``root``."""
+    parts = folder.relative_to(root).parts or (folder.name,)
+    found = _SEED.search(parts[-1])
+    bare = parts if found is None else (*parts[:-1], parts[-1][: found.start()].rstrip("_-"))
+    names = [_OUTPUTS.sub("", part) for part in bare if part]
+    model = "/".join(names) or _OUTPUTS.sub("", root.name)
+    return RunName(
+        run="/".join(parts), model=model, seed=None if found is None else int(found.group(1))
+    )
+
+
+def with_ranks(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
+    """Number the runs of each model and corpus from 1, and give each a name of its own.
+
+    The numbers of folders may have gaps. A single run without a number has no seed.
+    """
+    names = list(dict.fromkeys(run.name for run in runs))
+    seen = Counter((run.name, run.suite.name) for run in runs)
+    if twice := [key for key, count in seen.items() if count > 1]:
+        name, suite = twice[0]
+        raise InputError(
+            f"two files have surprisals of this run for {suite}",
+            path=name.run,
+            remedy="give every run once, or name the corpora of the sets: "
+            "'surprisals={ctb: FOLDER, xinhua: FOLDER}'",
+        )
+    groups: dict[tuple[str, str], list[RunName]] = {}
+    for name in names:
+        groups.setdefault((name.model, name.corpus), []).append(name)
+    taken = Counter(name.run for name in names)
+    new: dict[RunName, RunName] = {}
+    for group in groups.values():
+        group.sort(key=lambda name: (-1 if name.seed is None else name.seed, name.run))
+        for rank, name in enumerate(group, start=1):
+            is_single = len(group) == 1 and name.seed is None
+            called = f"{name.corpus}/{name.run}" if taken[name.run] > 1 else name.run
+            new[name] = replace(name, run=called, seed=None if is_single else rank)
+    return [replace(run, name=new[run.name]) for run in runs]
+
+
+# ----------------------------------------------------------------------------
+# Comparisons of the runs of an import: copies, and units that differ between runs of a model.
+
+
+# Fewest words from which surprisals of two runs are compared, and fewest different surprisals.
+_ENOUGH_FOR_UNITS = 100
+_ENOUGH_FOR_COPIES = 20
+_FEWEST_DIFFERENT = 5
+
+
+def check_units(runs: Sequence[ImportedRun]) -> None:
+    """Refuse runs of one model whose surprisals differ by the ratio of two units."""
+    means: dict[tuple[str, str, str], dict[str, float]] = {}
+    for run in runs:
+        known = [bits for row in run.rows for bits in row if math.isfinite(bits)]
+        key = (run.name.model, run.name.corpus, run.suite.name)
+        if len(known) >= _ENOUGH_FOR_UNITS:
+            means.setdefault(key, {})[run.name.run] = math.fsum(known) / len(known)
+    for (_, _, suite), found in means.items():
+        reference = sorted(found.values())[len(found) // 2]
+        for run_, mean in found.items():
+            if mean and reference and (problem := unit_problem(mean / reference)):
+                raise InputError(
+                    f"{suite}: the mean surprisal of this run is {mean:.3f}, that of another run "
+                    f"of the model {reference:.3f}: they differ by a factor of {problem}",
+                    path=run_,
+                    remedy="give all surprisals in one unit",
+                )
+
+
+def copies(runs: Sequence[ImportedRun]) -> list[str]:
+    """Return notes on runs with the same surprisals, where this is not a mistake.
+
+    These are runs of a model whose runs are all equal, such as an n-gram model, and runs on a few
+    words. Other copies are refused: a file of one run in the folder of another, a run that is given
+    under the names of two models or corpora, and a run that is given twice.
+    """
+    digests: dict[RunName, dict[str, str]] = {}
+    for run in runs:
+        digests.setdefault(run.name, {})[run.suite.name] = _numbers_digest(run)
+    long = {run.suite.name for run in runs if _is_long(run)}
+    notes = []
+    for one, other in itertools.combinations(digests, 2):
+        common = digests[one].keys() & digests[other].keys()
+        copied = sorted(name for name in common if digests[one][name] == digests[other][name])
+        if not copied:
+            continue
+        is_mistake = len(copied) < len(common) or not _is_deterministic(one, other, digests)
+        if is_mistake and not long.isdisjoint(copied):
+            raise InputError(
+                f"has the same surprisals as {other.run} on {copied[0]}"
+                + (f" and {len(copied) - 1} more suites" if len(copied) > 1 else ""),
+                path=one.run,
+                remedy="give every run once, with its own files",
+            )
+        notes.append(f"{one.run} and {other.run} have the same surprisals")
+    return notes
+
+
+def _is_deterministic(one: RunName, other: RunName, digests: dict[RunName, dict[str, str]]) -> bool:
+    """Whether both are runs of a model whose runs are all equal."""
+    if (one.model, one.corpus) != (other.model, other.corpus):
+        return False
+    own = [
+        found
+        for name, found in digests.items()
+        if (name.model, name.corpus) == (one.model, one.corpus)
+    ]
+    return all(first == second for first, second in itertools.pairwise(own))
+
+
+def _is_long(run: ImportedRun) -> bool:
+    """Whether two models cannot have the same surprisals on these words by chance."""
+    known = [bits for row in run.rows for bits in row if math.isfinite(bits)]
+    return len(known) >= _ENOUGH_FOR_COPIES and len(set(known)) >= _FEWEST_DIFFERENT
+
+
+def _numbers_digest(run: ImportedRun) -> str:
+    return digest(" ".join(f"{bits:.6f}" for row in run.rows for bits in row))
+
+
+# ----------------------------------------------------------------------------
+# Imported surprisals: runs, each on one suite, with notes for the reader and a receipt.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """All runs of an import, notes for the reader, and the receipt."""
+
+    runs: tuple[ImportedRun, ...]
+    notes: tuple[str, ...]
+    receipt: Receipt
+
+    @property
+    def suites(self) -> tuple[Suite, ...]:
+        """The distinct suites, each as in the first run that has it."""
+        found: dict[str, Suite] = {}
+        for run in self.runs:
+            found.setdefault(run.suite.name, run.suite)
+        return tuple(found.values())
+
+    @property
+    def names(self) -> tuple[RunName, ...]:
+        """The distinct runs, in order."""
+        return tuple(dict.fromkeys(run.name for run in self.runs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileForm:
+    """How the sentences of a file were found, and what is known of its numbers.
+
+    ``checked``: whether the numbers are checked as those of other programs, in which zeros of first
+    words mean that a word was not scored; our own tables have none and may have certain words.
+    ``most_different``: the share of equal beginnings of sentences with different surprisals.
+    ``is_published``: whether the layout is that of a study, in which every word of a critical
+    region has a surprisal.
+    """
+
+    pairing: str
+    unit: StatedUnit
+    checked: bool = True
+    is_left_to_right: bool = True
+    most_different: float = 0.0
+    is_published: bool = True
+
+
+@dataclass
+class Importing:
+    """Collects the runs of an import and refuses what does not fit."""
+
+    layout: str
+    rules: PairingRules
+    runs: list[ImportedRun] = field(default_factory=list)
+    receipts: list[SurprisalReceipt] = field(default_factory=list)
+    materials: dict[str, MaterialsReceipt] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    exceptions: list[str] = field(default_factory=list)
+    other_models: frozenset[str] = frozenset()
+    """Digests of the numbers of published files that are of another model than the files beside
+    them (see :func:`numbers_digest`)."""
+    beginnings: dict[RunName, RunBeginnings] = field(default_factory=dict)
+    apart: Counter[str] = field(default_factory=Counter)
+    boundaries: dict[RunName, tuple[str | None, Path]] = field(default_factory=dict)
+    searched: set[RunName] = field(default_factory=set)
+
+    def add(
+        self,
+        name: RunName,
+        materials: Materials,
+        sentences: Iterable[ScoredSentence],
+        path: Path,
+        form: FileForm,
+        *,
+        parts: Sequence[Suite] = (),
+        unknown: frozenset[str] = frozenset(),
+    ) -> None:
+        """Check the sentences of a file, pair them with the materials, and add them as a run.
+
+        If one file has several suites, ``materials`` has the items of all of them, and ``parts``
+        are these suites, in order. ``unknown`` are words that the file says to be unknown.
+        """
+        given = list(sentences)
+        read = [without_edges(one) for one in given]
+        read = in_bits(read, form.unit, path, by_word=form.checked)
+        if empty := [one for one in read if not one.tokens]:
+            raise InputError("a sentence has no words", path=path, line=empty[0].line)
+        count = 0
+        if form.checked:
+            check_values(read, path)
+            read, count = not_scored(read)
+        paired = pair(materials, read, self.rules, path)
+        if lacking := _without_surprisal(paired):
+            if form.is_published:
+                problem = f"the critical region of {lacking[0]!r} has no surprisal"
+                raise InputError(problem, path=path)
+            count_of = plural(len(lacking), "sentence")
+            self.notes.append(f"{path}: {count_of} without a surprisal in a critical region")
+        if self.rules.prefixes and form.is_left_to_right:
+            check_beginnings(read, path, shifts=form.checked, most_different=form.most_different)
+            own = self.beginnings.setdefault(name, RunBeginnings(name.run, form.is_published))
+            self._compare(own, materials.suite.name, read, path)
+        if count and any(map(_compares_sentences, parts or (materials.suite,))):
+            self.notes.append(
+                f"{path}: first words are not scored, so comparisons of whole sentences are "
+                "undefined"
+            )
+        whole = converted(given, form.unit)
+        tokens = _in_places(materials, whole) if not (parts or materials.labels) else ()
+        for suite, rows in _divided(paired, parts):
+            self.runs.append(
+                ImportedRun(
+                    name=name,
+                    suite=suite,
+                    rows=rows,
+                    unknown=paired.unknown | unknown,
+                    tokens=tokens,
+                    is_searched=name in self.searched,
+                )
+            )
+        self._record(name, materials, paired, path, form, count)
+
+    def state(self, name: RunName, stated: StatedRun | None, path: Path) -> None:
+        """Record what a file says about a run; None if it says nothing."""
+        if stated is not None and stated.is_searched:
+            self.searched.add(name)
+        self._same_boundary(name, None if stated is None else stated.boundary, path)
+
+    def _same_boundary(self, name: RunName, boundary: str | None, path: Path) -> None:
+        """Record how words of a file were made of pieces; files of one run may not differ."""
+        first, where = self.boundaries.setdefault(name, (boundary, path))
+        if first != boundary:
+            raise InputError(
+                f"was computed with boundary={boundary or 'none stated'}, but {where}, of the same "
+                f"run ({name.run}), with boundary={first or 'none stated'}",
+                path=path,
+                remedy="compute all surprisals of a run with the same boundary=",
+            )
+        choices = {one: place for one, place in self.boundaries.values() if one is not None}
+        if len(choices) > 1:
+            listed = enumeration([f"boundary={one} ({place})" for one, place in choices.items()])
+            raise InputError(
+                f"runs differ in how words are made of pieces, which cannot be compared: {listed}",
+                path=path,
+                remedy="compute all surprisals with the same boundary=, or score the runs apart",
+            )
+
+    def _compare(
+        self, run: RunBeginnings, suite: str, sentences: Sequence[ScoredSentence], path: Path
+    ) -> None:
+        """Compare a file with the other files of the run, unless it is known to be of another."""
+        if self.other_models and numbers_digest(sentences) in self.other_models:
+            self.apart[run.run] += 1
+        else:
+            run.add(sentences, suite, path)
+
+    def _record(
+        self,
+        name: RunName,
+        materials: Materials,
+        paired: Paired,
+        path: Path,
+        form: FileForm,
+        count: int,
+    ) -> None:
+        self.receipts.append(
+            SurprisalReceipt(
+                path=str(path),
+                sha256=hash_of(path),
+                run=name.run,
+                suite=materials.suite.name,
+                materials=str(materials.path),
+                pairing=form.pairing,
+                unit=form.unit.unit,
+                unit_from=form.unit.source,
+                sentences=len(paired.rows),
+                equal=paired.equal,
+                respelt=paired.respelt,
+                joined=paired.joined,
+                not_scored=count,
+                is_masked=not form.is_left_to_right,
+                accepted=paired.accepted,
+                boundary=self.boundaries.get(name, (None, path))[0],
+            )
+        )
+
+    def used(
+        self,
+        path: Path,
+        suites: Sequence[Suite],
+        conditions: str,
+        contradicting: Mapping[str, int] | None = None,
+    ) -> None:
+        """Record a file of materials; ``contradicting`` counts rows whose labels are wrong."""
+        sentences = sum(len(item.variants) for suite in suites for item in suite.items)
+        self.materials[str(path)] = MaterialsReceipt(
+            path=str(path),
+            sha256=hash_of(path),
+            suites=tuple(suite.name for suite in suites),
+            sentences=sentences,
+            conditions=conditions,
+            contradicting=contradicting or {},
+        )
+
+    def _lacking(self, runs: Sequence[ImportedRun]) -> list[str]:
+        """Say which runs have no surprisals for some suites, in one note for equal gaps."""
+        suites = [suite for one in self.materials.values() for suite in one.suites]
+        found: dict[str, set[str]] = {}
+        for run in runs:
+            found.setdefault(run.name.run, set()).add(run.suite.name)
+        gaps: dict[tuple[str, ...], list[str]] = {}
+        for run_, own in found.items():
+            if lacking := tuple(suite for suite in suites if suite not in own):
+                gaps.setdefault(lacking, []).append(run_)
+        return [
+            f"no surprisals of {enumeration(names)} for {_shown_suites(lacking)}"
+            for lacking, names in gaps.items()
+        ]
+
+    def _unchecked(self) -> list[str]:
+        """Say which mistakes in the files would not have been noticed."""
+        found = [
+            "numbers that were exchanged between sentences only after their words begin to differ",
+            "another unit in all files of a run, if probabilities do not sum to more than 1",
+        ]
+        if masked := [one.path for one in self.receipts if one.is_masked]:
+            found.append(
+                f"numbers of masked models that were exchanged between sentences, or in another "
+                f"unit ({plural(len(masked), 'file')})"
+            )
+        if not self.rules.prefixes:
+            found.append("equal beginnings of sentences with different surprisals (prefixes=false)")
+        if not self.rules.words:
+            found.append("numbers of other sentences, in files without words (words=false)")
+        return found
+
+    def finish(self, where: Sequence[Path], expected: str) -> Imported:
+        """Return the import; raise an error if no file belongs to the materials."""
+        if not self.runs:
+            raise InputError(
+                "contains no surprisals for these suites",
+                path=", ".join(map(str, where)),
+                remedy=f"expected {expected}",
+            )
+        runs = with_ranks(self.runs)
+        check_units(runs)
+        sums = [note for one in self.beginnings.values() for note in one.check_sums()]
+        receipt = Receipt(
+            layout=self.layout,
+            rules=asdict(self.rules),
+            materials=tuple(self.materials.values()),
+            surprisals=tuple(self.receipts),
+            left_out=tuple(self.left_out),
+            exceptions=tuple(self.exceptions),
+            unchecked=tuple(self._unchecked()),
+        )
+        notes = (
+            *self.notes,
+            *self._lacking(runs),
+            *_notes(self.receipts, self.left_out),
+            *copies(runs),
+            *_apart(self.apart),
+            *sums,
+        )
+        return Imported(runs=tuple(runs), notes=notes, receipt=receipt)
+
+
+def _in_places(
+    materials: Materials, sentences: Sequence[ScoredSentence]
+) -> tuple[ScoredSentence, ...]:
+    """Return sentences that are in the order of their file in that of the suite."""
+    return tuple(sentences[place] for place in materials.places)
+
+
+def _compares_sentences(suite: Suite) -> bool:
+    terms = (term for one in suite.predictions for term in one.formula.terms)
+    return any(term.region == WHOLE_SENTENCE for term in terms)
+
+
+def _shown_suites(suites: Sequence[str]) -> str:
+    more = f" and {len(suites) - _SHOWN_SUITES} more" if len(suites) > _SHOWN_SUITES else ""
+    return enumeration(suites[:_SHOWN_SUITES]) + more
+
+
+def _divided(
+    paired: Paired, parts: Sequence[Suite]
+) -> Iterator[tuple[Suite, tuple[tuple[float, ...], ...]]]:
+    """Yield the suites of a file with their rows, each with the sentences that were scored."""
+    if not parts:
+        yield paired.suite, paired.rows
+        return
+    items, rows = iter(paired.suite.items), iter(paired.rows)
+    for part in parts:
+        own = tuple(itertools.islice(items, len(part.items)))
+        count = sum(len(item.variants) for item in own)
+        yield replace(part, items=own), tuple(itertools.islice(rows, count))
+
+
+# Number of suites that a note names.
+_SHOWN_SUITES = 3
+
+
+def _apart(counts: Mapping[str, int]) -> list[str]:
+    return [
+        f"{run}: {plural(count, 'file')} of other models than the rest, as published"
+        for run, count in counts.items()
+    ]
+
+
+def _without_surprisal(paired: Paired) -> list[str]:
+    """Return the sentences in which a word of a critical region has no surprisal."""
+    suite, found = paired.suite, []
+    critical = [suite.region_index(name) for name in suite.critical]
+    variants = [variant for item in suite.items for variant in item.variants]
+    for variant, row in zip(variants, paired.rows, strict=True):
+        ends = [0, *itertools.accumulate(map(len, variant.regions))]
+        if any(math.isnan(bits) for n in critical for bits in row[ends[n] : ends[n + 1]]):
+            found.append(" ".join(variant.words))
+    return found
+
+
+def _notes(receipts: Sequence[SurprisalReceipt], left_out: Sequence[str]) -> list[str]:
+    """Say which sentences differ from the materials, and what was left out."""
+    counts: Counter[tuple[str, str, int]] = Counter()
+    for one in receipts:
+        for kind, number in Counter(difference.kind for difference in one.accepted).items():
+            counts[one.suite, kind, number] += 1
+    notes = [
+        f"{suite}: {plural(number, 'sentence')} in {kind} ({plural(files, 'file')})"
+        if kind.endswith("wording")
+        else f"{suite}: {plural(number, 'sentence')} {kind} in {plural(files, 'file')}"
+        for (suite, kind, number), files in counts.items()
+    ]
+    if left_out:
+        shown = enumeration(sorted({Path(path).name for path in left_out})[:3])
+        notes.append(f"{plural(len(left_out), 'file')} without materials left out, such as {shown}")
+    return notes

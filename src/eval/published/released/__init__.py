@@ -1,1 +1,0 @@
-"""The files that the authors of studies released: materials and surprisals."""

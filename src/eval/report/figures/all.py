@@ -1,0 +1,419 @@
+"""All figures for which a study has data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+from xml.etree import ElementTree
+
+import pandas as pd
+from markupsafe import Markup, escape
+
+from gardenpath.eval import display
+from gardenpath.eval.display import EXACT
+from gardenpath.eval.report.content import Study, corpus_groups
+from gardenpath.eval.report.figures import style
+from gardenpath.eval.report.figures.results import (
+    accuracy_by_class,
+    accuracy_by_modifier,
+    differences_by_condition,
+    effects_by_condition,
+    estimate_rows,
+    estimates,
+    excess,
+    loss_curves,
+    mean_accuracy,
+    sentence_lengths,
+)
+from gardenpath.eval.report.figures.sentence import surprisal_figure
+from gardenpath.store.files import read_text, whole_file, write_text
+from gardenpath.store.tables import write_table
+from gardenpath.util import short_stem
+
+FigureSection = Literal["accuracy", "effects", "sentences", "statistics", "corpora", "training"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A figure: the name of its file, its section, title and caption, and a function to draw it.
+
+    ``subject`` is the number of the analysis to which a statistics figure belongs.
+    """
+
+    name: str
+    section: FigureSection
+    title: str
+    caption: str
+    draw: Callable[[], style.ReportFigure]
+    subject: int | None = None
+
+
+def pictures(study: Study) -> list[Picture]:
+    """Return the figures of a study, in the order of the report."""
+    return [
+        *_accuracy(study),
+        *_effects(study),
+        *_sentences(study),
+        *_statistics(study),
+        *_corpora(study),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFigure:
+    """The texts of a figure: its drawing as SVG, and the numbers that are drawn as CSV."""
+
+    svg: str
+    csv: str
+
+
+def write_pictures(study: Study, folder: Path) -> dict[str, WrittenFigure]:
+    """Write every figure of a study; return them by name."""
+    return write_figures({one.name: one.draw for one in pictures(study)}, folder)
+
+
+def write_figures(
+    drawings: Mapping[str, Callable[[], style.ReportFigure]], folder: Path
+) -> dict[str, WrittenFigure]:
+    """Write each figure as ``<name>.svg`` and ``<name>.png``, and its numbers as ``<name>.csv``."""
+    texts = {}
+    # Compress each figure while the next one is drawn.
+    with style.look(), ThreadPoolExecutor(max_workers=1) as compressing:
+        written = []
+        for name, draw in drawings.items():
+            figure = draw()
+            style.settle(figure)
+            path = folder / f"{name}.png"
+            written.append(compressing.submit(_write_png, path, style.pixels(figure)))
+            table = folder / f"{name}.csv"
+            write_table(table, figure.numbers.round(6))
+            texts[name] = WrittenFigure(style.as_svg(figure), read_text(table))
+            write_text(folder / f"{name}.svg", texts[name].svg)
+        for one in written:
+            one.result()
+    return texts
+
+
+def _write_png(path: Path, drawn: style.Pixels) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_bytes(style.as_png(drawn))
+
+
+def slug(text: str) -> str:
+    """Return a text as part of a file name."""
+    return short_stem(re.sub(r"[^\w]+", "_", text.lower()).strip("_")[:80])
+
+
+def _with(title: str, corpus: str) -> str:
+    """Return the title with the corpus, if it has a name."""
+    return f"{title}, {corpus}" if corpus else title
+
+
+def _accuracy(study: Study) -> Iterator[Picture]:
+    groups = corpus_groups(study.items)
+    lines = "The dotted line is the chance level."
+    if (study.items["model"] == EXACT).any():
+        lines = (
+            "The dotted line is the chance level; the dash-dotted line is the accuracy of the "
+            "exact grammar, the ceiling for models."
+        )
+    for corpora in groups:
+        if study.items[study.items["corpus"].isin(corpora)]["class"].nunique() > 1:
+            tail, place = _of_group(corpora, groups)
+            yield Picture(
+                name=f"mean_accuracy{tail}",
+                section="accuracy",
+                title=f"Mean accuracy by model{place}",
+                caption=f"Mean over all classes, with equal weights. {lines}",
+                draw=partial(mean_accuracy, study, corpora),
+            )
+    for corpora in groups:
+        tail, place = _of_group(corpora, groups)
+        yield Picture(
+            name=f"accuracy_by_class{tail}",
+            section="accuracy",
+            title=f"Accuracy by class and model{place}",
+            caption="Markers are means over random seeds and suites, bars are 95 % bootstrap "
+            f"intervals over items. {lines}",
+            draw=partial(accuracy_by_class, study, corpora),
+        )
+    corpora = list(dict.fromkeys(study.items["corpus"]))
+    for corpus in corpora:
+        yield from _by_modifier(study, corpus, alone=len(corpora) == 1)
+
+
+def _of_group(corpora: Sequence[str], groups: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """Return the end of the file name and of the title of a figure of a group of corpora."""
+    if len(groups) == 1:
+        return "", ""
+    return f"_{slug(' '.join(corpora))}", f", {' and '.join(corpora)}"
+
+
+def _by_modifier(study: Study, corpus: str, *, alone: bool) -> Iterator[Picture]:
+    items = study.items[study.items["corpus"] == corpus]
+    tail, place = ("", "") if alone else (f"_{slug(corpus)}", f", {corpus}")
+    if items["modifier"].nunique() > 1:
+        is_ranked = study.ranks(items["modifier"])
+        order = "Modifiers are ordered from simple to complex. " if is_ranked else ""
+        yield Picture(
+            name=f"accuracy_by_modifier{tail}",
+            section="accuracy",
+            title=f"Accuracy by {'complexity of the ' if is_ranked else ''}modifier{place}",
+            caption=f"{order}Markers are means over random seeds, bars are 95 % bootstrap "
+            "intervals over items.",
+            draw=partial(accuracy_by_modifier, study, corpus),
+        )
+    if items["difference_bits"].notna().any():
+        is_exact = (items["model"] == EXACT).any()
+        infinite = " Infinite differences of the exact grammar are excluded." if is_exact else ""
+        yield Picture(
+            name=f"differences_by_condition{tail}",
+            section="effects",
+            title=f"Surprisal differences by condition{place}",
+            caption="Difference in surprisal between the compared conditions, in bits; values "
+            "above zero are as predicted. Bars are 95 % bootstrap intervals over items."
+            f"{infinite}",
+            draw=partial(differences_by_condition, study, corpus),
+        )
+
+
+def _effects(study: Study) -> Iterator[Picture]:
+    table = study.effects
+    for corpus in dict.fromkeys(table["corpus"]):
+        names = list(dict.fromkeys(table[table["corpus"] == corpus]["effect"]))
+        wh = [name for name in names if "wh" in name.lower()]
+        rest = [name for name in names if name not in wh]
+        for stem, title, chosen in (("wh_effects", "Wh-effects", wh), ("effects", "Effects", rest)):
+            if chosen:
+                yield Picture(
+                    name=slug(f"{stem} {corpus}"),
+                    section="effects",
+                    title=_with(f"{title} by condition", corpus),
+                    caption="Means over random seeds and items in bits, with 95 % bootstrap "
+                    "intervals over items.",
+                    draw=partial(effects_by_condition, study, corpus, chosen),
+                )
+
+
+def _sentences(study: Study) -> Iterator[Picture]:
+    """Yield one item of every class and corpus that was scored by a model.
+
+    The explorer of the report shows the other items.
+    """
+    classes = study.items.drop_duplicates("suite").set_index("suite")["class"]
+    table = study.surprisals[study.surprisals["model"] != EXACT]
+    firsts = table.drop_duplicates(["suite", "corpus"])[["suite", "item", "corpus"]]
+    places = {suite: place for place, suite in enumerate(study.suites())}
+    firsts = firsts.sort_values("suite", key=lambda suites: suites.map(places), kind="stable")
+    kinds = firsts["suite"].map(classes).fillna(firsts["suite"])
+    firsts = firsts[~pd.DataFrame({"kind": kinds, "corpus": firsts["corpus"]}).duplicated()]
+    for suite, item, corpus in firsts.itertuples(index=False, name=None):
+        yield Picture(
+            name=slug(f"sentence {suite} {corpus}"),
+            section="sentences",
+            title=f"Surprisal by word: item {item} of {_with(style.figure_label(suite), corpus)}",
+            caption="The variants of the item, aligned by region; means over random seeds. The "
+            "critical region is shaded.",
+            draw=partial(surprisal_figure, study, suite=suite, item=item, corpus=corpus),
+        )
+
+
+def _statistics(study: Study) -> Iterator[Picture]:
+    for number, analysis in enumerate(study.analyses):
+        if estimate_rows(analysis):
+            yield Picture(
+                name=f"estimates_{number + 1}_{slug(analysis.title)}",
+                section="statistics",
+                title=f"Estimates: {analysis.title}",
+                caption="One row per comparison, with 95 % intervals; hollow markers: the interval "
+                "includes zero.",
+                draw=partial(estimates, analysis),
+                subject=number,
+            )
+
+
+def _corpora(study: Study) -> Iterator[Picture]:
+    if any(row.excess_bits_per_word is not None for row in study.perplexity):
+        yield Picture(
+            name="excess_surprisal",
+            section="corpora",
+            title="Excess surprisal over the exact grammar",
+            caption="Surprisal of each model minus that of the grammar that generated the test "
+            "sentences, in bits per word; zero is optimal. Markers are means over random seeds, "
+            "bars are ranges.",
+            draw=partial(excess, study.perplexity),
+        )
+    if study.lengths:
+        yield Picture(
+            name="sentence_lengths",
+            section="corpora",
+            title="Sentence lengths",
+            caption="Distribution of sentence lengths in each corpus.",
+            draw=partial(sentence_lengths, study.lengths),
+        )
+    if study.curves:
+        yield Picture(
+            name="loss_curves",
+            section="training",
+            title="Loss during training",
+            caption="Validation and training loss of each run after each epoch. Losses with trees "
+            "include the loss of the tree and are not comparable to the others.",
+            draw=partial(loss_curves, study.curves),
+        )
+
+
+# ----------------------------------------------------------------------------
+# Embedding of figures in a page, with shared letter outlines and styles.
+#
+# matplotlib writes the outlines of letters into every figure and the style into every line. The
+# figures of a page share both, which reduces their size to about a third.
+
+
+# Colours that are replaced by colours of the page, so that figures support dark mode.
+PAGE_COLOURS = {
+    display.SKY: "var(--sky)",
+    display.BLUE: "var(--blue)",
+    display.ORANGE: "var(--orange)",
+    display.VERMILLION: "var(--vermillion)",
+    display.GREEN: "var(--green)",
+    display.PURPLE: "var(--purple)",
+    display.GREY: "var(--grey)",
+    style.INK: "var(--ink)",
+    style.MUTED: "var(--muted)",
+    style.GRID: "var(--grid)",
+    style.BAND: "var(--band)",
+    style.PAPER: "var(--paper)",
+}
+
+# Outlines of letters are scaled; markers of lines are not.
+_LETTER_SCALE = "scale("
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_SHIFT = re.compile(r"translate\((-?[\d.]+) (-?[\d.]+)\)")
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_LEFT_OUT = ("metadata", "style", "title")
+# The page has its own background.
+_BACKGROUND = f"fill: {style.PAPER}"
+
+
+class InlineFigures:
+    """Converts the figures of a page one by one and collects what they share."""
+
+    def __init__(self) -> None:
+        self._outlines: dict[tuple[str, str], str] = {}
+        self._styles: dict[str, str] = {}
+        self._count = 0
+
+    def figure(self, svg: str, *, label: str) -> Markup:
+        """Return a figure with unique ids, the page's colours, and a label for screen readers."""
+        self._count += 1
+        root = ElementTree.fromstring(svg)
+        letters = {
+            node.get("id", ""): self._outline(node.get("d", ""), node.get("transform", ""))
+            for node in root.iter()
+            if _is_letter(node)
+        }
+        width, height = root.get("viewBox", "0 0 640 320").split()[2:]
+        attributes = {
+            "role": "img",
+            "aria-label": label,
+            "viewBox": f"0 0 {width} {height}",
+            # Figures shrink in narrow windows, down to a minimum width that is still readable.
+            "style": f"--width:{float(width) * 4 / 3:.0f}px;--least:{float(width):.0f}px",
+        }
+        return _element("svg", attributes, (self._node(child, letters) for child in root))
+
+    def outlines(self) -> Markup:
+        """Return the letter outlines of all figures so far, which the page must contain."""
+        paths = [
+            _element("path", {"id": name, "d": d, "transform": transform})
+            for (d, transform), name in self._outlines.items()
+        ]
+        hidden = {"width": "0", "height": "0", "aria-hidden": "true", "style": "position:absolute"}
+        return _element("svg", hidden, [_element("defs", {}, paths)]) if paths else Markup("")
+
+    def css(self) -> str:
+        """Return the styles of all figures so far."""
+        return "".join(f".{name}{{{rules}}}\n" for rules, name in self._styles.items())
+
+    def _outline(self, d: str, transform: str) -> str:
+        key = (re.sub(r"\s+", " ", d).strip(), transform)
+        return self._outlines.setdefault(key, f"g{len(self._outlines)}")
+
+    def _node(self, node: ElementTree.Element, letters: dict[str, str]) -> Markup:
+        """Return an element and its content; groups without attributes are unwrapped."""
+        name = node.tag.rpartition("}")[2]
+        if name in _LEFT_OUT or _is_letter(node) or node.get("style") == _BACKGROUND:
+            return Markup("")
+        inside = [self._node(child, letters) for child in node]
+        attributes = dict(self._attributes(name, node, letters))
+        if name in ("g", "defs") and not (attributes and any(inside)):
+            content = _joined(inside)
+            return _element("defs", {}, [content]) if name == "defs" and content else content
+        return _element(name, attributes, inside)
+
+    def _attributes(
+        self, name: str, node: ElementTree.Element, letters: dict[str, str]
+    ) -> Iterator[tuple[str, str]]:
+        for key, value in node.attrib.items():
+            key = key.rpartition("}")[2]
+            if key == "id":
+                if name in ("path", "clipPath"):
+                    yield "id", self._own(value)
+            elif key == "href":
+                target = value.removeprefix("#")
+                yield "href", f"#{letters.get(target) or self._own(target)}"
+            elif key == "style":
+                yield "class", self._class(value)
+            elif name == "use" and key == "transform" and (shift := _SHIFT.fullmatch(value)):
+                # Outlines have large coordinates: one unit is a hundredth of a letter.
+                yield "x", f"{float(shift[1]):.0f}"
+                if float(shift[2]):
+                    yield "y", f"{float(shift[2]):.0f}"
+            else:
+                value = _REFERENCE.sub(lambda found: f"url(#{self._own(found[1])})", value)
+                yield key, _shortened(value)
+
+    def _own(self, identifier: str) -> str:
+        return f"f{self._count}-{identifier}"
+
+    def _class(self, rules: str) -> str:
+        for colour, variable in PAGE_COLOURS.items():
+            rules = rules.replace(colour, variable)
+        compact = re.sub(r"\s*([:;])\s*", r"\1", rules.strip())
+        return self._styles.setdefault(compact, f"s{len(self._styles)}")
+
+
+def _joined(parts: Iterable[Markup]) -> Markup:
+    return Markup("").join(parts)
+
+
+def _element(name: str, attributes: Mapping[str, str], inside: Iterable[Markup] = ()) -> Markup:
+    """Return an element of a figure, self-closing if it has no content."""
+    written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
+    content = _joined(inside)
+    return Markup(f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>")
+
+
+def _is_letter(node: ElementTree.Element) -> bool:
+    return (
+        node.tag.endswith("}path")
+        and "id" in node.attrib
+        and node.get("transform", "").startswith(_LETTER_SCALE)
+    )
+
+
+def _shortened(value: str) -> str:
+    """Round coordinates to two decimals, which is visually lossless."""
+    short = _LONG_NUMBER.sub(lambda found: _two_digits(float(found[0])), value)
+    return re.sub(r"\s+", " ", short).strip()
+
+
+def _two_digits(number: float) -> str:
+    if abs(number) < 1:
+        return f"{number:.4g}"
+    return f"{number:.2f}".rstrip("0").rstrip(".")

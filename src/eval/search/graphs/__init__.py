@@ -1,1 +1,0 @@
-"""Steps of a search that are recorded once and replayed, as CUDA graphs."""

@@ -1,1 +1,0 @@
-"""Searches that leave something to chance: weights, replicates, and standard errors."""

@@ -1,1 +1,0 @@
-"""Descriptive statistics of corpora."""

@@ -1,0 +1,390 @@
+"""Design matrices of mixed models, built from a formula and a table.
+
+Formulas use the notation of lme4: ``outcome ~ syntax + (1 | modifier) + (1 | item)``. With X the
+design matrix of the fixed effects and Z that of the random effects, the linear predictor is
+``X β + Z Λ(θ) u``, where u is standard normal and Λ(θ) is block diagonal. Its blocks are the
+relative Cholesky factors of the random terms' covariance matrices, one block per level of the
+grouping factor (Bates et al. 2015).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.linalg
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from gardenpath.data.arrays import Floats
+from gardenpath.errors import StatisticsError
+from gardenpath.eval.statistics.factors import Loadings
+from gardenpath.eval.statistics.formulas import (
+    INTERCEPT_TERM,
+    Coding,
+    Distribution,
+    ModelFormula,
+    RandomPart,
+    backticked,
+    model_matrix,
+    parse_model_formula,
+    with_all_codings,
+)
+from gardenpath.settings.schema import nearest
+
+_RANK_TOLERANCE = 1e-9
+# Standard deviation, relative to the residual, below which a fit counts as singular.
+SINGULAR = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class RandomTerm:
+    """Effects that vary by a grouping factor: ``(1 + gap | item)`` has two names and n levels."""
+
+    group: str
+    names: tuple[str, ...]
+    levels: int
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Row and column of each of the term's parameters θ within a block of Λ."""
+        rows, columns = np.tril_indices(len(self.names))
+        return tuple(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Design:
+    """The design of a model.
+
+    ``weights`` are the numbers of trials of binomial responses, or the prior weights of a linear
+    model: the residual variance of a row is σ² divided by its weight.
+    """
+
+    formula: str
+    response: Floats  # (rows,)
+    fixed: Floats  # (rows, coefficients)
+    names: tuple[str, ...]
+    random: Any  # sparse (rows, random effects)
+    terms: tuple[RandomTerm, ...]
+    weights: Floats  # (rows,)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """The number of observations."""
+        return len(self.response)
+
+    @cached_property
+    def entries(self) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
+        """For each parameter θ, the rows and columns of its entries in Λ."""
+        return tuple(self._entries())
+
+    def _entries(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        start = 0
+        for term in self.terms:
+            size = len(term.names)
+            blocks = start + size * np.arange(term.levels)
+            for row, column in term.places:
+                yield blocks + row, blocks + column
+            start += size * term.levels
+
+    @cached_property
+    def is_scale(self) -> NDArray[np.bool_]:
+        """Whether each parameter θ is on the diagonal of Λ, and therefore not negative."""
+        return np.array([r == c for term in self.terms for r, c in term.places], dtype=bool)
+
+    @cached_property
+    def loadings(self) -> Loadings:
+        """The entries of Z, stored row by row."""
+        offsets = np.cumsum([0, *(len(term.names) for term in self.terms)])
+        return Loadings(
+            self.random,
+            sizes=[len(term.names) for term in self.terms],
+            levels=[term.levels for term in self.terms],
+            places=[
+                (int(offset) + row, int(offset) + column)
+                for offset, term in zip(offsets, self.terms, strict=False)
+                for row, column in term.places
+            ],
+        )
+
+    def factor(self, theta: Floats) -> Any:
+        """Return Λ(θ) as a sparse matrix."""
+        size = self.random.shape[1]
+        if not len(theta):
+            return scipy.sparse.csr_array((size, size))
+        rows = np.concatenate([rows for rows, _ in self.entries])
+        columns = np.concatenate([columns for _, columns in self.entries])
+        lengths = [len(rows) for rows, _ in self.entries]
+        values = np.repeat(theta, lengths)
+        return scipy.sparse.csr_array((values, (rows, columns)), shape=(size, size))
+
+    def covariances(self, theta: Floats) -> Iterator[tuple[RandomTerm, Floats]]:
+        """Yield the covariance matrix of each random term, relative to the residual variance."""
+        start = 0
+        for term in self.terms:
+            block = np.zeros((len(term.names), len(term.names)))
+            for place in term.places:
+                block[place] = theta[start]
+                start += 1
+            yield term, block @ block.T
+
+    def with_positive_scales(self, theta: Floats) -> Floats:
+        """Return equivalent parameters with a non-negative diagonal of Λ.
+
+        Reversing the sign of a column of Λ does not change the covariances.
+        """
+        turned, start = theta.copy(), 0
+        for term in self.terms:
+            columns = np.array([column for _, column in term.places])
+            part = turned[start : start + len(columns)]  # a view
+            scales = {c: part[n] for n, (r, c) in enumerate(term.places) if r == c}
+            part *= [-1.0 if scales[column] < 0.0 else 1.0 for column in columns]
+            start += len(columns)
+        return turned
+
+    def is_singular(self, theta: Floats) -> bool:
+        """Whether a random effect has zero variance or is a linear combination of others."""
+        return any(
+            float(np.linalg.eigvalsh(covariance)[0]) < SINGULAR**2
+            for _, covariance in self.covariances(theta)
+        )
+
+
+def build_design(
+    formula: str,
+    table: pd.DataFrame,
+    *,
+    codings: Mapping[str, Coding] | None = None,
+    weights: str | None = None,
+) -> Design:
+    """Build the design of a model; ``weights`` names the column of weights.
+
+    Rows with missing values are dropped. Columns of X that are linear combinations of other columns
+    are dropped too, because their coefficients are not identified. Both are recorded in the notes.
+    """
+    parsed = parse_model_formula(formula)
+    used = [*parsed.variables, *([weights] if weights else [])]
+    _check_columns(formula, used, table)
+    complete = table[used].dropna()
+    if complete.empty:
+        raise StatisticsError(f"every row of the table lacks at least one of {', '.join(used)}")
+    if not pd.api.types.is_numeric_dtype(complete[parsed.response]):
+        raise StatisticsError(f"the response {parsed.response} is not numeric")
+    missing = len(table) - len(complete)
+    notes = [f"{missing} rows with missing values were left out"] if missing else []
+    predictors = [*parsed.fixed_variables, *parsed.slope_variables]
+    all_codings = with_all_codings(predictors, complete, codings or {})
+    fixed = model_matrix(parsed.fixed, complete, all_codings)
+    kept = _independent(fixed.values)
+    if dropped := [name for number, name in enumerate(fixed.names) if number not in kept]:
+        notes.append(f"{', '.join(dropped)} left out: not separable from the other effects")
+    random, terms = _random(parsed, complete, all_codings)
+    return Design(
+        formula=formula,
+        response=complete[parsed.response].to_numpy(dtype=np.float64),
+        fixed=fixed.values[:, kept],
+        names=tuple(fixed.names[number] for number in kept),
+        random=random,
+        terms=terms,
+        weights=complete[weights].to_numpy(np.float64) if weights else np.ones(len(complete)),
+        notes=tuple(notes),
+    )
+
+
+def _check_columns(formula: str, wanted: list[str], table: pd.DataFrame) -> None:
+    missing = [name for name in wanted if name not in table.columns]
+    if missing:
+        hints = "; ".join(f"no column {name!r}, {nearest(name, table.columns)}" for name in missing)
+        raise StatisticsError(f"the table does not fit the formula {formula!r}: {hints}")
+
+
+def _independent(matrix: Floats) -> list[int]:
+    """Return the columns that are not linear combinations of preceding columns."""
+    kept: list[int] = []
+    for column in range(matrix.shape[1]):
+        chosen = matrix[:, [*kept, column]]
+        norms = np.linalg.norm(chosen, axis=0)
+        # There are no more independent columns than rows.
+        if norms[-1] == 0.0 or len(kept) == len(matrix):
+            continue
+        # The last diagonal entry of R is the norm of the part orthogonal to the kept columns.
+        triangle = scipy.linalg.qr(chosen / norms, mode="r")[0]
+        if abs(triangle[len(kept), len(kept)]) > _RANK_TOLERANCE:
+            kept.append(column)
+    return kept
+
+
+def _random(
+    formula: ModelFormula, table: pd.DataFrame, codings: Mapping[str, Coding]
+) -> tuple[Any, tuple[RandomTerm, ...]]:
+    """Return the sparse matrix Z and the random terms to which its columns belong."""
+    blocks: list[Any] = [scipy.sparse.csr_array((len(table), 0))]
+    terms = []
+    for part in formula.random:
+        levels, count = _levels(part, table)
+        for correlated in part.blocks:
+            effects = model_matrix(correlated, table, codings)
+            blocks.append(_spread(effects.values, levels, count))
+            group = ":".join(map(backticked, part.group))
+            terms.append(RandomTerm(group=group, names=effects.names, levels=count))
+    return scipy.sparse.csr_array(scipy.sparse.hstack(blocks, format="csr")), tuple(terms)
+
+
+def _levels(part: RandomPart, table: pd.DataFrame) -> tuple[NDArray[np.intp], int]:
+    """Return the index of each row's level and the number of levels."""
+    groups = table.groupby(list(part.group), sort=True, observed=True)
+    return groups.ngroup().to_numpy(dtype=np.intp), groups.ngroups
+
+
+def _spread(effects: Floats, levels: NDArray[np.intp], count: int) -> Any:
+    """Write each row's effects into the columns of its level, which are adjacent."""
+    rows, size = effects.shape
+    columns = levels[:, None] * size + np.arange(size)
+    starts = size * np.arange(rows + 1)
+    shape = (rows, size * count)
+    return scipy.sparse.csr_array((effects.ravel(), columns.ravel(), starts), shape=shape)
+
+
+# ----------------------------------------------------------------------------
+# Removal of random effects that a table does not identify.
+
+
+def identifiable(
+    formula: str, table: pd.DataFrame, *, family: Distribution
+) -> tuple[str, list[str]]:
+    """Return the formula with the random effects that can be estimated, and notes on the others.
+
+    A grouping factor needs two levels. In a linear model, random effects that are as many as the
+    rows are confounded with the residual; slopes are removed first.
+    """
+    parsed = parse_model_formula(formula)
+    kept, notes = [], []
+    for part in parsed.random:
+        written = part.written()
+        levels = table.groupby(list(part.group), sort=False, dropna=False).ngroups
+        rows = len(table) if family == "gaussian" else np.inf
+        if levels < 2:
+            notes.append(f"{written} left out: only one level")
+        elif levels >= rows:
+            notes.append(f"{written} left out: only one row per level")
+        elif _size(part, table) * levels >= rows:
+            simple = RandomPart((INTERCEPT_TERM,), part.group)
+            kept.append(simple)
+            notes.append(f"{written} reduced to {simple.written()}: too few rows for slopes")
+        else:
+            kept.append(part)
+    return str(dataclasses.replace(parsed, random=tuple(kept))), notes
+
+
+def _size(part: RandomPart, table: pd.DataFrame) -> int:
+    """Return the number of random effects (intercept and slopes) per level."""
+    size = 0
+    for term in part.terms:
+        widths = [
+            1 if pd.api.types.is_numeric_dtype(table[name]) else table[name].nunique() - 1
+            for name in (variable.name for variable in term)
+        ]
+        size += int(np.prod(widths))
+    return max(size, 1)
+
+
+# ----------------------------------------------------------------------------
+# Rescaling of predictors whose magnitude would slow down the optimiser.
+#
+# A gradient-based search takes steps of about one in every direction. Frequencies per million
+# words or proportions of a thousandth would need other step sizes. Such columns are divided by
+# their root mean square, the model is fitted, and its parameters are converted back. Columns of
+# usual magnitude are not changed.
+
+
+# Smallest and largest root mean square that is not rescaled.
+_USUAL = (0.1, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The divisors of the columns: one per parameter θ and one per fixed effect."""
+
+    theta: Floats
+    fixed: Floats
+
+
+def in_usual_units(design: Design) -> tuple[Design, Units]:
+    """Return the same model with rescaled predictors, and their units.
+
+    Fixed effects and parameters θ of the original design are those of the returned design divided
+    by their units. The unit of a parameter θ is that of the random effect in its row of Λ.
+    """
+    fixed, random = _units(design.fixed), _units(design.loadings.values)
+    scales, theta, start = [np.ones(0)], [], 0
+    for term in design.terms:
+        units = random[start : start + len(term.names)]
+        scales.append(np.tile(units, term.levels))
+        theta += [float(units[row]) for row, _ in term.places]
+        start += len(term.names)
+    inverse = scipy.sparse.diags_array(1.0 / np.concatenate(scales))
+    scaled = dataclasses.replace(
+        design,
+        fixed=design.fixed / fixed,
+        random=scipy.sparse.csr_array(design.random @ inverse),
+    )
+    return scaled, Units(theta=np.array(theta), fixed=fixed)
+
+
+def _units(columns: Floats) -> Floats:
+    """Return the root mean square of each column, or 1 if it needs no rescaling."""
+    sizes = np.sqrt(np.mean(columns**2, axis=0))
+    is_usual = (sizes >= _USUAL[0]) & (sizes <= _USUAL[1]) | (sizes == 0.0)
+    return np.where(is_usual, 1.0, sizes)
+
+
+# ----------------------------------------------------------------------------
+# Detection of separation, where a binomial model has no finite estimates.
+#
+# Outcomes are separated if a linear combination of the fixed effects is non-negative for all right
+# outcomes, non-positive for all wrong ones, and not zero for all. The likelihood then increases
+# without bound along this combination, whatever the random effects are. One model that is always
+# right is sufficient. A linear programme finds such combinations (Konis 2007).
+
+
+_TOLERANCE = 1e-6
+
+
+def separated_effects(design: Design) -> tuple[str, ...]:
+    """Return the fixed effects of a binomial model that have no finite estimate."""
+    right, wrong = design.response >= 1.0, design.response <= 0.0
+    # Only distinct combinations of predictors and outcomes matter, not their frequencies.
+    ordered = np.unique(np.vstack([design.fixed[right], -design.fixed[wrong]]), axis=0)
+    shared = np.unique(design.fixed[~right & ~wrong], axis=0)
+    if _furthest(ordered.sum(axis=0), ordered, shared) <= _TOLERANCE:
+        return ()
+    directions = np.eye(len(design.names))
+    return tuple(
+        name
+        for name, direction in zip(design.names, directions, strict=True)
+        if max(_furthest(sign * direction, ordered, shared) for sign in (1.0, -1.0)) > _TOLERANCE
+    )
+
+
+def _furthest(direction: Floats, ordered: Floats, shared: Floats) -> float:
+    """Return the largest extent along a direction of a combination with coefficients in [−1, 1].
+
+    The combination must be non-negative for the rows ``ordered`` (signed by their outcomes), and
+    zero for the rows ``shared`` (outcomes partly right and partly wrong).
+    """
+    found = linprog(
+        -direction,
+        A_ub=-ordered if len(ordered) else None,
+        b_ub=np.zeros(len(ordered)) if len(ordered) else None,
+        A_eq=shared if len(shared) else None,
+        b_eq=np.zeros(len(shared)) if len(shared) else None,
+        bounds=(-1.0, 1.0),
+    )
+    return -float(found.fun) if found.success else 0.0

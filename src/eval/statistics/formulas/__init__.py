@@ -1,1 +1,0 @@
-"""Formulas of models, and the matrices that they stand for."""

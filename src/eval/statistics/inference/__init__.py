@@ -1,1 +1,0 @@
-"""Intervals, permutation tests and correlations."""

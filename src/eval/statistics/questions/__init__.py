@@ -1,1 +1,0 @@
-"""Configured statistical analyses and their results."""

@@ -1,1 +1,0 @@
-"""The published studies: their tables, figures and claims, computed anew and compared."""

@@ -1,1 +1,0 @@
-"""One specification per paper: its tables and figures, and its claims."""

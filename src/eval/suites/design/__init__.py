@@ -1,1 +1,0 @@
-"""Test suites, their items and their predictions as formulas."""

@@ -1,1 +1,0 @@
-"""Results on suites in the forms of other programs."""

@@ -1,1 +1,0 @@
-"""File formats of test suites: our own YAML, SyntaxGym, BLiMP and CLiMP."""

@@ -1,0 +1,358 @@
+"""Display order of modifiers, from simple to complex, as listed in ``materials/order.yaml``."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Literal
+
+from gardenpath.console import FittedTable
+from gardenpath.errors import InputError, remedy_of
+from gardenpath.eval.suites.benchmarks import load_blimp, load_climp
+from gardenpath.eval.suites.generated import GENERATORS, TEMPLATES
+from gardenpath.eval.suites.lint import CHECKLIST, check, checklist
+from gardenpath.eval.suites.nodes import EXCEL_SUFFIX, TABLE_SUFFIXES, separator_of
+from gardenpath.eval.suites.pairs import PairSource, is_pair_pattern, load_pair_suites, pair_set_of
+from gardenpath.eval.suites.suite import Suite, SuiteError
+from gardenpath.eval.suites.syntaxgym import dump_syntaxgym, load_syntaxgym, load_syntaxgym_csv
+from gardenpath.eval.suites.tables import (
+    GivenCriteria,
+    is_table_suite,
+    load_given_table,
+    load_table_suite,
+)
+from gardenpath.eval.suites.yaml_suites import (
+    dump_compact,
+    load_compact,
+    load_framed_suite,
+    load_yaml,
+    names_in_head,
+)
+from gardenpath.safe_text import parse_yaml
+from gardenpath.settings.schema import nearest
+from gardenpath.store.files import write_text
+from gardenpath.util import short_stem
+
+ORDER_FILE = Path(__file__).parent / "materials" / "order.yaml"
+
+# Names of modifiers from simple to complex.
+Chain = tuple[str, ...]
+
+
+@cache
+def modifier_orders(path: Path = ORDER_FILE) -> tuple[Chain, ...]:
+    """Read the orders of modifiers, each from simple to complex."""
+    try:
+        chains = parse_yaml(path.read_text(encoding="utf-8"))["order"]
+        return tuple(tuple(map(str, chain)) for chain in chains)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        remedy = "write 'order:' and a list of lists of modifiers"
+        raise InputError(f"contains no orders: {error}", path=path, remedy=remedy) from error
+
+
+# ----------------------------------------------------------------------------
+# Lookup of suites: written by hand, generated from templates, or in a user's file.
+
+
+MATERIALS = Path(__file__).parent / "materials"
+
+# A file, and the modifier that selects a suite in it if the file is framed.
+_Source = tuple[Path, str]
+
+
+_HOW_TO_TEST = (
+    "add them, as in predictions=\"(verb;%b%) > (verb;%a%)\" (and 'regions=[subject,verb]' if each "
+    "region has a column), or write a YAML file with 'table: {name}' (task=new_suite name=mine "
+    "writes one to start from)"
+)
+
+
+def _load_sheet(path: Path) -> list[Suite]:
+    remedy = _HOW_TO_TEST.format(name=path.name)
+    raise InputError("is a table of items without predictions", path=path, remedy=remedy)
+
+
+def _load_csv(path: Path) -> list[Suite]:
+    """Read any of the CSV formats, which the header distinguishes."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as lines:
+            first = lines.readline()
+    except OSError as error:
+        remedy = remedy_of(error)
+        raise InputError(f"cannot be read: {error.strerror}", path=path, remedy=remedy) from error
+    names = {name.strip().strip('"') for name in first.split(separator_of(first))}
+    if "item_number" in names:
+        return [load_syntaxgym_csv(path)]
+    if {"item", "condition"} <= names:
+        raise InputError(
+            "is a table of items without predictions",
+            path=path,
+            line=1,
+            remedy=_HOW_TO_TEST.format(name=path.name),
+        )
+    return [load_climp(path)]
+
+
+def _load_given(path: Path, criteria: GivenCriteria) -> list[Suite]:
+    return [load_given_table(path, criteria)]
+
+
+def _load_yaml(path: Path) -> list[Suite]:
+    return [load_table_suite(path)] if is_table_suite(path) else load_yaml(path)
+
+
+# The suites of a file, by its suffix.
+_LOADERS: dict[str, Callable[[Path], list[Suite]]] = {
+    ".yaml": _load_yaml,
+    ".yml": _load_yaml,
+    ".json": lambda path: [load_syntaxgym(path)],
+    ".jsonl": lambda path: [load_blimp(path)],
+    ".csv": _load_csv,
+    ".tsv": _load_csv,
+    EXCEL_SUFFIX: _load_sheet,
+}
+
+_log = logging.getLogger(__name__)
+
+
+def suite_names() -> list[str]:
+    """Return the names of all suites, authored and generated, in alphabetical order."""
+    return sorted({**_authored(), **GENERATORS})
+
+
+def load_suites(
+    pattern: str | Sequence[str],
+    *,
+    pairs: PairSource | None = None,
+    leave_out: Sequence[str] = (),
+    criteria: GivenCriteria | None = None,
+) -> list[Suite]:
+    """Return the suites that match one or more patterns, each once.
+
+    A pattern is a name (``mandarin/verb_noun/none``), a prefix of names up to a slash
+    (``mandarin``), a glob pattern (``*/none``), or the path of a file (YAML, SyntaxGym's JSON or
+    CSV, minimal pairs as JSON Lines or CSV), which may hold several suites. ``blimp`` and the other
+    published sets of minimal pairs are read from ``pairs``. Suites whose names match ``leave_out``
+    are left out. ``criteria`` are those of tables of items without a description. Suites that
+    cannot be scored raise an error; warnings of the linter and of the
+    checklist are logged.
+    """
+    patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+    sources: dict[str, Callable[[], list[Suite]]] = {}
+    for each in patterns:
+        suffix = Path(each).suffix.lower()
+        if criteria and suffix in TABLE_SUFFIXES:
+            sources[each] = partial(_load_given, Path(each), criteria)
+        elif suffix in _LOADERS:
+            sources[each] = partial(_LOADERS[suffix], Path(each))
+        elif not is_pair_pattern(each):
+            sources.update(_matching(each))
+    found = [suite for make in sources.values() for suite in make()]
+    if published := [each for each in patterns if is_pair_pattern(each)]:
+        found += load_pair_suites(published, pairs or PairSource())
+    kept = [one for one in found if not any(fnmatch.fnmatchcase(one.name, p) for p in leave_out)]
+    if found and not kept:
+        raise SuiteError(f"leave_out={list(leave_out)} leaves out all suites")
+    return [_checked(suite) for suite in kept]
+
+
+def load_suite_file(path: Path) -> Suite:
+    """The suite in a file, whose suffix says its format."""
+    if path.suffix not in _LOADERS:
+        remedy = f"choose one of {', '.join(_LOADERS)}"
+        raise InputError("is not a file of a suite", path=path, remedy=remedy)
+    found = _LOADERS[path.suffix](path)
+    if len(found) > 1:
+        remedy = "read all of them with gardenpath.suites(path)"
+        raise InputError(f"has {len(found)} suites, not one", path=path, remedy=remedy)
+    return _checked(found[0])
+
+
+def _checked(suite: Suite) -> Suite:
+    warnings = [*check(suite), *checklist(suite)]
+    # Nobody can change the sentences of a published set; its ties are counted in the results.
+    if warnings and pair_set_of(suite) is None:
+        more = f"; {len(warnings) - 1} more" if len(warnings) > 1 else ""
+        _log.warning("suite %s: %s%s", suite.name, warnings[0], more)
+    return suite
+
+
+def _matching(pattern: str) -> dict[str, Callable[[], list[Suite]]]:
+    authored = _authored()
+    if twice := set(authored) & set(GENERATORS):
+        raise SuiteError(f"suite {min(twice)} is both in a file and generated")
+    names = sorted({*authored, *GENERATORS})
+    found = [
+        name
+        for name in names
+        if fnmatch.fnmatchcase(name, pattern) or name.startswith(f"{pattern.rstrip('/')}/")
+    ]
+    if not found:
+        heads = sorted({name.split("/")[0] for name in names})
+        hint = nearest(pattern, [*names, *heads], heads)
+        raise SuiteError(f"unknown suite {pattern!r}; {hint}")
+    return {name: partial(_named, name, authored.get(name)) for name in found}
+
+
+def _named(name: str, source: _Source | None) -> list[Suite]:
+    """Return the suite of a name, read from its file or generated."""
+    if source is None:
+        return [GENERATORS[name]()]
+    path, modifier = source
+    return [load_framed_suite(path, modifier) if modifier else load_compact(path)]
+
+
+def _authored() -> dict[str, _Source]:
+    """Return names and sources of the authored suites, without reading their items."""
+    found: dict[str, _Source] = {}
+    for path in sorted(MATERIALS.rglob("*.yaml")):
+        if path == ORDER_FILE or path.is_relative_to(TEMPLATES) or path.parent == CHECKLIST:
+            continue
+        for name, modifier in names_in_head(path).items():
+            if name in found:
+                raise SuiteError(f"{path} and {found[name][0]} have the same name, {name}")
+            found[name] = (path, modifier)
+    return found
+
+
+# ----------------------------------------------------------------------------
+# Catalogue of suites: a table with counts and examples, and export to files.
+
+
+ExportFormat = Literal["syntaxgym", "text", "compact"]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteEntry:
+    """One suite.
+
+    ``example`` has a sentence for each condition of the first item, and gloss and translation of
+    the first sentence if the item has them.
+    """
+
+    name: str
+    language: str
+    kind: str
+    modifier: str
+    items: int
+    sentences: int
+    conditions: tuple[str, ...]
+    predictions: tuple[str, ...]
+    example: tuple[tuple[str, str], ...]
+
+
+def suite_entries(suites: Iterable[Suite]) -> list[SuiteEntry]:
+    """Return one entry per suite; ``sentences`` counts distinct sentences."""
+    return [
+        SuiteEntry(
+            name=suite.name,
+            language=suite.language,
+            kind=suite.kind,
+            modifier=suite.modifier,
+            items=len(suite.items),
+            sentences=len(suite.sentences),
+            conditions=suite.conditions,
+            predictions=tuple(str(one.formula) for one in suite.predictions),
+            example=_example(suite),
+        )
+        for suite in suites
+    ]
+
+
+def _example(suite: Suite) -> tuple[tuple[str, str], ...]:
+    if not suite.items:
+        return ()
+    first: dict[str, str] = {}
+    for variant in suite.items[0].variants:
+        first.setdefault(variant.condition, suite.text(variant))
+    item = suite.items[0]
+    gloss = " ".join(word for words in item.gloss for word in words)
+    said = {"gloss": gloss, "translation": item.translation}
+    return (*first.items(), *((name, text) for name, text in said.items() if text))
+
+
+def suite_table(entries: Sequence[SuiteEntry], *, examples: bool = False) -> FittedTable:
+    """Return a table for the terminal with a line per suite, or with an example of each."""
+    found = FittedTable("Test suites")
+    found.show_lines = examples
+    found.column("suite")
+    found.column("language")
+    for heading in ("items", "sentences", "conditions"):
+        found.column(heading, right=True)
+    if examples:
+        found.column("example")
+    for entry in entries:
+        counts = (f"{entry.items:,}", f"{entry.sentences:,}", str(len(entry.conditions)))
+        lines = "\n".join(f"{name}: {text}" for name, text in entry.example)
+        found.add_row(entry.name, entry.language, *counts, *([lines] if examples else []))
+    return found
+
+
+def class_table(entries: Sequence[SuiteEntry]) -> FittedTable:
+    """Return a table with a line for each class of suites of one language."""
+    classes: dict[tuple[str, str], list[SuiteEntry]] = {}
+    for entry in entries:
+        classes.setdefault((_group(entry), entry.language), []).append(entry)
+    found = FittedTable(
+        "Test suites, by class", "task.show=NAME lists a class, or shows one suite with an example"
+    )
+    found.column("class")
+    found.column("language")
+    for heading in ("suites", "items", "sentences"):
+        found.column(heading, right=True)
+    for (name, language), members in classes.items():
+        counts = (len(members), sum(x.items for x in members), sum(x.sentences for x in members))
+        found.add_row(name, language, *(f"{count:,}" for count in counts))
+    return found
+
+
+def _group(entry: SuiteEntry) -> str:
+    """Return the beginning of a suite's name, which selects all suites of its class."""
+    return entry.name.rpartition("/")[0] or entry.name
+
+
+def described_suite(entry: SuiteEntry) -> list[str]:
+    """Return lines about one suite: counts, predictions, and an example of each condition."""
+    about = f"{entry.items:,} items, {entry.sentences:,} sentences, {len(entry.conditions)}"
+    return [
+        f"{entry.name} ({entry.language})",
+        f"class {entry.kind}" + (f", modifier {entry.modifier}" if entry.modifier else ""),
+        f"{about} conditions: {', '.join(entry.conditions)}",
+        *(f"prediction: {formula}" for formula in entry.predictions),
+        "first item:",
+        *(f"  {name}: {text}" for name, text in entry.example),
+    ]
+
+
+def dump_text(suite: Suite) -> str:
+    """Return one sentence per line, item by item, with spaces between words.
+
+    Spaces are written for all languages, so that other programs read the same words.
+    """
+    lines = (" ".join(variant.words) for item in suite.items for variant in item.variants)
+    return "".join(f"{line}\n" for line in lines)
+
+
+_FORMS: Mapping[str, tuple[str, Callable[[Suite], str]]] = {
+    "syntaxgym": (".json", dump_syntaxgym),
+    "text": (".txt", dump_text),
+    "compact": (".yaml", dump_compact),
+}
+
+
+def export(suite: Suite, folder: Path, form: ExportFormat = "syntaxgym") -> Path:
+    """Write a suite to a folder, under its name with ``_`` for slashes, and return the path."""
+    if form not in _FORMS:
+        raise SuiteError(f"unknown export format {form!r}; {nearest(form, _FORMS)}")
+    suffix, dump = _FORMS[form]
+    # The name may come from an untrusted file and must not point outside the folder.
+    stem = re.sub(r"[^\w-]+", "_", suite.name).strip("_")
+    stem = short_stem(stem) or "suite"
+    path = folder / f"{stem}{suffix}"
+    write_text(path, dump(suite))
+    return path

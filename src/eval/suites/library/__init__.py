@@ -1,1 +1,0 @@
-"""The suites that are distributed with Gardenpath: lookup, listing, generation and checks."""

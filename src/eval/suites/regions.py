@@ -1,0 +1,633 @@
+"""Alignment of a model's tokens with the words and regions of a sentence, by character offsets.
+
+The sentence is its written text, with or without spaces between words. Tokens must cover it from
+left to right; spaces are ignored, and so are the marks with which subword models show word
+boundaries. ``<unk>`` is aligned with the text that the neighbouring tokens do not cover, and
+differences in case are ignored. A token may cover several words of one region, but not parts of two
+regions, because its surprisal could not be divided between them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, assert_never
+
+from gardenpath.errors import GardenpathError
+from gardenpath.eval.suites.formula import WHOLE_SENTENCE, Arithmetic, Lookup, Number, Term, Value
+from gardenpath.eval.suites.suite import Item, Metric, Suite, Variant
+from gardenpath.util import Words
+
+if TYPE_CHECKING:
+    from gardenpath.data.arrays import Floats
+
+# Start of a word (GPT-2, SentencePiece), end of a line (GPT-2), continuation (BERT, subword-nmt).
+_MARKS_BEFORE = ("Ġ", "▁", "Ċ", "##")
+_MARKS_AFTER = ("@@", "</w>")
+
+_EDGES = frozenset(
+    {
+        *("<s>", "</s>", "<bos>", "<eos>", "<pad>", "[CLS]", "[SEP]", "[PAD]", "<|endoftext|>"),
+        *("<|begin_of_text|>", "<|end_of_text|>", "<|startoftext|>"),
+        *("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
+    }
+)
+_UNKNOWN = frozenset({"<unk>", "[UNK]", "UNK"})
+
+
+class AlignmentError(GardenpathError):
+    """Tokens do not spell the sentence, or cross a boundary of words or regions."""
+
+    def __init__(self, problem: str, *, place: str) -> None:
+        super().__init__(f"{place}: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The characters of a token in the text; empty for a token that is only a mark."""
+
+    start: int
+    end: int
+
+
+@cache
+def is_edge(token: str) -> bool:
+    """Whether a token only marks the start or the end of a sentence."""
+    return token in _EDGES or token.lower() in _EDGES
+
+
+@cache
+def is_unknown(token: str) -> bool:
+    """Whether a token represents an out-of-vocabulary word: ``<unk-caps>``, ``UNK-LC-s``."""
+    bare = _without_marks(token)
+    if bare in _UNKNOWN or bare.startswith("UNK-"):
+        return True
+    return bare.lower().startswith("<unk") and bare.endswith(">")
+
+
+def place_of(suite: Suite, item: Item, variant: Variant) -> str:
+    """Return the description of a sentence for errors."""
+    return f"suite {suite.name}, item {item.number}, condition {variant.condition}"
+
+
+def token_spans(
+    text: str, tokens: Sequence[str], *, word_ends: Sequence[int], place: str
+) -> tuple[Span | None, ...]:
+    """Return the span of each token in the text; None for tokens that mark sentence edges.
+
+    ``word_ends`` are the offsets at which words end: an ``<unk>`` token covers a whole word if
+    possible, otherwise as few characters as allow the following tokens to be aligned.
+    """
+    ends = _Placement(text, tokens, word_ends).ends(place)
+    spans: list[Span | None] = []
+    position = 0
+    for token, end in zip(tokens, ends, strict=True):
+        start = _skip_blanks(text, position)
+        spans.append(None if is_edge(token) else Span(min(start, end), end))
+        position = end
+    return tuple(spans)
+
+
+class _Placement:
+    """Search for the ends of tokens; alternatives exist only for ``<unk>`` tokens."""
+
+    def __init__(self, text: str, tokens: Sequence[str], word_ends: Sequence[int]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.word_ends = word_ends
+        self.furthest = 0
+        self._stuck: set[tuple[int, int]] = set()
+
+    def ends(self, place: str) -> list[int]:
+        """Return the end of each token; AlignmentError names the first without an alignment."""
+        # Depth-first search without recursion: one iterator of possible ends per aligned token.
+        ends: list[int] = []
+        choices = [self._choices(0, 0)]
+        while len(ends) < len(self.tokens) or not self._is_complete(ends):
+            end = next(choices[-1], None) if len(ends) < len(self.tokens) else None
+            if end is not None:
+                ends.append(end)
+                self.furthest = max(self.furthest, len(ends))
+                choices.append(self._choices(len(ends), end))
+                continue
+            choices.pop()
+            if not choices:
+                raise AlignmentError(self._problem(), place=place)
+            self._stuck.add((len(ends), ends.pop()))
+        return ends
+
+    def _is_complete(self, ends: list[int]) -> bool:
+        reached = ends[-1] if ends else 0
+        return _skip_blanks(self.text, reached) == len(self.text)
+
+    def _choices(self, number: int, position: int) -> Iterator[int]:
+        """Yield the possible ends of a token that starts at a position, after any spaces."""
+        if number == len(self.tokens):
+            return
+        for end in self._possible_ends(self.tokens[number], position):
+            if (number + 1, end) not in self._stuck:
+                yield end
+
+    def _possible_ends(self, token: str, position: int) -> Iterator[int]:
+        if is_edge(token):
+            yield position
+            return
+        start = _skip_blanks(self.text, position)
+        matches = list(dict.fromkeys(_matches(self.text, start, token)))
+        yield from matches
+        if is_unknown(token):
+            wholes = [end for end in self.word_ends if end > start][:1]
+            others = (end for end in range(start + 1, len(self.text) + 1) if end not in wholes)
+            yield from (end for end in (*wholes, *others) if end not in matches)
+
+    def _problem(self) -> str:
+        if self.furthest < len(self.tokens):
+            number, token = self.furthest, self.tokens[self.furthest]
+            return f"token {number + 1}, {token!r}, does not continue the sentence {self.text!r}"
+        return (
+            f"the {len(self.tokens)} tokens, the last of them "
+            f"{self.tokens[-1] if self.tokens else ''!r}, do not cover the sentence {self.text!r}"
+        )
+
+
+def _matches(text: str, start: int, token: str) -> Iterator[int]:
+    """Yield the possible ends of a token that starts at ``start``: verbatim, then without marks.
+
+    Verbatim comes first because a text may contain characters that are marks elsewhere.
+    """
+    for form in (token, _without_marks(token)):
+        end = _spelled_end(text, start, form)
+        if end is not None:
+            yield end
+
+
+def _spelled_end(text: str, start: int, form: str) -> int | None:
+    """Return the end of the characters of ``form`` in the text, ignoring spaces in both."""
+    position = start
+    for char in form:
+        if char.isspace():
+            continue
+        position = _skip_blanks(text, position)
+        if position == len(text) or not _same(char, text[position]):
+            return None
+        position += 1
+    return position
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or one.lower() == other.lower()
+
+
+@cache
+def _without_marks(token: str) -> str:
+    bare = token.strip()
+    while mark := next((mark for mark in _MARKS_BEFORE if bare.startswith(mark)), ""):
+        bare = bare[len(mark) :]
+    for mark in _MARKS_AFTER:
+        bare = bare.removesuffix(mark)
+    return bare
+
+
+def _skip_blanks(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
+
+
+def align_words(
+    suite: Suite, item: Item, variant: Variant, tokens: Sequence[str]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the indices of the words that each token covers; none for sentence edges."""
+    if tuple(tokens) == variant.words:
+        return tuple((number,) for number in range(len(tokens)))
+    starts, ends = _word_borders(suite, variant)
+    place = place_of(suite, item, variant)
+    spans = token_spans(suite.text(variant), tokens, word_ends=ends, place=place)
+    return tuple(() if span is None else _covered(span, starts, ends) for span in spans)
+
+
+def _word_borders(suite: Suite, variant: Variant) -> tuple[list[int], list[int]]:
+    starts, ends, position = [], [], 0
+    for word in variant.words:
+        starts.append(position)
+        position += len(word)
+        ends.append(position)
+        position += suite.spaced
+    return starts, ends
+
+
+def _covered(span: Span, starts: Sequence[int], ends: Sequence[int]) -> tuple[int, ...]:
+    """Return the words that overlap with a span; an empty span belongs to the next word."""
+    last = max(span.end, span.start + 1)
+    inside = [n for n in range(len(starts)) if starts[n] < last and ends[n] > span.start]
+    return tuple(inside) or tuple(range(len(starts)))[-1:]
+
+
+def region_tokens(
+    suite: Suite,
+    item: Item,
+    variant: Variant,
+    tokens: Sequence[str],
+    surprisal_bits: Sequence[float],
+    *,
+    end_counts: bool = False,
+) -> tuple[tuple[float, ...], ...]:
+    """Return the surprisals of the tokens of each region, in bits.
+
+    With ``end_counts``, the end-of-sentence token belongs to the last region, as in SyntaxGym.
+    """
+    of_word = [n for n, region in enumerate(variant.regions) for _ in region]
+    parts: list[list[float]] = [[] for _ in variant.regions]
+    covered = align_words(suite, item, variant, tokens)
+    is_begun = False
+    for token, words, surprisal in zip(tokens, covered, surprisal_bits, strict=True):
+        regions = sorted({of_word[word] for word in words})
+        if len(regions) > 1:
+            names = " and ".join(repr(suite.regions[region]) for region in regions[:2])
+            raise AlignmentError(
+                f"token {token!r} spans the regions {names}", place=place_of(suite, item, variant)
+            )
+        is_begun = is_begun or bool(regions)
+        if not regions and end_counts and is_begun:
+            regions = [len(parts) - 1]
+        for region in regions:
+            parts[region].append(surprisal)
+    return tuple(tuple(part) for part in parts)
+
+
+# ----------------------------------------------------------------------------
+# The search error of sums and differences of surprisals.
+#
+# A search with replicates gives deviations of every surprisal (:mod:`replicates`). Deviations of a
+# sum are the sums of the deviations, replicate by replicate, so that prefixes that two sentences
+# share cancel as they do in surprisals.
+# If sentences have different numbers of replicates, the first ones of each correspond: of a prefix
+# that two sentences share, they are the same.
+
+
+# Settings import this package, so that it loads no numerical library.
+
+
+# Deviations (bits) that are this small come from rounding.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Deviations:
+    """Deviations in bits: ``(replicates,)`` for each number of replicates; none: no error."""
+
+    by_count: Mapping[int, Floats]
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error in bits; NaN if a deviation is."""
+        import numpy as np
+
+        if not self.by_count:
+            return 0.0
+        # The variance of a mean of R replicates is the sum of the squares of d / √(R (R - 1)).
+        # Where one mean has more replicates, those without a counterpart vary by themselves.
+        total = np.zeros(max(self.by_count))
+        for count, vector in self.by_count.items():
+            total[:count] += vector / math.sqrt(count * (count - 1))
+        return math.sqrt(float((total**2).sum()))
+
+    @property
+    def reach(self) -> float:
+        """Half the width of the 95 % interval, in bits.
+
+        With several numbers of replicates, the smallest gives an interval that is not too narrow.
+        """
+        from gardenpath.eval.search.replicates import standard_error, t_quantile
+
+        # A deviation that is not known (NaN) is uncertain.
+        uncertain = [
+            count
+            for count, vector in self.by_count.items()
+            if not standard_error(vector) <= _ROUNDING
+        ]
+        return t_quantile(min(uncertain)) * self.standard_error if uncertain else 0.0
+
+
+NO_ERROR = Deviations({})
+
+# The deviations of a region (or ``*``) in a condition; None if the error is not known.
+ErrorLookup = Callable[[str, str], Deviations | None]
+
+
+def weighted_sum(parts: Iterable[tuple[float, Deviations | None]]) -> Deviations | None:
+    """Return the deviations of a weighted sum; None if those of a part are not known."""
+    total: dict[int, Floats] = {}
+    for weight, part in parts:
+        if part is None:
+            return None
+        for count, vector in part.by_count.items():
+            total[count] = total[count] + weight * vector if count in total else weight * vector
+    return Deviations(total)
+
+
+def quantity_error(node: Value, errors: ErrorLookup) -> Deviations | None:
+    """Return the deviations of a quantity: a sum or difference of terms and numbers."""
+    return weighted_sum(_weighted_terms(node, errors, 1.0))
+
+
+def _weighted_terms(
+    node: Value, errors: ErrorLookup, sign: float
+) -> Iterator[tuple[float, Deviations | None]]:
+    match node:
+        case Term():
+            yield sign, errors(node.region, node.condition)
+        case Number():
+            yield sign, NO_ERROR
+        case Arithmetic():
+            yield from _weighted_terms(node.left, errors, sign)
+            right = sign if node.operator == "+" else -sign
+            yield from _weighted_terms(node.right, errors, right)
+        case _:
+            assert_never(node)
+
+
+def region_deviations(
+    deviations: Floats,
+    surprisal_bits: Sequence[float],
+    *,
+    metric: Metric = "sum",
+    normalised: bool = False,
+) -> Deviations:
+    """Return the deviations of the value of a region under a metric.
+
+    ``deviations`` are those of its words, ``(words, replicates)``. The maximum deviates as its word
+    does.
+    """
+    words, count = deviations.shape
+    if not words:
+        return NO_ERROR
+    if metric == "sum":
+        found = deviations.sum(axis=0)
+    elif metric == "mean":
+        found = deviations.mean(axis=0)
+    elif metric == "max":
+        found = deviations[max(range(words), key=lambda place: surprisal_bits[place])]
+    else:
+        found = deviations[0]
+    return Deviations({count: found / words if normalised else found})
+
+
+def word_errors(deviations: Floats) -> list[float]:
+    """Return the standard error of each word from ``(words, replicates)`` deviations."""
+    from gardenpath.eval.search.replicates import standard_error
+
+    return [float(one) for one in standard_error(deviations)]
+
+
+def sum_deviations(deviations: Floats) -> Deviations:
+    """Return the deviations of the sum of all words from those of the words."""
+    return Deviations({deviations.shape[1]: deviations.sum(axis=0)})
+
+
+def error_of_sum(deviations: Sequence[Floats]) -> float:
+    """Return the standard error of a sum of surprisals from the deviations of each, in bits."""
+    if not deviations:
+        return 0.0
+    return Deviations({len(deviations[0]): sum(deviations[1:], deviations[0])}).standard_error
+
+
+# ----------------------------------------------------------------------------
+# Region surprisals: the aggregated surprisal of the words of a region, per item and condition.
+
+
+ByRegion = tuple[tuple[float, ...], ...]
+
+
+class MissingSurprisalError(GardenpathError):
+    """Surprisals are missing or do not match the sentences of a suite."""
+
+
+def exact_sum(values: Iterable[float]) -> float:
+    """Return the sum, which does not depend on the order of the values.
+
+    Exact ties must be detected, and a sum that depended on the order of counterbalanced rows would
+    hide them. The sum of infinities of both signs is NaN.
+    """
+    listed = list(values)
+    if math.inf in listed and -math.inf in listed:
+        return math.nan
+    return math.fsum(listed)
+
+
+def exact_mean(values: Sequence[float]) -> float:
+    """Return the mean, computed from an exact sum; NaN without values."""
+    return exact_sum(values) / len(values) if values else math.nan
+
+
+def region_value(
+    surprisal_bits: Sequence[float], *, metric: Metric = "sum", normalised: bool = False, words: int
+) -> float:
+    """Return the surprisal of a region under a metric, in bits.
+
+    ``normalised`` divides by the number of ``words``, which for subword models differs from the
+    number of values. The sum over a region without words is 0; its mean, maximum and first value
+    are NaN.
+    """
+    if metric == "sum":
+        value = exact_sum(surprisal_bits)
+    elif not surprisal_bits:
+        return math.nan
+    elif metric == "mean":
+        value = exact_mean(surprisal_bits)
+    elif metric == "max":
+        has_gap = any(math.isnan(surprisal) for surprisal in surprisal_bits)
+        value = math.nan if has_gap else max(surprisal_bits)
+    else:
+        value = surprisal_bits[0]
+    if not normalised:
+        return value
+    return value / words if words else math.nan
+
+
+def variant_rows(
+    suite: Suite, surprisals: Mapping[Words, Sequence[float]]
+) -> list[Sequence[float]]:
+    """Return the surprisals (bits) of the words of every variant of every item, in order."""
+    rows = []
+    for item in suite.items:
+        for variant in item.variants:
+            if variant.words not in surprisals:
+                place = place_of(suite, item, variant)
+                raise MissingSurprisalError(f"{place}: no surprisals for this sentence")
+            rows.append(surprisals[variant.words])
+    return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionTable:
+    """The value of every region for every item and condition of a suite.
+
+    ``values`` maps item number and condition to one value per region, followed by the value of the
+    whole sentence; values are means over variants if a condition has several. ``deviations`` has
+    the search errors of the same values, as far as they are known.
+    """
+
+    suite: Suite
+    values: Mapping[tuple[int, str], tuple[float, ...]]
+    deviations: Mapping[tuple[int, str], tuple[Deviations | None, ...]] = field(
+        default_factory=dict
+    )
+
+    @classmethod
+    def from_words(cls, suite: Suite, surprisals: Mapping[Words, Sequence[float]]) -> RegionTable:
+        """Build the table from the surprisals (bits) of the words of every sentence."""
+        return cls.from_rows(suite, variant_rows(suite, surprisals))
+
+    @classmethod
+    def from_rows(
+        cls,
+        suite: Suite,
+        rows: Sequence[Sequence[float]],
+        deviations: Sequence[Floats | None] = (),
+    ) -> RegionTable:
+        """Build the table from the surprisals (bits) of the words of every variant, in order.
+
+        ``deviations`` are those of the words, ``(words, replicates)`` for each variant; None for a
+        variant whose search error is not known, and empty if none is.
+        """
+        variants = [variant for item in suite.items for variant in item.variants]
+        if len(rows) != len(variants):
+            raise MissingSurprisalError(
+                f"suite {suite.name}: surprisals for {len(rows)} sentences, but the suite has "
+                f"{len(variants)}"
+            )
+        remaining = iter(rows)
+        table = cls.build(
+            suite,
+            lambda item, variant: _cut(next(remaining), variant, place_of(suite, item, variant)),
+        )
+        if all(one is None for one in deviations):
+            return table
+        return replace(table, deviations=_region_errors(suite, rows, deviations))
+
+    @classmethod
+    def from_tokens(
+        cls,
+        suite: Suite,
+        tokens: Mapping[Words, tuple[Sequence[str], Sequence[float]]],
+        *,
+        end_counts: bool = False,
+    ) -> RegionTable:
+        """Build the table from the tokens of any model and their surprisals (bits).
+
+        Tokens are aligned with words by characters.
+        """
+
+        def by_region(item: Item, variant: Variant) -> ByRegion:
+            if variant.words not in tokens:
+                place = place_of(suite, item, variant)
+                raise MissingSurprisalError(f"{place}: no surprisals for this sentence")
+            names, surprisal_bits = tokens[variant.words]
+            return region_tokens(suite, item, variant, names, surprisal_bits, end_counts=end_counts)
+
+        return cls.build(suite, by_region)
+
+    @classmethod
+    def build(cls, suite: Suite, by_region: Callable[[Item, Variant], ByRegion]) -> RegionTable:
+        """Build the table from a function that returns the surprisals of each region's units."""
+        values = {}
+        for item in suite.items:
+            rows: dict[str, list[tuple[float, ...]]] = {}
+            for variant in item.variants:
+                row = _variant_values(suite, variant, by_region(item, variant))
+                rows.setdefault(variant.condition, []).append(row)
+            for condition, variants in rows.items():
+                means = tuple(exact_mean(column) for column in zip(*variants, strict=True))
+                values[item.number, condition] = means
+        return cls(suite=suite, values=values)
+
+    def value(self, item: int, region: str, condition: str) -> float:
+        """Return the value of a region (name or number) or of the sentence (``*``), in bits."""
+        if (item, condition) not in self.values:
+            raise MissingSurprisalError(
+                f"suite {self.suite.name}, item {item}: no condition {condition}"
+            )
+        return self.values[item, condition][self._index(region)]
+
+    def error(self, item: int, region: str, condition: str) -> Deviations | None:
+        """Return the search error of a value; None if it is not known."""
+        found = self.deviations.get((item, condition))
+        return None if found is None else found[self._index(region)]
+
+    def _index(self, region: str) -> int:
+        return -1 if region == WHOLE_SENTENCE else self.suite.region_index(region)
+
+    def lookup(self, item: int) -> Lookup:
+        """Return the lookup function that formulas use for an item."""
+        return lambda region, condition: self.value(item, region, condition)
+
+    def errors(self, item: int) -> ErrorLookup | None:
+        """Return the lookup of the search errors of an item; None if the table has none."""
+        if not self.deviations:
+            return None
+        return lambda region, condition: self.error(item, region, condition)
+
+
+def _cut(surprisal_bits: Sequence[float], variant: Variant, place: str) -> ByRegion:
+    """Return the surprisals of the words, grouped by region."""
+    if len(surprisal_bits) != len(variant.words):
+        raise MissingSurprisalError(
+            f"{place}: {len(surprisal_bits)} surprisals for {len(variant.words)} words"
+        )
+    cut, position = [], 0
+    for region in variant.regions:
+        cut.append(tuple(surprisal_bits[position : position + len(region)]))
+        position += len(region)
+    return tuple(cut)
+
+
+def _variant_values(suite: Suite, variant: Variant, by_region: ByRegion) -> tuple[float, ...]:
+    lengths = [len(region) for region in variant.regions]
+    whole = tuple(value for region in by_region for value in region)
+    return tuple(
+        region_value(units, metric=suite.metric, normalised=suite.normalised, words=words)
+        for units, words in zip((*by_region, whole), (*lengths, sum(lengths)), strict=True)
+    )
+
+
+def _region_errors(
+    suite: Suite, rows: Sequence[Sequence[float]], deviations: Sequence[Floats | None]
+) -> dict[tuple[int, str], tuple[Deviations | None, ...]]:
+    """Return the search errors of the values of a table: means over variants, like the values."""
+    given = iter(zip(rows, deviations, strict=True))
+    found = {}
+    for item in suite.items:
+        by_condition: dict[str, list[tuple[Deviations | None, ...]]] = {}
+        for variant in item.variants:
+            row = _variant_errors(suite, variant, *next(given))
+            by_condition.setdefault(variant.condition, []).append(row)
+        for condition, variants in by_condition.items():
+            share = 1.0 / len(variants)
+            columns = zip(*variants, strict=True)
+            found[item.number, condition] = tuple(
+                weighted_sum((share, one) for one in column) for column in columns
+            )
+    return found
+
+
+def _variant_errors(
+    suite: Suite, variant: Variant, surprisal_bits: Sequence[float], deviations: Floats | None
+) -> tuple[Deviations | None, ...]:
+    """Return the search error of each region of a variant and, last, of the whole sentence."""
+    if deviations is None:
+        return (None,) * (len(variant.regions) + 1)
+    ends = list(itertools.accumulate(len(region) for region in variant.regions))
+    parts = [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+    return tuple(
+        region_deviations(
+            deviations[part],
+            surprisal_bits[part],
+            metric=suite.metric,
+            normalised=suite.normalised,
+        )
+        for part in (*parts, slice(None))
+    )

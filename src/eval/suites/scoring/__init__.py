@@ -1,1 +1,0 @@
-"""Scoring of suites: from surprisals to outcomes, effects and accuracies."""

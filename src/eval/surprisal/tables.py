@@ -1,0 +1,557 @@
+"""The table of surprisals: one row per run, sentence and word, in bits."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TextIO, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gardenpath.data.arrays import Floats
+from gardenpath.data.readers.base import TableForm
+from gardenpath.data.sentence import Sentence
+from gardenpath.data.words.pieces import Boundary, Subwords
+from gardenpath.data.words.vocabulary import END, UNKNOWN, Vocabulary
+from gardenpath.errors import InputError
+from gardenpath.eval.published.files import TOKEN_COLUMNS, read_cells, read_lines, read_tabs
+from gardenpath.safe_text import parse_json
+from gardenpath.store.manifest import read_side_car, side_car, whole_table
+from gardenpath.store.tables import (
+    PLL_BITS,
+    SEARCH_COLUMN_NAMES,
+    SEARCH_COLUMNS,
+    SURPRISAL_BITS,
+    WORD_SURPRISALS,
+    flag_text,
+)
+from gardenpath.util import bits
+
+Setting = str | int | float | bool | None
+
+# Whether the end of a sentence has a row of its own or none.
+EndPolicy = Literal["row", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurprisalRow:
+    """The surprisal of one word, −log₂ p(word | preceding words); NaN if it is undefined.
+
+    ``sentence_id`` and ``word_id`` count from 1. ``seen_as`` is the model's input: the word, its
+    class if it is out of vocabulary, or its pieces separated by spaces. ``columns`` are what a
+    search knows about the word (``SEARCH_COLUMNS`` of :mod:`gardenpath.store.tables`), by name: NaN
+    if undefined, empty if the run needs no search. ``given`` are further columns of the input, such
+    as item and condition.
+    """
+
+    run: str
+    sentence_id: int
+    word_id: int
+    word: str
+    seen_as: str
+    surprisal_bits: float
+    columns: Mapping[str, float] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> bool:
+        """Whether the word, or every piece of it, is in the model's vocabulary."""
+        return is_seen(self.seen_as)
+
+
+def is_seen(view: str) -> bool:
+    """Whether what a model sees for a word is in its vocabulary, with every piece of it."""
+    return not any(_is_unknown(part) for part in view.split(" "))
+
+
+def _is_unknown(part: str) -> bool:
+    return part == UNKNOWN or part.startswith("<unk-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceFailure:
+    """A sentence whose surprisals are undefined from a word onwards, and the setting to change.
+
+    ``word_id`` is the number of words plus one if only the end is undefined. ``remedy`` is empty
+    if the model itself assigns zero probability to the preceding words.
+    """
+
+    sentence_id: int
+    place: str
+    word_id: int
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        problem = f"{self.place}: no surprisal from word {self.word_id} on"
+        return f"{problem} ({self.remedy})" if self.remedy else problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHeader:
+    """How the surprisals of one run were computed.
+
+    ``model`` is the family, ``vocabulary`` the hash of the vocabulary. ``search`` is ``none`` for
+    models that need no search; ``settings`` are the settings of the search, such as beam widths.
+    ``boundary`` says how words are made of pieces (:mod:`gardenpath.data.words.boundaries`); None
+    if the units of the model are words.
+    """
+
+    run: str
+    model: str
+    vocabulary: str
+    search: str = "none"
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    failures: tuple[SentenceFailure, ...] = ()
+    boundary: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHeader:
+    """Header of a table: its runs, its unit, and whether ends of sentences have rows.
+
+    ``skipped`` are the run folders that were left out, each with the reason. ``measure`` is
+    ``pll`` for pseudo-log-likelihoods, whose column has another name.
+    """
+
+    runs: tuple[RunHeader, ...]
+    end_of_sentence: EndPolicy = "row"
+    unit: Literal["bits"] = "bits"
+    skipped: tuple[str, ...] = ()
+    measure: Literal["surprisal", "pll"] = "surprisal"
+
+
+def seen_as(
+    words: Sequence[str], vocabulary: Vocabulary, subwords: Subwords | None = None
+) -> tuple[str, ...]:
+    """Return the model's input for each word of a sentence (see :class:`SurprisalRow`)."""
+    if subwords is None:
+        return tuple(
+            vocabulary.seen_as(word, is_first=place == 0) for place, word in enumerate(words)
+        )
+    return tuple(
+        " ".join(piece if piece in vocabulary.ids else UNKNOWN for piece in subwords.split(word))
+        for word in words
+    )
+
+
+def rows_of(
+    run_name: str,
+    sentences: Sequence[Sequence[str]],
+    log_probs_nats: Sequence[Floats],
+    seen: Sequence[Sequence[str]],
+    *,
+    columns: Sequence[Mapping[str, Sequence[float]]] | None = None,
+    given: Sequence[Sequence[Mapping[str, str]]] = (),
+    end: bool = True,
+) -> list[SurprisalRow]:
+    """Return the rows of one run, in the order of the sentences.
+
+    ``log_probs_nats`` contains, for each sentence, the log probability of each word, then its end;
+    ``seen`` the model's input for each word (:func:`seen_as`), and ``columns`` further numbers of
+    the words and the end, by name; ``given`` further columns of the input, for each word and the
+    end. With ``end``, the end of each sentence is a row with the word
+    ``</s>``.
+    """
+    rows: list[SurprisalRow] = []
+    further = [{}] * len(sentences) if columns is None else columns
+    parts = zip(sentences, log_probs_nats, seen, further, strict=True)
+    for sentence_id, (words, log_probs, views, found) in enumerate(parts, start=1):
+        carried = given[sentence_id - 1] if given else ()
+        known = [(name, found[name]) for name in SEARCH_COLUMN_NAMES if name in found]
+        surprisals = bits(np.asarray(log_probs, dtype=np.float64))
+        triples = zip((*words, END), (*views, END), surprisals.tolist(), strict=True)
+        rows.extend(
+            SurprisalRow(
+                run=run_name,
+                sentence_id=sentence_id,
+                word_id=word_id,
+                word=word,
+                seen_as=view,
+                surprisal_bits=surprisal,
+                columns={name: values[word_id - 1] for name, values in known},
+                given=carried[word_id - 1] if carried else {},
+            )
+            for word_id, (word, view, surprisal) in enumerate(triples, start=1)
+            if end or word_id <= len(words)
+        )
+    return rows
+
+
+def failures_of(
+    sentences: Sequence[Sentence],
+    log_probs_nats: Sequence[Floats],
+    remedies: Mapping[int, str],
+) -> tuple[SentenceFailure, ...]:
+    """Return the sentences with undefined surprisals; ``remedies`` maps indices to remedies."""
+    return tuple(
+        SentenceFailure(
+            sentence_id=number + 1,
+            place=str(sentence.source),
+            word_id=int(np.isnan(log_probs).argmax()) + 1,
+            remedy=remedies.get(number, ""),
+        )
+        for number, (sentence, log_probs) in enumerate(zip(sentences, log_probs_nats, strict=True))
+        if np.isnan(log_probs).any()
+    )
+
+
+# ----------------------------------------------------------------------------
+# Headers of tables of surprisals: a file beside each, or comments of older TSV files.
+
+
+_RUN_KEYS = ("run", "model", "vocabulary", "search", "boundary")
+_SETTING = "search."
+
+
+def header_of(content: Mapping[str, Any], path: Path) -> TableHeader:
+    """Return a header from its ``asdict`` form."""
+    try:
+        if content["unit"] != "bits" or content["end_of_sentence"] not in ("row", "none"):
+            raise ValueError("unknown unit or end_of_sentence")
+        runs = [
+            RunHeader(**{**run, "failures": tuple(SentenceFailure(**f) for f in run["failures"])})
+            for run in content["runs"]
+        ]
+        if unknown := [run for run in runs if run.boundary not in (None, *get_args(Boundary))]:
+            raise ValueError(f"unknown boundary {unknown[0].boundary!r}")
+        return TableHeader(
+            runs=tuple(runs),
+            end_of_sentence=content["end_of_sentence"],
+            skipped=tuple(map(str, content.get("skipped", ()))),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"has no valid header of a surprisal table: {error}", path=path) from error
+
+
+def content_of_comments(comments: Iterable[str]) -> dict[str, Any]:
+    """Return the ``asdict`` form of a header from its comments; other comments are ignored."""
+    content: dict[str, Any] = {"runs": [], "skipped": []}
+    runs = content["runs"]
+    for comment in comments:
+        key, _, text = comment.removeprefix("#").strip().partition(": ")
+        value = _scalar(text)
+        if key == "run":
+            runs.append({"run": value, "settings": {}, "failures": []})
+        elif key in _RUN_KEYS and runs:
+            runs[-1][key] = value
+        elif key.startswith(_SETTING) and runs:
+            runs[-1]["settings"][key.removeprefix(_SETTING)] = value
+        elif key == "failure" and runs:
+            runs[-1]["failures"].append(value)
+        elif key == "skipped":
+            content[key].append(value)
+        elif not runs:
+            content[key] = value
+    return content
+
+
+def _scalar(text: str) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError:
+        return text
+
+
+# ----------------------------------------------------------------------------
+# Write rows of surprisals as text (TSV, CSV, JSON Lines) or Parquet.
+#
+# Numbers have full precision, in spellings that R, Python and pandas can all read; truth values
+# are ``TRUE`` and ``FALSE``, as R writes them.
+
+
+_COLUMNS = WORD_SURPRISALS.names
+_ARROW = {"text": pa.string(), "integer": pa.int64(), "flag": pa.bool_(), "number": pa.float64()}
+_NUMBERS = {SURPRISAL_BITS, *SEARCH_COLUMN_NAMES}
+
+_Rows = Sequence[SurprisalRow]
+# Writes a table to an open file; the path is for messages.
+_Writer = Callable[[TextIO, _Rows, TableHeader, Path], None]
+
+
+def column_names(rows: _Rows) -> tuple[str, ...]:
+    """Return the columns of a table, in order: those of a search and of the input if rows have any.
+
+    Columns of the input come last.
+    """
+    found = {name for row in rows for name in row.columns}
+    given = dict.fromkeys(name for row in rows for name in row.given)
+    return *_COLUMNS, *(name for name in SEARCH_COLUMN_NAMES if name in found), *given
+
+
+def column_titles(names: Sequence[str], header: TableHeader) -> list[str]:
+    """Return the names of columns in a file; pseudo-log-likelihoods are never called surprisals."""
+    own = {} if header.measure == "surprisal" else {SURPRISAL_BITS: PLL_BITS}
+    return [own.get(name, name) for name in names]
+
+
+def arrow_schema(names: Iterable[str]) -> pa.Schema:
+    """Return the types of columns; those of the input are text."""
+    known = {one.name: one.type for one in (*WORD_SURPRISALS.columns, *SEARCH_COLUMNS)}
+    return pa.schema([(name, _ARROW[known.get(name, "text")]) for name in names])
+
+
+def _put_tsv(file: TextIO, rows: _Rows, header: TableHeader, path: Path) -> None:
+    names = column_names(rows)
+    file.write("\t".join(column_titles(names, header)) + "\n")
+    for row in rows:
+        file.write(_tsv_line(_fields(row, names), row, path))
+
+
+def put_lm_zoo(file: TextIO, rows: _Rows, _header: TableHeader, path: Path) -> None:
+    """Write a table with the columns of LM Zoo."""
+    file.write("\t".join(TOKEN_COLUMNS) + "\n")
+    for row in rows:
+        number = _number_text(row.surprisal_bits)
+        fields = [str(row.sentence_id), str(row.word_id), row.word, number]
+        file.write(_tsv_line(fields, row, path))
+
+
+def _put_csv(file: TextIO, rows: _Rows, header: TableHeader, path: Path) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    names = column_names(rows)
+    writer.writerow(column_titles(names, header))
+    for row in rows:
+        # Readers take line breaks within cells for one another.
+        fields = _fields(row, names)
+        _require_one_line("".join(fields), row, path)
+        writer.writerow(fields)
+
+
+def _put_jsonl(file: TextIO, rows: _Rows, header: TableHeader, _path: Path) -> None:
+    for row in rows:
+        values = _record(row)
+        values |= {name: _json_number(values[name]) for name in _NUMBERS & values.keys()}
+        record = dict(zip(column_titles([*values], header), values.values(), strict=True))
+        file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def put_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
+    """Write a Parquet file."""
+    names = column_names(rows)
+    records = [_record(row) for row in rows]
+    columns = [[record.get(name) for record in records] for name in names]
+    table = pa.table(columns, schema=arrow_schema(names))
+    pq.write_table(table.rename_columns(column_titles(names, header)), str(path))
+
+
+def _record(row: SurprisalRow) -> dict[str, Any]:
+    own = {column: getattr(row, column) for column in _COLUMNS}
+    return {**own, **row.columns, **row.given}
+
+
+def _tsv_line(fields: Sequence[str], row: SurprisalRow, path: Path) -> str:
+    line = "\t".join(fields)
+    _require_one_line(line, row, path, is_broken=line.count("\t") != len(fields) - 1)
+    return line + "\n"
+
+
+def _require_one_line(line: str, row: SurprisalRow, path: Path, *, is_broken: bool = False) -> None:
+    if "\n" in line or "\r" in line or is_broken:
+        raise InputError(
+            f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run "
+            f"{row.run!r} contains a tab or a line break",
+            path=path,
+            remedy="write the table as .jsonl or .parquet",
+        )
+
+
+def _fields(row: SurprisalRow, names: Sequence[str]) -> list[str]:
+    record = _record(row) | {"seen": flag_text(row.seen)}
+    record |= {name: _number_text(record[name]) for name in _NUMBERS & record.keys()}
+    return [str(record.get(name, "")) for name in names]
+
+
+def _number_text(value: float) -> str:
+    return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(repr(value), repr(value))
+
+
+def _json_number(value: float) -> float | str | None:
+    """Return a number as JSON; NaN becomes null and infinities text, as JSON has neither."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+TEXT_WRITERS: dict[str, _Writer] = {".tsv": _put_tsv, ".csv": _put_csv, ".jsonl": _put_jsonl}
+EXTENSIONS = (*TEXT_WRITERS, ".parquet")
+
+
+# ----------------------------------------------------------------------------
+# Tables of surprisals as files: TSV, CSV, JSON Lines and Parquet, chosen by extension.
+#
+# All have the same columns; those of a search follow the surprisal, if a run has any, and are
+# empty for runs that have not. Further columns of the input come last. The header is a separate
+# file, such as ``table.csv.meta.json`` (:mod:`gardenpath.store.headers.side_cars`); older TSV
+# files have it as comments at their start. A TSV file may also be written as LM Zoo does, with the
+# columns ``sentence_id token_id token surprisal``.
+
+
+_OWN = frozenset({*_COLUMNS, *SEARCH_COLUMN_NAMES})
+
+
+def check_extension(path: Path) -> str:
+    """Return the extension of a table; raise an error if it is not supported.
+
+    Call this before a long job.
+    """
+    extension = path.suffix.lower()
+    if extension not in EXTENSIONS:
+        raise InputError(
+            f"tables cannot be written as {path.suffix or 'a file without extension'}",
+            path=path,
+            remedy=f"choose one of {', '.join(EXTENSIONS)}",
+        )
+    return extension
+
+
+def check_form(path: Path, form: TableForm, *, runs: int = 1) -> None:
+    """Raise an error if a table cannot be written in this form; call this before a long job."""
+    is_tsv = check_extension(path) == ".tsv"
+    if form == "lm_zoo" and not (is_tsv and runs == 1):
+        problem = f"have one run, not {runs}" if is_tsv else f"cannot be written as {path.suffix}"
+        remedy = "choose one run" if is_tsv else "choose the extension .tsv"
+        raise InputError(
+            f"LM Zoo's tables {problem}", path=path, remedy=f"{remedy}, or set task.form=own"
+        )
+
+
+def write_surprisals(
+    path: Path, rows: _Rows, header: TableHeader, *, form: TableForm = "own"
+) -> None:
+    """Write a table atomically, in the format of its extension."""
+    check_form(path, form, runs=max(1, len({row.run for row in rows})))
+    if form == "lm_zoo" and header.measure != "surprisal":
+        raise InputError(
+            "LM Zoo's tables contain surprisals, not pseudo-log-likelihoods", path=path,
+            remedy="set task.form=own",
+        )  # fmt: skip
+    if form == "own" and check_extension(path) == ".parquet":
+        with whole_table(path, asdict(header)) as temporary:
+            put_parquet(temporary, rows, header)
+        return
+    put = put_lm_zoo if form == "lm_zoo" else TEXT_WRITERS[check_extension(path)]
+    with (
+        whole_table(path, asdict(header)) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
+        put(file, rows, header, path)
+
+
+def print_surprisals(
+    extension: str, rows: _Rows, header: TableHeader, *, form: TableForm = "own"
+) -> None:
+    """Write a table to standard output, in one of the formats of text."""
+    put = put_lm_zoo if form == "lm_zoo" else TEXT_WRITERS[extension]
+    put(sys.stdout, rows, header, Path("<stdout>"))
+    sys.stdout.flush()
+
+
+def read_surprisals(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+    """Read a table that :func:`write_surprisals` wrote."""
+    return _READERS[check_extension(path)](path)
+
+
+def _row(record: Mapping[str, Any]) -> SurprisalRow:
+    """Return a row from its columns; ``seen`` is derived from ``seen_as``.
+
+    A column of a search that is empty is one that the run has not.
+    """
+    return SurprisalRow(
+        run=str(record["run"]),
+        sentence_id=int(record["sentence_id"]),
+        word_id=int(record["word_id"]),
+        word=str(record["word"]),
+        seen_as=str(record["seen_as"]),
+        surprisal_bits=float(record["surprisal_bits"]),
+        columns={
+            name: float(record[name])
+            for name in SEARCH_COLUMN_NAMES
+            if record.get(name) not in (None, "")
+        },
+        given={name: str(value) for name, value in record.items() if name not in _OWN},
+    )
+
+
+def _located_row(record: Mapping[str, Any], path: Path, line: int) -> SurprisalRow:
+    try:
+        return _row(record)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"is not a row of surprisals: {error}", path=path, line=line) from error
+
+
+def _read_csv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+    lines = read_cells(path)
+    names = tuple(next(lines, (1, ()))[1])
+    if names[: len(_COLUMNS)] != _COLUMNS or len(set(names)) < len(names):
+        problem = f"the header is not {','.join(_COLUMNS)}, and other columns"
+        raise InputError(problem, path=path, line=1)
+    rows = []
+    for line, cells in lines:
+        if len(cells) != len(names):
+            problem = f"{len(cells)} columns, but the header has {len(names)}"
+            raise InputError(problem, path=path, line=line)
+        rows.append(_located_row(dict(zip(names, cells, strict=True)), path, line))
+    return rows, _header_beside(path)
+
+
+def _read_tsv(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+    rows = [_located_row(fields, path, line) for line, fields in read_tabs(path, _COLUMNS)]
+    if side_car(path).is_file():
+        return rows, _header_beside(path)
+    comments = itertools.takewhile(_is_comment, read_lines(path))
+    return rows, header_of(content_of_comments(comments), path)
+
+
+def _is_comment(text: str) -> bool:
+    return text.startswith("#") or not text.strip()
+
+
+def _read_jsonl(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+    rows = []
+    for line, text in enumerate(read_lines(path), start=1):
+        if not text.strip():
+            continue
+        try:
+            record = parse_json(text)
+            _ = record[SURPRISAL_BITS]
+            record |= {name: math.nan for name in _NUMBERS & record.keys() if record[name] is None}
+        except (ValueError, KeyError, TypeError) as error:
+            problem = f"is not a JSON object with the columns {', '.join(_COLUMNS)}: {error}"
+            raise InputError(problem, path=path, line=line) from error
+        rows.append(_located_row(record, path, line))
+    return rows, _header_beside(path)
+
+
+def _read_parquet(path: Path) -> tuple[list[SurprisalRow], TableHeader]:
+    try:
+        with pq.ParquetFile(str(path)) as file:
+            table = file.read()
+            known = (*_COLUMNS, *SEARCH_COLUMN_NAMES)
+            searched = [name for name in SEARCH_COLUMN_NAMES if name in table.column_names]
+            given = [name for name in table.column_names if name not in known]
+            names = [*_COLUMNS, *searched, *given]
+            records = table.select(names).cast(arrow_schema(names)).to_pylist()
+    except (OSError, KeyError, ValueError, MemoryError, pa.ArrowException) as error:
+        raise InputError(f"is not a Parquet table of surprisals: {error}", path=path) from error
+    rows = [_located_row(record, path, n) for n, record in enumerate(records, start=1)]
+    return rows, _header_beside(path)
+
+
+def _header_beside(path: Path) -> TableHeader:
+    return header_of(read_side_car(path), side_car(path))
+
+
+_READERS: dict[str, Callable[[Path], tuple[list[SurprisalRow], TableHeader]]] = {
+    ".tsv": _read_tsv,
+    ".csv": _read_csv,
+    ".jsonl": _read_jsonl,
+    ".parquet": _read_parquet,
+}

@@ -1,0 +1,514 @@
+"""N-grams of a corpus as sorted integer arrays, looked up by binary search.
+
+An n-gram is a row in the table of its order. Its key combines the row of the (n-1)-gram it extends
+with its last word, so that any order fits into 64 bits and all n-grams of a text are looked up with
+one vectorised search per order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from gardenpath.data.arrays import Bools, Floats, Ints
+from gardenpath.data.encoding import EncodedSplit, PieceSets
+from gardenpath.data.words.pieces import Boundary
+from gardenpath.data.words.vocabulary import BEGIN_ID, END_ID, PAD_ID
+from gardenpath.errors import DamagedRunError
+from gardenpath.models.family import EstimatedFamily, ModelSettings
+from gardenpath.models.weights import load_arrays, save_arrays
+from gardenpath.settings.schema import PositiveInt
+
+if TYPE_CHECKING:
+    from gardenpath.data.preparation import PreparedCorpus
+    from gardenpath.data.words.vocabulary import Vocabulary
+
+ABSENT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class NgramTable:
+    """The n-grams of one order, sorted by key = (row of the shorter n-gram) · vocabulary + word."""
+
+    keys: Ints
+    vocabulary_size: int
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def contexts(self) -> Ints:
+        """For each n-gram, the row of its context in the table of the next lower order."""
+        return self.keys // self.vocabulary_size
+
+    @property
+    def words(self) -> Ints:
+        """The last word of each n-gram."""
+        return self.keys % self.vocabulary_size
+
+    def find(self, contexts: Ints, words: Ints) -> Ints:
+        """Return the rows of n-grams; ``ABSENT`` if an n-gram or its context is not listed."""
+        keys = contexts * self.vocabulary_size + words
+        rows = np.searchsorted(self.keys, keys)
+        rows[rows == len(self.keys)] = 0
+        found = (contexts != ABSENT) & (len(self.keys) > 0)
+        if len(self.keys):
+            found &= self.keys[rows] == keys
+        return np.where(found, rows, ABSENT)
+
+
+def find_all(tables: list[NgramTable], words: Ints, is_begin: Bools) -> list[Ints]:
+    """Return, for each order, the row of the n-gram that ends at each position of a text.
+
+    ``is_begin`` marks the begin symbol of each sentence; no n-gram crosses it.
+    """
+    found = []
+    previous = np.zeros(len(words), dtype=np.int64)  # the empty context has row 0
+    for table in tables:
+        rows = table.find(previous, words)
+        found.append(rows)
+        previous = _shift(rows, is_begin)
+    return found
+
+
+def _shift(rows: Ints, is_begin: Bools) -> Ints:
+    """Return the rows at the previous position; nothing precedes a sentence."""
+    shifted = np.concatenate([[ABSENT], rows[:-1]])
+    shifted[is_begin] = ABSENT
+    return shifted
+
+
+def count_ngrams(
+    words: Ints, is_begin: Bools, *, order: int, vocabulary_size: int
+) -> tuple[list[NgramTable], list[Ints]]:
+    """Return all n-grams of a text up to an order, and their frequencies.
+
+    The table of order 1 lists the whole vocabulary, seen or not, in the order of ids.
+    """
+    tables = [NgramTable(np.arange(vocabulary_size), vocabulary_size)]
+    counts = [np.bincount(words, minlength=vocabulary_size)]
+    rows = words
+    for _ in range(1, order):
+        contexts = _shift(rows, is_begin)
+        exists = contexts != ABSENT
+        keys, inverse, occurrences = np.unique(
+            contexts[exists] * vocabulary_size + words[exists],
+            return_inverse=True,
+            return_counts=True,
+        )
+        rows = np.full(len(words), ABSENT)
+        rows[exists] = inverse
+        tables.append(NgramTable(keys, vocabulary_size))
+        counts.append(occurrences)
+    return tables, counts
+
+
+def suffix_rows(tables: list[NgramTable], order: int) -> Ints:
+    """Return, for each n-gram of an order, the row of the n-gram without its first word.
+
+    The row is ``ABSENT`` if the suffix is not listed, which happens only in pruned models.
+    """
+    if order == 2:
+        return tables[1].words
+    shorter = suffix_rows(tables, order - 1)
+    table = tables[order - 1]
+    return tables[order - 2].find(shorter[table.contexts], table.words)
+
+
+# ----------------------------------------------------------------------------
+# Modified interpolated Kneser-Ney smoothing (Chen and Goodman 1998), in vectorised form.
+#
+# The highest order uses counts. Lower orders use the number of different words that precede an
+# n-gram, except that n-grams at the beginning of a sentence, which no word precedes, keep their
+# counts. With discounts D1, D2, D3+ estimated for each order from the counts of counts::
+#
+#     p(w | context) = (a(context w) - D(a)) / sum_x a(context x)
+#                      + backoff(context) · p(w | shorter context)
+#
+# and the empty context backs off to the uniform distribution.
+
+
+# Used if a corpus is too small to estimate discounts.
+FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
+
+# Symbols that are never predicted.
+NOT_PREDICTED = (PAD_ID, BEGIN_ID)
+
+
+def estimate(
+    words: Ints, is_begin: Bools, *, order: int, vocabulary_size: int
+) -> tuple[list[NgramTable], list[Floats], list[Floats]]:
+    """Return tables, log probabilities and log backoff weights (nats) of each order.
+
+    ``words`` is the text with a begin and an end symbol around each sentence. Probabilities are
+    already interpolated, so that scoring only has to back off.
+    """
+    tables, counts = count_ngrams(words, is_begin, order=order, vocabulary_size=vocabulary_size)
+    begins = _begins_sentence(tables)
+    adjusted = _adjusted_counts(tables, counts, begins)
+    adjusted[0][list(NOT_PREDICTED)] = 0
+
+    probabilities: list[Floats] = []
+    backoffs: list[Floats] = []
+    for level in range(order):
+        size = len(tables[level - 1]) if level else 1
+        contexts = tables[level].contexts
+        direct, weight = _discounted(adjusted[level], contexts, size)
+        if level == 0:
+            lower = np.full(vocabulary_size, 1.0 / (vocabulary_size - len(NOT_PREDICTED)))
+            lower[list(NOT_PREDICTED)] = 0.0
+        else:
+            lower = probabilities[-1][suffix_rows(tables, level + 1)]
+            backoffs.append(weight)
+        probabilities.append(direct + weight[contexts] * lower)
+    backoffs.append(np.ones(len(tables[-1])))
+    with np.errstate(divide="ignore"):
+        return tables, [np.log(p) for p in probabilities], [np.log(b) for b in backoffs]
+
+
+def _begins_sentence(tables: list[NgramTable]) -> list[Bools]:
+    marks = [np.arange(len(tables[0])) == BEGIN_ID]
+    for table in tables[1:]:
+        marks.append(marks[-1][table.contexts])
+    return marks
+
+
+def _adjusted_counts(
+    tables: list[NgramTable], counts: list[Ints], begins: list[Bools]
+) -> list[Ints]:
+    adjusted = []
+    for level, count in enumerate(counts):
+        if level == len(tables) - 1:
+            adjusted.append(count.copy())
+            continue
+        # Each distinct longer n-gram adds one to the count of its suffix.
+        preceded = np.bincount(suffix_rows(tables, level + 2), minlength=len(count))
+        adjusted.append(np.where(begins[level], count, preceded))
+    return adjusted
+
+
+def _discounted(adjusted: Ints, contexts: Ints, context_count: int) -> tuple[Floats, Floats]:
+    """Return discounted relative frequencies, and the mass that each context keeps for backing off.
+
+    A context that is never followed by a word keeps all of its mass.
+    """
+    discounts = np.concatenate([[0.0], estimate_discounts(adjusted)])
+    discount = discounts[np.minimum(adjusted, 3)]
+    totals = np.bincount(contexts, weights=adjusted, minlength=context_count)
+    kept = np.bincount(contexts, weights=discount, minlength=context_count)
+    seen = totals > 0
+    totals[~seen] = 1.0
+    direct = (adjusted - discount) / totals[contexts]
+    return direct, np.where(seen, kept / totals, 1.0)
+
+
+def estimate_discounts(adjusted: Ints) -> tuple[float, float, float]:
+    """Estimate D1, D2 and D3+ from the numbers of n-grams with counts 1, 2, 3 and 4."""
+    n1, n2, n3, n4 = (int((adjusted == k).sum()) for k in range(1, 5))
+    if min(n1, n2, n3, n4) == 0:
+        return FALLBACK_DISCOUNTS
+    y = n1 / (n1 + 2 * n2)
+    found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+    # A discount of zero would leave no mass for words never seen after a context.
+    if any(not 0.0 < value <= k for k, value in enumerate(found, start=1)):
+        return FALLBACK_DISCOUNTS
+    return found
+
+
+# ----------------------------------------------------------------------------
+# Backoff n-gram language models, estimated from counts or read from an ARPA file.
+
+
+class NgramModel:
+    """An n-gram model over a vocabulary of ids; log probabilities are in nats.
+
+    If an n-gram is not listed, its probability is that of the n-gram without its first word, times
+    the backoff weight of its context.
+    """
+
+    def __init__(
+        self, *, tables: list[NgramTable], log_probs: list[Floats], log_backoffs: list[Floats]
+    ) -> None:
+        self.tables = tables
+        self.log_probs = log_probs
+        self.log_backoffs = log_backoffs
+
+    @property
+    def order(self) -> int:
+        """Length of the longest n-grams."""
+        return len(self.tables)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Number of ids, including those of special symbols."""
+        return len(self.tables[0])
+
+    def score(self, sentences: Sequence[Ints]) -> list[Floats]:
+        """Return the log probability of each token and, last, of the end of the sentence."""
+        if not sentences:
+            return []
+        lengths = np.array([len(sentence) for sentence in sentences])
+        text, is_begin = with_boundaries(np.concatenate(sentences), lengths)
+        scores = self._score_text(text, is_begin)[~is_begin]
+        return np.split(scores, np.cumsum(lengths + 1)[:-1])
+
+    def next_log_probs(self, context: Sequence[int]) -> Floats:
+        """Return the log probability of every token of the vocabulary after a prefix."""
+        history = np.array([BEGIN_ID, *context], dtype=np.int64)
+        size = self.vocabulary_size
+        grams = np.concatenate([np.tile(history, (size, 1)), np.arange(size)[:, None]], axis=1)
+        return self.score_ngrams(grams)
+
+    def score_ngrams(self, grams: Ints) -> Floats:
+        """``(n-grams,)`` log probabilities of the last words of n-grams after the other words."""
+        is_begin = np.arange(grams.size) % grams.shape[1] == 0
+        return self._score_text(grams.ravel(), is_begin).reshape(grams.shape)[:, -1]
+
+    def last_log_probs(self, grams: Sequence[tuple[Sequence[int], bool, int]]) -> Floats:
+        """Return the log probability of a token after a history, for each of ``grams``.
+
+        A gram is a history, whether it begins a sentence, and a token.
+        """
+        lengths = np.array([len(history) + is_first + 1 for history, is_first, _ in grams])
+        text = np.array(
+            [
+                token
+                for history, is_first, last in grams
+                for token in (*((BEGIN_ID,) if is_first else ()), *history, last)
+            ],
+            dtype=np.int64,
+        )
+        starts = np.zeros(len(text), dtype=bool)
+        starts[np.cumsum(lengths) - lengths] = True
+        scores: Floats = self._score_text(text, starts)[np.cumsum(lengths) - 1]
+        return scores
+
+    def _score_text(self, text: Ints, is_begin: Bools) -> Floats:
+        found = find_all(self.tables, text, is_begin)
+        scores = self.log_probs[0][found[0]]
+        for level in range(1, self.order):
+            # Backing off costs the weight of the context; an unlisted context has weight one.
+            context = np.concatenate([[ABSENT], found[level - 1][:-1]])
+            context[is_begin] = ABSENT
+            backed_off = scores + _look_up(self.log_backoffs[level - 1], context, 0.0)
+            scores = _look_up(self.log_probs[level], found[level], backed_off)
+        return scores
+
+    def save(self, path: Path) -> None:
+        """Write all arrays as safetensors."""
+        arrays: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
+        for level in range(self.order):
+            arrays[f"keys.{level + 1}"] = self.tables[level].keys
+            arrays[f"log_prob.{level + 1}"] = self.log_probs[level]
+            arrays[f"log_backoff.{level + 1}"] = self.log_backoffs[level]
+        save_arrays(arrays, path)
+
+    @staticmethod
+    def load(path: Path) -> NgramModel:
+        """Read a model written by :meth:`save`."""
+        arrays = load_arrays(path)
+        try:
+            order = len(arrays) // 3
+            size = len(arrays["keys.1"])
+            levels = range(1, order + 1)
+            return NgramModel(
+                tables=[NgramTable(arrays[f"keys.{level}"], size) for level in levels],
+                log_probs=[arrays[f"log_prob.{level}"] for level in levels],
+                log_backoffs=[arrays[f"log_backoff.{level}"] for level in levels],
+            )
+        except (KeyError, IndexError, ValueError) as error:
+            raise DamagedRunError(f"{path}: is not an n-gram model ({error})") from error
+
+
+def _look_up(values: Floats, rows: Ints, otherwise: Floats | float) -> Floats:
+    """Return the values of rows, and ``otherwise`` for ``ABSENT`` rows; tables may be empty."""
+    return np.where(rows == ABSENT, otherwise, np.append(values, 0.0)[rows])
+
+
+def with_boundaries(tokens: Ints, lengths: Ints) -> tuple[Ints, Bools]:
+    """Add a begin and an end symbol to each sentence; also mark the begin symbols."""
+    ends = np.cumsum(lengths + 2)
+    text = np.empty(int(ends[-1]), dtype=np.int64)
+    is_begin = np.zeros(len(text), dtype=bool)
+    is_begin[ends - (lengths + 2)] = True
+    is_end = np.zeros(len(text), dtype=bool)
+    is_end[ends - 1] = True
+    text[is_begin] = BEGIN_ID
+    text[is_end] = END_ID
+    text[~(is_begin | is_end)] = tokens
+    return text, is_begin
+
+
+def train_ngram(split: EncodedSplit, *, vocabulary_size: int, order: PositiveInt = 5) -> NgramModel:
+    """Estimate a Kneser-Ney model from a split."""
+    text, is_begin = with_boundaries(split.tokens.astype(np.int64), split.lengths)
+    tables, log_probs, log_backoffs = estimate(
+        text, is_begin, order=order, vocabulary_size=vocabulary_size
+    )
+    return NgramModel(tables=tables, log_probs=log_probs, log_backoffs=log_backoffs)
+
+
+def train_unigram(split: EncodedSplit, *, vocabulary_size: int) -> NgramModel:
+    """Estimate a unigram model with add-one smoothing."""
+    text, _ = with_boundaries(split.tokens.astype(np.int64), split.lengths)
+    counts = np.bincount(text, minlength=vocabulary_size) + 1.0
+    counts[list(NOT_PREDICTED)] = 0.0
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(counts / counts.sum())
+    return NgramModel(
+        tables=[NgramTable(np.arange(vocabulary_size), vocabulary_size)],
+        log_probs=[log_probs],
+        log_backoffs=[np.zeros(vocabulary_size)],
+    )
+
+
+# ----------------------------------------------------------------------------
+# Families of n-gram models, which are estimated from counts.
+
+
+@dataclass(frozen=True, kw_only=True)
+class KneserNeySettings:
+    """Modified interpolated Kneser-Ney smoothing."""
+
+    order: PositiveInt = 5
+    """Order of the model: 5 conditions on four words."""
+    arpa: str | None = None
+    """ARPA file of an existing model, which is used unchanged and with its own vocabulary."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KneserNeyModel(ModelSettings):
+    """A Kneser-Ney n-gram model."""
+
+    family: Literal["ngram"] = "ngram"
+    network: KneserNeySettings = KneserNeySettings()
+
+
+class KneserNeyFamily(EstimatedFamily):
+    """Modified interpolated Kneser-Ney, or a model from an ARPA file."""
+
+    settings: ClassVar[type[ModelSettings]] = KneserNeyModel
+
+    def estimate(
+        self, settings: KneserNeyModel, corpus: PreparedCorpus
+    ) -> tuple[NgramModel, Vocabulary]:
+        from gardenpath.models.ngram.arpa import read_arpa
+
+        vocabulary, network = corpus.vocabulary, settings.network
+        if network.arpa is not None:
+            return read_arpa(Path(network.arpa), language=vocabulary.language)
+        split = corpus.split("train")
+        model = train_ngram(split, vocabulary_size=len(vocabulary), order=network.order)
+        return model, vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnigramSettings:
+    """Settings of unigram models (none)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnigramModel(ModelSettings):
+    """A unigram model with add-one smoothing."""
+
+    family: Literal["unigram"] = "unigram"
+    network: UnigramSettings = UnigramSettings()
+
+
+class UnigramFamily(EstimatedFamily):
+    """Unigram models with add-one smoothing."""
+
+    settings: ClassVar[type[ModelSettings]] = UnigramModel
+
+    def estimate(
+        self, settings: UnigramModel, corpus: PreparedCorpus
+    ) -> tuple[NgramModel, Vocabulary]:
+
+        vocabulary = corpus.vocabulary
+        return train_unigram(corpus.split("train"), vocabulary_size=len(vocabulary)), vocabulary
+
+
+# ----------------------------------------------------------------------------
+# Total probabilities of sets of pieces under an n-gram model (:mod:`piece_sets`).
+#
+# The mass of a set after a context is that of the n-grams listed with the context, plus the
+# backoff weight times the mass after the shorter context of the tokens that are not listed. So the
+# masses after all listed contexts follow from those after shorter ones, and a sentence only looks
+# them up.
+
+
+class NgramMasses:
+    """Sums of the probabilities of pieces that a choice of boundaries needs."""
+
+    def __init__(self, model: NgramModel, sets: PieceSets, boundary: Boundary) -> None:
+        self._model = model
+        self._sets = sets
+        self._boundary = boundary
+        self._after: list[Floats] | None = None
+
+    def __call__(self, sentences: Sequence[Ints]) -> list[Floats]:
+        """``(tokens + 1,)`` log masses for each sentence."""
+        if self._boundary == "next":
+            return self._that_follow_words(sentences)
+        return [self._alike(sentence) for sentence in sentences]
+
+    def _that_follow_words(self, sentences: Sequence[Ints]) -> list[Floats]:
+        if not sentences:
+            return []
+        if self._after is None:
+            self._after = masses_after(self._model, self._sets.follows_word)
+        lengths = np.array([len(sentence) for sentence in sentences])
+        text, is_begin = with_boundaries(np.concatenate(sentences), lengths)
+        found = find_all(self._model.tables, text, is_begin)
+        masses = np.full(len(text), self._after[0][0])
+        for level in range(1, self._model.order):
+            context = np.concatenate([[ABSENT], found[level - 1][:-1]])
+            context[is_begin] = ABSENT
+            known = context != ABSENT
+            masses[known] = self._after[level][context[known]]
+        return np.split(np.log(masses[~is_begin]), np.cumsum(lengths + 1)[:-1])
+
+    def _alike(self, sentence: Ints) -> Floats:
+        """Score each position with all pieces that begin with the piece at this position."""
+        order = self._model.order
+        tokens = [*sentence.tolist(), END_ID]
+        histories: list[tuple[list[int], bool, int]] = []
+        places: list[int] = []
+        for place, token in enumerate(tokens):
+            history = tokens[max(place - order + 1, 0) : place]
+            # Shorter contexts than that of the model occur only at the beginning of a sentence.
+            histories += [(history, place < order, int(one)) for one in self._sets.alike(token)]
+            places += [place] * (len(histories) - len(places))
+        log_probs = self._model.last_log_probs(histories)
+        result = np.full(len(tokens), -np.inf)
+        np.logaddexp.at(result, np.array(places), log_probs)
+        return result
+
+
+def masses_after(model: NgramModel, is_member: Bools) -> list[Floats]:
+    """Return the mass of a set of tokens after each listed context, by length of the context."""
+    probs = [np.exp(one) for one in model.log_probs]
+    masses = [np.array([probs[0][is_member].sum()])]
+    for level in range(1, model.order):
+        table = model.tables[level]
+        longer = np.flatnonzero(is_member[table.words])
+        shorter = suffix_rows(model.tables, level + 1)[longer]
+        contexts = table.contexts[longer]
+        size = len(model.tables[level - 1])
+        listed = np.bincount(contexts, weights=probs[level][longer], minlength=size)
+        covered = np.bincount(contexts, weights=probs[level - 1][shorter], minlength=size)
+        below = masses[level - 1][_shorter_contexts(model, level)]
+        weight = np.exp(model.log_backoffs[level - 1])
+        masses.append(listed + weight * np.maximum(below - covered, 0.0))
+    return masses
+
+
+def _shorter_contexts(model: NgramModel, level: int) -> Ints:
+    """Return, for each context of ``level`` tokens, the row of the context without its first."""
+    if level == 1:
+        return np.zeros(len(model.tables[0]), dtype=np.int64)
+    return suffix_rows(model.tables, level)

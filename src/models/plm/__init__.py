@@ -1,1 +1,0 @@
-"""Parsing as language modelling (PLM)."""

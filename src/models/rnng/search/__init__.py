@@ -1,1 +1,0 @@
-"""States of an RNNG for the search over its derivations."""

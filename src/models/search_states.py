@@ -1,0 +1,379 @@
+"""Append-only rows of states: one matrix of floating-point columns and one of integer columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from gardenpath.data.arrays import Bools
+from gardenpath.data.trees.legality import (
+    BEGINS_BIT,
+    BIT_SETS,
+    CONTINUES_BIT,
+    LEGAL_BIT,
+    MOST_OPEN,
+    REDUCE_ENDS_AT,
+    Column,
+    Kind,
+    Strategy,
+    legal_table,
+)
+from gardenpath.models.output import FactoredToken, NextToken
+
+_FIRST_CAPACITY = 1024
+
+
+class Arena:
+    """Named columns of equal length; a row is addressed by its number.
+
+    ``floats`` and ``numbers`` give the width of each column. New rows are written into the place
+    that :meth:`room` returns and become part of the arena by :meth:`append`. With ``is_fixed``,
+    their numbers are counted on the device and neither shapes nor addresses change from one
+    :meth:`append` to the next, as long as the capacity suffices; :meth:`keep` then reserves as much
+    as was ever appended between two calls of it.
+    """
+
+    def __init__(
+        self,
+        *,
+        floats: Mapping[str, int],
+        numbers: Mapping[str, int],
+        dtype: torch.dtype,
+        device: torch.device,
+        is_fixed: bool = False,
+    ) -> None:
+        self._slices = {**_slices(floats), **_slices(numbers)}
+        self._is_float = {**dict.fromkeys(floats, True), **dict.fromkeys(numbers, False)}
+        self._is_fixed = is_fixed
+        self._floats = torch.empty(
+            (_FIRST_CAPACITY, sum(floats.values())), dtype=dtype, device=device
+        )
+        self._numbers = torch.empty(
+            (_FIRST_CAPACITY, sum(numbers.values())), dtype=torch.long, device=device
+        )
+        self._size = 0
+        # Rows of the last call of ``keep``, and the maximum number appended after one.
+        self._kept, self._most_new = 0, 0
+        # With fixed shapes: the size on the device, and where rows are written before they are
+        # appended.
+        self._count = torch.zeros(1, dtype=torch.long, device=device)
+        self._new_floats, self._new_numbers = self._floats[:0], self._numbers[:0]
+        self._order = torch.zeros(0, dtype=torch.long, device=device)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, name: str) -> Tensor:
+        """``(rows, width)`` or, for a width of one number, ``(rows,)``: a view of a column.
+
+        With fixed shapes, there are rows after the last one, whose content is arbitrary.
+        """
+        return self.column(self.floats if self._is_float[name] else self.numbers, name)
+
+    def column(self, rows: Tensor, name: str) -> Tensor:
+        """Return a column of some rows, all of whose floats or numbers are given."""
+        place = self._slices[name]
+        if place.stop - place.start == 1 and not self._is_float[name]:
+            return rows[:, place.start]
+        return rows[:, place]
+
+    def columns(self, rows: Tensor, first: str, last: str) -> Tensor:
+        """Return adjacent columns of some rows, side by side."""
+        return rows[:, self._slices[first].start : self._slices[last].stop]
+
+    @property
+    def floats(self) -> Tensor:
+        """All floating-point columns."""
+        return self._floats if self._is_fixed else self._floats[: self._size]
+
+    @property
+    def numbers(self) -> Tensor:
+        """All integer columns."""
+        return self._numbers if self._is_fixed else self._numbers[: self._size]
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of a row in bytes."""
+        matrices = (self._floats, self._numbers)
+        return sum(matrix.shape[1] * matrix.element_size() for matrix in matrices)
+
+    def room(self, count: int) -> tuple[Tensor, Tensor]:
+        """Return the floats and the numbers of ``count`` new rows, to be written."""
+        self.reserve(self._size + count)
+        if not self._is_fixed:
+            new = slice(self._size, self._size + count)
+            return self._floats[new], self._numbers[new]
+        if count > len(self._order):
+            self._new_floats = self._floats.new_empty((count, self._floats.shape[1]))
+            self._new_numbers = self._numbers.new_empty((count, self._numbers.shape[1]))
+            self._order = torch.arange(count, device=self._numbers.device)
+        return self._new_floats[:count], self._new_numbers[:count]
+
+    def ready(self, count: int, times: int) -> tuple[Tensor, ...]:
+        """Make room for ``count`` rows so many times; return all that is read and written then."""
+        self.reserve(self._size + count * times)
+        self.room(count)
+        return (
+            self._floats, self._numbers, self._new_floats, self._new_numbers, self._order,
+            self._count,
+        )  # fmt: skip
+
+    def recount(self, added: int) -> None:
+        """Count rows that were appended on the device, or take back a count."""
+        self._size += added
+        self._most_new = max(self._most_new, self._size - self._kept)
+
+    def append(self, count: int) -> Tensor:
+        """Append the rows that were written into :meth:`room`; return their numbers."""
+        begin = self._size
+        self.recount(count)
+        if not self._is_fixed:
+            return torch.arange(begin, self._size, device=self._numbers.device)
+        rows = self._order[:count] + self._count
+        self._floats.index_copy_(0, rows, self._new_floats[:count])
+        self._numbers.index_copy_(0, rows, self._new_numbers[:count])
+        self._count += count
+        return rows
+
+    def keep(self, rows: Tensor) -> None:
+        """Drop all other rows; the kept rows are renumbered in the given order."""
+        floats, numbers = self._floats.index_select(0, rows), self._numbers.index_select(0, rows)
+        # The memory is kept, because as much will be needed again.
+        self._size = self._kept = len(rows)
+        self.reserve(self._size + (self._most_new if self._is_fixed else 0))
+        self._floats[: self._size] = floats
+        self._numbers[: self._size] = numbers
+        self._count.fill_(self._size)
+
+    def widen(self, name: str, width: int) -> None:
+        """Append zeros to the last integer column, ``name``, so that it has the given width."""
+        begin = self._slices[name].start
+        assert self._slices[name].stop == self._numbers.shape[1]
+        added = begin + width - self._numbers.shape[1]
+        self._slices[name] = slice(begin, begin + width)
+        self._numbers = functional.pad(self._numbers, (0, added))
+        self._new_numbers = functional.pad(self._new_numbers, (0, added))
+
+    def clear(self) -> None:
+        """Drop all rows."""
+        self._size = self._kept = 0
+        self._count.zero_()
+
+    def reserve(self, size: int) -> None:
+        """Make room for ``size`` rows in total."""
+        capacity = len(self._floats)
+        if size <= capacity:
+            return
+        grown = max(size, 2 * capacity)
+        self._floats = _grown(self._floats, grown)
+        self._numbers = _grown(self._numbers, grown)
+
+
+def _slices(widths: Mapping[str, int]) -> dict[str, slice]:
+    begin, result = 0, {}
+    for name, width in widths.items():
+        result[name] = slice(begin, begin + width)
+        begin += width
+    return result
+
+
+def _grown(matrix: Tensor, rows: int) -> Tensor:
+    result = matrix.new_empty((rows, matrix.shape[1]))
+    result[: len(matrix)] = matrix
+    return result
+
+
+# ----------------------------------------------------------------------------
+# Which pieces may be shifted, for models over pieces.
+#
+# The pieces of a word follow directly on each other. After anything but a piece, a word begins;
+# after a piece, the word may continue or the next one begin; and the first word of an in-order
+# derivation can only continue before its constituent is known. The legal bits of a state
+# (:data:`LEGAL_PIECES`) say which of these holds.
+
+
+# The row of :func:`piece_bias` that allows pieces that begin a word, and no others.
+BEGINS = BEGINS_BIT >> len(Kind)
+_CONTINUES = CONTINUES_BIT >> len(Kind)
+
+
+def piece_bias(is_continuation: Bools | None) -> Tensor | None:
+    """``(rows, vocabulary)``: zero for pieces that may be shifted, else -inf; None for words."""
+    if is_continuation is None:
+        return None
+    continues = torch.from_numpy(is_continuation)
+    bias = torch.zeros(BIT_SETS >> len(Kind), len(continues))
+    for row in range(len(bias)):
+        if not row & _CONTINUES:
+            bias[row, continues] = -torch.inf
+        elif not row & BEGINS:
+            bias[row, ~continues] = -torch.inf
+    return bias
+
+
+def piece_row(legal: Tensor) -> Tensor:
+    """Return the row of :func:`piece_bias` for the legal bits of states."""
+    return legal >> len(Kind)
+
+
+def continuations(bias: Tensor | None) -> Tensor | None:
+    """``(vocabulary,)``: whether a piece continues a word; None for words."""
+    return None if bias is None else bias[BEGINS] == -torch.inf
+
+
+# ----------------------------------------------------------------------------
+# Word probabilities over a large vocabulary, and cheap upper bounds of them.
+#
+# The normaliser of a softmax is a sum over all words. A sum over a few words is smaller, so the
+# probability computed with it is an upper bound, and if these words are the likely ones, the bound
+# is tight.
+
+
+# Number of words that the bound sums over: the first ones, because vocabularies are sorted by
+# frequency. The bound is the same whatever was scored before.
+_LIKELY = 512
+
+# Maximum number of logits computed at a time.
+MOST_LOGITS = 1 << 22
+
+
+class LazyWords:
+    """The output layer over words.
+
+    For models over pieces, ``pieces`` is the table of :func:`piece_bias`, and each row of states
+    has its ``row`` in it.
+    """
+
+    def __init__(self, output: NextToken, pieces: Tensor | None = None) -> None:
+        self._pieces = pieces
+        self._weight = output.linear.weight.detach()
+        bias = output.linear.bias
+        self._bias = output.excluded if bias is None else (bias + output.excluded).detach()
+        self._likely = slice(min(_LIKELY, len(self._weight)))
+
+    def log_prob(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
+        """``(rows,)`` log probabilities."""
+        rows = max(1, MOST_LOGITS // len(self._weight))
+        kinds = [None] * len(words.split(rows)) if row is None else row.split(rows)
+        parts = [
+            self._log_prob(some, wanted, kind)
+            for some, wanted, kind in zip(states.split(rows), words.split(rows), kinds, strict=True)
+        ]
+        return torch.cat(parts) if parts else states.new_zeros(0)
+
+    def begins_log_prob(self, states: Tensor, row: Tensor) -> Tensor:
+        """``(rows,)`` log probabilities that a piece begins a word."""
+        assert self._pieces is not None
+        rows = max(1, MOST_LOGITS // len(self._weight))
+        parts = []
+        for some, kind in zip(states.split(rows), row.split(rows), strict=True):
+            logits = functional.linear(some, self._weight, self._bias) + self._pieces[kind]
+            begins = (logits + self._pieces[BEGINS]).logsumexp(1)
+            parts.append(begins - logits.logsumexp(1))
+        return torch.cat(parts) if parts else states.new_zeros(0)
+
+    def _log_prob(self, states: Tensor, words: Tensor, row: Tensor | None) -> Tensor:
+        logits = functional.linear(states, self._weight, self._bias)
+        if self._pieces is not None:
+            logits = logits + self._pieces[row]
+        return -functional.cross_entropy(logits, words, reduction="none")
+
+    def bound(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
+        """``(rows,)`` upper bounds of the log probabilities."""
+        logits = functional.linear(states, self._weight[self._likely], self._bias[self._likely])
+        own = (states * self._weight[words]).sum(1) + self._bias[words]
+        if self._pieces is None:
+            return own - torch.maximum(logits.logsumexp(1), own)
+        # The bound of a piece that may come is not affected by one that may not.
+        may_come = self._pieces[row, words] == 0
+        total = (logits + self._pieces[:, self._likely][row]).logsumexp(1)
+        return (own - torch.maximum(total, own)).masked_fill(~may_come, -torch.inf)
+
+
+# ----------------------------------------------------------------------------
+# Word probabilities of a factored output layer, with the interface of :class:`LazyWords`.
+#
+# Its normalisers are sums over the classes and over the words of one class, so that no bound is
+# needed that would sum over fewer words.
+
+
+class FactoredWords:
+    """The factored output layer over words; there are no pieces."""
+
+    def __init__(self, output: FactoredToken) -> None:
+        self._output = output
+
+    def log_prob(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
+        """``(rows,)`` log probabilities."""
+        return self._output.target_log_prob(states, words)
+
+    def bound(self, states: Tensor, words: Tensor, row: Tensor | None = None) -> Tensor:
+        """``(rows,)`` upper bounds of the log probabilities: these themselves."""
+        return self._output.target_log_prob(states, words)
+
+    def begins_log_prob(self, states: Tensor, row: Tensor) -> Tensor:
+        """``(rows,)`` log probabilities that a word begins, which is certain."""
+        return states.new_zeros(len(states))
+
+
+def searched_words(output: NextToken, pieces: Tensor | None) -> LazyWords | FactoredWords:
+    """Return the output layer as the search uses it; ``pieces`` as for :class:`LazyWords`."""
+    if isinstance(output, FactoredToken):
+        return FactoredWords(output)
+    return LazyWords(output, pieces)
+
+
+# ----------------------------------------------------------------------------
+# Columns and legal actions on the device, for the searches of RNNG and PLM.
+#
+# Tables are looked up by state; lookups never synchronise with the host.
+
+
+# Approximate number of actions of a full beam between two words.
+STEPS_PER_WORD = 8
+
+
+# What determines the legal actions, as one number, the legal state: STATES_PER_KIND times the last
+# kind of action, plus the number of open constituents. The latter is counted up to MOST_OPEN; one
+# more, after a constituent was opened, means the same.
+STATES_PER_KIND = MOST_OPEN + 2
+
+# The state before any action.
+START_STATE = STATES_PER_KIND * len(Kind)
+
+
+def legal_state(last: Kind) -> int:
+    """Return the state after an action if no constituent is open; add the number of open ones."""
+    return STATES_PER_KIND * int(last)
+
+
+def _open_counts(device: torch.device) -> Tensor:
+    """``(STATES_PER_KIND,)`` numbers of open constituents."""
+    return torch.arange(STATES_PER_KIND, device=device).clamp(max=MOST_OPEN)
+
+
+def state_bits(strategy: Strategy, device: torch.device, *, has_pieces: bool) -> Tensor:
+    """``(states,)`` bits of the legal kinds of actions, by state."""
+    table = torch.from_numpy(legal_table(strategy, has_pieces=has_pieces)).to(device)
+    return table[:, _open_counts(device)].flatten()
+
+
+def ends_by_reduce(strategy: Strategy, device: torch.device) -> Tensor:
+    """``(states,)``: whether REDUCE ends the derivation, by state."""
+    opened = _open_counts(device).repeat(len(Kind) + 1)
+    last = REDUCE_ENDS_AT[strategy]
+    return torch.zeros_like(opened, dtype=torch.bool) if last is None else opened.eq(last)
+
+
+def is_illegal(bits: Tensor, kind: Kind) -> Tensor:
+    """Whether a kind of action is illegal according to the bits."""
+    return (bits & LEGAL_BIT[kind]) == 0
+
+
+def structural_columns(label_count: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Two ``(columns,)`` masks: the columns that open a constituent and those that close one."""
+    column = torch.arange(Column.FIRST_OPEN + label_count, device=device)
+    return column >= Column.FIRST_OPEN, column == Column.CLOSE

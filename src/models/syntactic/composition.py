@@ -1,0 +1,495 @@
+"""LSTM cells over many rows, level by level, with hand-written backward passes.
+
+Rows of one level depend only on rows of earlier levels, so each level is one matrix product.
+Everything that is not recurrent (input projections, weight gradients) is computed for all levels at
+once. Gates are in the order of :class:`torch.nn.LSTM`: input, forget,
+cell, output. States are stored as one matrix ``[hidden, cell]``, so that gathering and scattering
+take one operation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gardenpath.data.batches.trees import Sizes, TreeBatch
+
+
+def bounds(sizes: Sizes) -> list[tuple[int, int]]:
+    """Return the begin and end of each level."""
+    result, begin = [], 0
+    for size in sizes:
+        result.append((begin, begin + size))
+        begin += size
+    return result
+
+
+def cell_(gates: Tensor, cell_before: Tensor | None, state: Tensor, cell_tanh: Tensor) -> None:
+    """Perform one LSTM step in place: activate ``gates``, write ``state`` and tanh of its cell."""
+    hidden = gates.shape[1] // 4
+    gates[:, : 2 * hidden].sigmoid_()
+    gates[:, 3 * hidden :].sigmoid_()
+    into, forget, new, out = gates.chunk(4, dim=1)
+    torch.tanh(new, out=new)
+    cell = state[:, hidden:]
+    torch.mul(into, new, out=cell)
+    if cell_before is not None:
+        cell.addcmul_(forget, cell_before)
+    torch.tanh(cell, out=cell_tanh)
+    torch.mul(out, cell_tanh, out=state[:, :hidden])
+
+
+def cell_backward_(
+    saved: tuple[Tensor, Tensor, Tensor | None],
+    state_gradient: Tensor,
+    gates: Tensor,
+    cell_before: Tensor | None,
+) -> None:
+    """Write the gradients of ``gates`` before activation and of ``cell_before``, for one level.
+
+    ``saved`` are the activated gates, the tanh of the cell and the previous cell, which is missing
+    if it is zero. With dh and dc the gradients of hidden state and cell, the full gradient of the
+    cell is d = dc + dh · out · (1 - tanh²).
+    """
+    activated, cell_tanh, before = saved
+    hidden = cell_tanh.shape[1]
+    into, forget, new, out = activated.chunk(4, dim=1)
+    hidden_gradient, cell_gradient = state_gradient[:, :hidden], state_gradient[:, hidden:]
+    to_into, to_forget, to_new, to_out = gates.chunk(4, dim=1)
+    by_out = hidden_gradient * out
+    full = torch.addcmul(cell_gradient, by_out, cell_tanh * cell_tanh, value=-1).add_(by_out)
+    torch.mul(full, new, out=to_into)
+    torch.mul(full, into, out=to_new)
+    to_new.addcmul_(to_new * new, new, value=-1)
+    torch.mul(hidden_gradient, cell_tanh, out=to_out)
+    if before is None:
+        to_forget.zero_()
+    else:
+        torch.mul(full, before, out=to_forget)
+    if cell_before is not None:
+        torch.mul(full, forget, out=cell_before)
+    # The derivative of the sigmoid is s · (1 - s).
+    slope = torch.addcmul(activated, activated, activated, value=-1)
+    gates[:, : 2 * hidden].mul_(slope[:, : 2 * hidden])
+    to_out.mul_(slope[:, 3 * hidden :])
+
+
+def add_rows_(target: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Compute ``target[rows] += values``, with repeated rows accumulated."""
+    target.scatter_add_(0, rows.unsqueeze(1).expand_as(values), values)
+
+
+class StackLayer:
+    """One layer of the stack LSTM: buffers for the cells of all stack elements of a batch.
+
+    ``below`` is the row below each row, at an earlier level. Level 0 starts from a zero state.
+    """
+
+    def __init__(self, like: Tensor, below: Tensor, hidden: int) -> None:
+        self.hidden, self.below = hidden, below
+        self.gates = like.new_empty(len(below), 4 * hidden)
+        self.state = like.new_empty(len(below), 2 * hidden)
+        self.cell_tanh = like.new_empty(len(below), hidden)
+
+    def advance(self, begin: int, end: int, inputs: Tensor, transposed: Tensor) -> None:
+        """Compute the cells of a level from their input projections with bias."""
+        gates, state, cell_tanh = (
+            buffer[begin:end] for buffer in (self.gates, self.state, self.cell_tanh)
+        )
+        if begin == 0:
+            cell_(gates.copy_(inputs), None, state, cell_tanh)
+            return
+        before = self.state.index_select(0, self.below[begin:end])
+        torch.addmm(inputs, before[:, : self.hidden], transposed, out=gates)
+        cell_(gates, before[:, self.hidden :], state, cell_tanh)
+
+
+class StackLayerBackward:
+    """The backward pass of one layer; ``state`` collects the gradients of states."""
+
+    def __init__(self, layer: StackLayer, weight: Tensor, first: int) -> None:
+        self._layer, self._weight, self._first = layer, weight, first
+        self.state = torch.zeros_like(layer.state)
+        self.gates = torch.empty_like(layer.gates)
+
+    def advance(self, begin: int, end: int) -> None:
+        """Propagate the gradients of a level to its gates and to the states below."""
+        layer, gates, hidden = self._layer, self.gates[begin:end], self._layer.hidden
+        saved = layer.gates[begin:end], layer.cell_tanh[begin:end]
+        if begin == 0:
+            cell_backward_((*saved, None), self.state[:end], gates, None)
+            return
+        rows = layer.below[begin:end]
+        before = layer.state.index_select(0, rows)[:, hidden:]
+        passed = gates.new_empty(end - begin, 2 * hidden)
+        cell_backward_((*saved, before), self.state[begin:end], gates, passed[:, hidden:])
+        torch.mm(gates, self._weight, out=passed[:, :hidden])
+        add_rows_(self.state, rows, passed)
+
+    @property
+    def weight_gradient(self) -> Tensor:
+        """``(4 · hidden, hidden)``, after all levels."""
+        layer, first = self._layer, self._first
+        before = layer.state[:, : layer.hidden].index_select(0, layer.below[first:])
+        return self.gates[first:].t() @ before
+
+
+class StackRecurrence(torch.autograd.Function):
+    """Hidden states of all stack elements of a batch, for one layer.
+
+    ``inputs`` are the input projections with bias, ``(rows, 4 · hidden)``.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, below: Tensor, sizes: Sizes) -> Tensor:
+        layer = StackLayer(inputs, below, weight.shape[1])
+        for begin, end in bounds(sizes):
+            layer.advance(begin, end, inputs[begin:end], weight.t())
+        ctx.save_for_backward(weight)
+        ctx.layer, ctx.sizes = layer, sizes
+        return layer.state[:, : layer.hidden].contiguous()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        (weight,) = ctx.saved_tensors
+        layer = StackLayerBackward(ctx.layer, weight, ctx.sizes[0])
+        layer.state[:, : ctx.layer.hidden] = gradients[0]
+        for begin, end in reversed(bounds(ctx.sizes)):
+            layer.advance(begin, end)
+        return layer.gates, layer.weight_gradient, None, None
+
+
+def stack_states(inputs: Tensor, weight: Tensor, below: Tensor, sizes: Sizes) -> Tensor:
+    """``(rows, hidden)``: see :class:`StackRecurrence`."""
+    return apply_in_full_precision(StackRecurrence, inputs, weight, below, sizes)
+
+
+def dropout_mask(dropout: nn.Dropout, like: Tensor, rows: int, columns: int) -> Tensor | None:
+    """Draw a mask beforehand, for a layer that is computed level by level."""
+    if not dropout.training or dropout.p == 0:
+        return None
+    kept = 1 - dropout.p
+    # Several times faster than dropout of a matrix of ones.
+    return like.new_empty(rows, columns).uniform_().lt_(kept).div_(kept)
+
+
+def apply_in_full_precision(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
+    """Apply a function outside of mixed precision, because states accumulate over many steps."""
+    device = next(a.device.type for a in arguments if isinstance(a, Tensor))
+    with torch.autocast(device_type=device, enabled=False):
+        result: Tensor = function.apply(*map(_widened, arguments))
+    return result
+
+
+def _widened(argument: Any) -> Any:
+    is_half = isinstance(argument, Tensor) and argument.dtype in (torch.float16, torch.bfloat16)
+    return argument.float() if is_half else argument
+
+
+# ----------------------------------------------------------------------------
+# Chains of LSTM cells over the children of constituents, level by level.
+#
+# A chain starts from a state that is given, or from a cell that begins it
+# (:class:`BeginningCells`). Cells read the input projections of word types, or of constituents as
+# these are completed.
+
+
+class CellChain:
+    """One direction of a composition LSTM: buffers for all of its cells.
+
+    Cell k reads row ``vector[k]`` of the inputs after row ``previous[k]`` of the states, which are
+    numbered: the first states of chains (``firsts``), then cells.
+    """
+
+    def __init__(
+        self, word_inputs: Tensor, vector: Tensor, previous: Tensor, *, firsts: int, extra: int
+    ) -> None:
+        words, width = word_inputs.shape
+        self.size = width // 4
+        self.firsts = firsts
+        self.vector, self.previous = vector, previous
+        cells = len(vector)
+        # Input projections: of word types, then of constituents as they are completed.
+        self.inputs = word_inputs.new_empty(words + extra, width)
+        self.inputs[:words] = word_inputs
+        self.state = word_inputs.new_empty(firsts + cells, 2 * self.size)
+        self.gates = word_inputs.new_empty(cells, width)
+        self.cell_tanh = word_inputs.new_empty(cells, self.size)
+
+    def advance(self, begin: int, end: int, transposed: Tensor) -> None:
+        """Compute the cells of a level."""
+        if begin == end:
+            return
+        before = self.state.index_select(0, self.previous[begin:end])
+        inputs = self.inputs.index_select(0, self.vector[begin:end])
+        gates = self.gates[begin:end]
+        torch.addmm(inputs, before[:, : self.size], transposed, out=gates)
+        state = self.state[self.firsts + begin : self.firsts + end]
+        cell_(gates, before[:, self.size :], state, self.cell_tanh[begin:end])
+
+
+class CellChainBackward:
+    """The backward pass of one direction; ``state`` collects the gradients of states."""
+
+    def __init__(self, chain: CellChain, weight: Tensor) -> None:
+        self._chain = chain
+        self._weight = weight
+        self.state = torch.zeros_like(chain.state)
+        self.gates = torch.empty_like(chain.gates)
+        self.inputs = torch.zeros_like(chain.inputs)
+
+    def advance(self, begin: int, end: int) -> None:
+        """Propagate the gradients of a level to inputs and previous cells."""
+        if begin == end:
+            return
+        chain, gates = self._chain, self.gates[begin:end]
+        previous = chain.previous[begin:end]
+        passed = gates.new_empty(end - begin, 2 * chain.size)
+        cell_backward_(
+            (
+                chain.gates[begin:end],
+                chain.cell_tanh[begin:end],
+                chain.state[:, chain.size :].index_select(0, previous),
+            ),
+            self.state[chain.firsts + begin : chain.firsts + end],
+            gates,
+            passed[:, chain.size :],
+        )
+        torch.mm(gates, self._weight, out=passed[:, : chain.size])
+        add_rows_(self.state, previous, passed)
+        add_rows_(self.inputs, chain.vector[begin:end], gates)
+
+    @property
+    def weight_gradient(self) -> Tensor:
+        """``(4 · size, size)``, after all levels."""
+        chain = self._chain
+        return self.gates.t() @ chain.state[:, : chain.size].index_select(0, chain.previous)
+
+
+class BeginningCells:
+    """The cells that begin chains from a zero state: they compute the first states of a chain."""
+
+    def __init__(self, chain: CellChain, vector: Tensor) -> None:
+        self.chain, self.vector = chain, vector
+        self.gates = chain.inputs.new_empty(len(vector), 4 * chain.size)
+        self.cell_tanh = chain.inputs.new_empty(len(vector), chain.size)
+
+    def advance(self, begin: int, end: int) -> None:
+        """Compute the cells of a level."""
+        if begin == end:
+            return
+        gates = self.gates[begin:end]
+        gates.copy_(self.chain.inputs.index_select(0, self.vector[begin:end]))
+        cell_(gates, None, self.chain.state[begin:end], self.cell_tanh[begin:end])
+
+
+class BeginningCellsBackward:
+    """The backward pass of these cells, whose gradients go to the inputs alone."""
+
+    def __init__(self, cells: BeginningCells, chain: CellChainBackward) -> None:
+        self._cells, self._chain = cells, chain
+
+    def advance(self, begin: int, end: int) -> None:
+        """Propagate the gradients of a level to inputs."""
+        if begin == end:
+            return
+        cells = self._cells
+        gates = torch.empty_like(cells.gates[begin:end])
+        saved = (cells.gates[begin:end], cells.cell_tanh[begin:end], None)
+        cell_backward_(saved, self._chain.state[begin:end], gates, None)
+        add_rows_(self._chain.inputs, cells.vector[begin:end], gates)
+
+
+# ----------------------------------------------------------------------------
+# Compose constituent vectors from the vectors of children, for all trees of a batch at once.
+#
+# A bidirectional LSTM reads label, children, label. With f the forward state after the last child
+# and b the backward state after the first, a constituent's vector is ReLU(W [f; b] + c). The steps
+# over the label itself are the same wherever it occurs and are computed once per label.
+
+
+class LstmComposition(nn.Module):
+    """The composition function of Dyer et al. (2016).
+
+    Weights: ``forward_input``, ``forward_recurrent``, ``forward_bias`` and the same for
+    ``backward``, with gates in the order of :class:`torch.nn.LSTM`; ``output`` is W and c.
+    """
+
+    def __init__(self, *, size: int, dropout: float) -> None:
+        super().__init__()
+        self.size = size
+        bound = size**-0.5
+
+        def weight() -> nn.Parameter:
+            return nn.Parameter(torch.empty(4 * size, size).uniform_(-bound, bound))
+
+        self.forward_input, self.forward_recurrent = weight(), weight()
+        self.backward_input, self.backward_recurrent = weight(), weight()
+        self.forward_bias = nn.Parameter(torch.zeros(4 * size))
+        self.backward_bias = nn.Parameter(torch.zeros(4 * size))
+        self.output = nn.Linear(2 * size, size)
+        self.dropout = nn.Dropout(dropout)
+
+    def label_states(self, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """``(labels, 2 · size)`` states of both directions after reading a label."""
+        return (
+            _first_state(functional.linear(labels, self.forward_input, self.forward_bias)),
+            _first_state(functional.linear(labels, self.backward_input, self.backward_bias)),
+        )
+
+    def forward(self, words: Tensor, labels: Tensor, batch: TreeBatch) -> Tensor:
+        """``(constituents, size)`` vectors in the order of the batch.
+
+        ``words`` are the vectors of its word types, ``labels`` those of all labels.
+        """
+        forward_labels, backward_labels = self.label_states(labels)
+        mask = dropout_mask(self.dropout, words, len(batch.constituent_label), 2 * self.size)
+        return apply_in_full_precision(
+            _ComposeLevels,
+            functional.linear(words, self.forward_input, self.forward_bias),
+            functional.linear(words, self.backward_input, self.backward_bias),
+            forward_labels,
+            backward_labels,
+            self.forward_input,
+            self.backward_input,
+            self.forward_bias,
+            self.backward_bias,
+            self.forward_recurrent,
+            self.backward_recurrent,
+            self.output.weight,
+            self.output.bias,
+            mask,
+            batch,
+        )
+
+
+def _first_state(gates: Tensor) -> Tensor:
+    """Return the LSTM state after one step from zero, as ``[hidden, cell]``."""
+    into, _, new, out = gates.chunk(4, dim=1)
+    cell = into.sigmoid() * new.tanh()
+    return torch.cat([out.sigmoid() * cell.tanh(), cell], dim=1)
+
+
+class _ComposeLevels(torch.autograd.Function):
+    """Both chains and the output layer, level by level over the whole batch."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        forward_words: Tensor,
+        backward_words: Tensor,
+        forward_labels: Tensor,
+        backward_labels: Tensor,
+        forward_input: Tensor,
+        backward_input: Tensor,
+        forward_bias: Tensor,
+        backward_bias: Tensor,
+        forward_recurrent: Tensor,
+        backward_recurrent: Tensor,
+        output_weight: Tensor,
+        output_bias: Tensor,
+        mask: Tensor | None,
+        batch: TreeBatch,
+    ) -> Tensor:
+        count, types = len(batch.constituent_label), len(forward_words)
+        ahead = _labelled(
+            forward_words, forward_labels, batch.forward_vector, batch.forward_previous, count
+        )
+        back = _labelled(
+            backward_words, backward_labels, batch.backward_vector, batch.backward_previous, count
+        )
+        size = ahead.size
+        both = forward_words.new_empty(count, 2 * size)
+        vectors = forward_words.new_empty(count, size)
+        for (fb, fe), (bb, be), (cb, ce) in _levels(batch):
+            ahead.advance(fb, fe, forward_recurrent.t())
+            back.advance(bb, be, backward_recurrent.t())
+            if cb == ce:
+                continue
+            level, ends = vectors[cb:ce], both[cb:ce]
+            ends[:, :size] = ahead.state.index_select(0, batch.last_forward[cb:ce])[:, :size]
+            ends[:, size:] = back.state.index_select(0, batch.last_backward[cb:ce])[:, :size]
+            if mask is not None:
+                ends.mul_(mask[cb:ce])
+            torch.addmm(output_bias, ends, output_weight.t(), out=level)
+            level.relu_()
+            rows = slice(types + cb, types + ce)
+            torch.addmm(forward_bias, level, forward_input.t(), out=ahead.inputs[rows])
+            torch.addmm(backward_bias, level, backward_input.t(), out=back.inputs[rows])
+        ctx.save_for_backward(
+            forward_input, backward_input, forward_recurrent, backward_recurrent, output_weight,
+            both, vectors,
+        )  # fmt: skip
+        ctx.chains, ctx.batch, ctx.types, ctx.mask = (ahead, back), batch, types, mask
+        return vectors
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (forward_input, backward_input, forward_recurrent, backward_recurrent, output_weight, both,
+         vectors) = ctx.saved_tensors  # fmt: skip
+        batch, types, size = ctx.batch, ctx.types, vectors.shape[1]
+        ahead = CellChainBackward(ctx.chains[0], forward_recurrent)
+        back = CellChainBackward(ctx.chains[1], backward_recurrent)
+        before_relu = torch.empty_like(vectors)
+        for (fb, fe), (bb, be), (cb, ce) in reversed(_levels(batch)):
+            if cb < ce:
+                rows = slice(types + cb, types + ce)
+                total = torch.addmm(gradients[0][cb:ce], ahead.inputs[rows], forward_input)
+                total.addmm_(back.inputs[rows], backward_input)
+                level = before_relu[cb:ce]
+                torch.mul(total, vectors[cb:ce] > 0, out=level)
+                ends = level @ output_weight
+                if ctx.mask is not None:
+                    ends.mul_(ctx.mask[cb:ce])
+                _add_hidden_(ahead.state, batch.last_forward[cb:ce], ends[:, :size])
+                _add_hidden_(back.state, batch.last_backward[cb:ce], ends[:, size:])
+            ahead.advance(fb, fe)
+            back.advance(bb, be)
+        labels = ctx.chains[0].firsts
+        return (
+            ahead.inputs[:types],
+            back.inputs[:types],
+            ahead.state[:labels],
+            back.state[:labels],
+            ahead.inputs[types:].t() @ vectors,
+            back.inputs[types:].t() @ vectors,
+            ahead.inputs[types:].sum(0),
+            back.inputs[types:].sum(0),
+            ahead.weight_gradient,
+            back.weight_gradient,
+            before_relu.t() @ both,
+            before_relu.sum(0),
+            None,
+            None,
+        )
+
+
+def _labelled(
+    word_inputs: Tensor, label_states: Tensor, vector: Tensor, previous: Tensor, extra: int
+) -> CellChain:
+    """Return a chain whose first states are those after reading a label."""
+    chain = CellChain(word_inputs, vector, previous, firsts=len(label_states), extra=extra)
+    chain.state[: chain.firsts] = label_states
+    return chain
+
+
+def _levels(
+    batch: TreeBatch,
+) -> list[tuple[tuple[int, int], tuple[int, int], tuple[int, int]]]:
+    return list(
+        zip(
+            bounds(batch.forward_sizes),
+            bounds(batch.backward_sizes),
+            bounds(batch.constituent_sizes),
+            strict=True,
+        )
+    )
+
+
+def _add_hidden_(state: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Add to the hidden half of states; each chain has one end, so rows are never repeated."""
+    hidden = state[:, : values.shape[1]]
+    hidden.scatter_add_(0, rows.unsqueeze(1).expand_as(values), values)

@@ -1,0 +1,411 @@
+"""Keys and values of the symbols that hypotheses have read since the last word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+_FIRST_CAPACITY = 1024
+
+# The row that stands for no symbol.
+NO_SYMBOL = 0
+
+
+class SymbolMemory:
+    """Rows of keys and values, ``(layers, rows, 2 · hidden)``; the first row stands for no symbol.
+
+    With ``is_fixed``, rows are counted on the device, and neither shapes nor addresses change from
+    symbol to symbol, as long as the capacity suffices; :meth:`clear` reserves as much as was ever
+    needed.
+    """
+
+    def __init__(
+        self, layers: int, hidden: int, *, dtype: torch.dtype, device: torch.device, is_fixed: bool
+    ) -> None:
+        self._is_fixed = is_fixed
+        # What no symbol reads is multiplied by zero, so it must be finite.
+        shape = (layers, _FIRST_CAPACITY, 2 * hidden)
+        self._rows = torch.zeros(shape, dtype=dtype, device=device)
+        self._size = self._most = 1
+        self._count = torch.ones(1, dtype=torch.long, device=device)
+        self._order = torch.zeros(0, dtype=torch.long, device=device)
+        self._new = slice(1, 1)
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of a row in bytes."""
+        return self._rows.shape[0] * self._rows.shape[2] * self._rows.element_size()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def ready(self, count: int) -> tuple[Tensor, ...]:
+        """Make room for ``count`` more rows; return all that is read and written then."""
+        self._most = max(self._most, self._size + count)
+        self._reserve()
+        if self._is_fixed and count > len(self._order):
+            self._order = torch.arange(count, device=self._rows.device)
+        return self._rows, self._order, self._count
+
+    def recount(self, added: int) -> None:
+        """Count rows that were added on the device, or take back a count."""
+        self._size += added
+
+    def add(self, count: int) -> Tensor:
+        """Return the numbers of ``count`` new rows, which :meth:`write` fills layer by layer."""
+        self.ready(count)
+        self._new = slice(self._size, self._size + count)
+        self._size += count
+        if not self._is_fixed:
+            return torch.arange(self._new.start, self._new.stop, device=self._rows.device)
+        rows = self._order[:count] + self._count
+        self._count += count
+        return rows
+
+    def write(self, layer: int, rows: Tensor, values: Tensor) -> None:
+        """Write the ``(rows, 2 · hidden)`` keys and values of the rows that were added last."""
+        if self._is_fixed:
+            self._rows[layer].index_copy_(0, rows, values)
+        else:
+            self._rows[layer, self._new] = values
+
+    def at(self, layer: int, rows: Tensor) -> Tensor:
+        """``(rows, …, 2 · hidden)`` keys and values of a layer."""
+        return self._rows[layer].index_select(0, rows.flatten()).view(*rows.shape, -1)
+
+    def all_layers(self, rows: Tensor) -> Tensor:
+        """``(layers, rows, …, 2 · hidden)`` keys and values."""
+        found = self._rows.index_select(1, rows.flatten())
+        return found.view(len(found), *rows.shape, -1)
+
+    def clear(self) -> None:
+        """Drop all symbols."""
+        self._size = 1
+        self._count.fill_(1)
+
+    def _reserve(self) -> None:
+        capacity = self._rows.shape[1]
+        if self._most <= capacity:
+            return
+        layers, _, width = self._rows.shape
+        grown = self._rows.new_zeros((layers, max(self._most, 2 * capacity), width))
+        grown[:, :capacity] = self._rows
+        self._rows = grown
+
+
+# ----------------------------------------------------------------------------
+# The history that hypotheses share: every symbol once per group.
+#
+# The symbols that the survivors of the last word had read are stored in one block of keys and
+# values per group, with a mask that says which survivor has read which symbol.
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The symbols read up to the last word, by group.
+
+    ``keys`` and ``values``: ``(layers, groups, heads, places, width)``; ``is_read``:
+    ``(groups, beam, places)``; ``hidden``: ``(groups · beam, places)``, ``-inf`` where a survivor
+    has not read a place, else zero; ``position`` of each place in its sentence:
+    ``(groups, places)``.
+    """
+
+    keys: Tensor
+    values: Tensor
+    is_read: Tensor
+    hidden: Tensor
+    position: Tensor
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return len(self.position)
+
+    @property
+    def beam(self) -> int:
+        """Number of survivors of a group."""
+        return self.is_read.shape[1]
+
+    @property
+    def places(self) -> int:
+        """Number of symbols of the largest group."""
+        return self.position.shape[1]
+
+
+def empty_blocks(
+    *, layers: int, heads: int, width: int, device: torch.device, dtype: torch.dtype
+) -> Blocks:
+    """Return one group that has read nothing."""
+    keys = torch.zeros((layers, 1, heads, 0, width), dtype=dtype, device=device)
+    return Blocks(
+        keys=keys,
+        values=keys,
+        is_read=torch.zeros((1, 1, 0), dtype=torch.bool, device=device),
+        hidden=torch.zeros((1, 0), dtype=dtype, device=device),
+        position=torch.zeros((1, 0), dtype=torch.long, device=device),
+    )
+
+
+@dataclass(frozen=True)
+class Survivors:
+    """``(groups, beam)`` hypotheses whose history is kept.
+
+    ``number``: the survivor of the last word that they descend from; ``position`` of their last
+    symbol; ``chain``: ``(groups, beam, steps)`` rows of the memory that they read since then,
+    latest first, :data:`NO_SYMBOL` where there is none. Hypotheses that are not alive have no
+    chain.
+    """
+
+    number: Tensor
+    is_alive: Tensor
+    position: Tensor
+    chain: Tensor
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where the places of new blocks come from.
+
+    ``most``: ``(1,)`` number of places of the largest group. ``is_needed``: ``(groups, old places +
+    new symbols)``; ``symbol``: ``(groups, new symbols)`` rows of the memory, each needed one once.
+    ``place``: ``(groups, beam, steps)`` place of each link of a chain. ``read``: ``(groups, beam,
+    old places)``.
+    """
+
+    most: Tensor
+    is_needed: Tensor
+    symbol: Tensor
+    place: Tensor
+    read: Tensor
+    source: Tensor
+
+
+def planned(old: Blocks, survivors: Survivors) -> Plan:
+    """Decide which places are needed; symbols that several survivors have read are needed once."""
+    groups, beam, _ = survivors.chain.shape
+    read = old.is_read.flatten(0, 1).index_select(0, survivors.number.flatten())
+    read = read.view(groups, beam, -1) & survivors.is_alive.unsqueeze(2)
+    symbol, origin = survivors.chain.flatten(1).sort(dim=1)
+    is_first = symbol != NO_SYMBOL
+    is_first[:, 1:] &= symbol[:, 1:] != symbol[:, :-1]
+    is_needed = torch.cat([read.any(1), is_first], dim=1)
+    place = is_needed.cumsum(1)
+    return Plan(
+        most=place[:, -1].amax(0, keepdim=True),
+        is_needed=is_needed,
+        symbol=symbol,
+        # Equal symbols are adjacent, and have the place of the first of them.
+        place=torch.empty_like(origin)
+        .scatter_(1, origin, place[:, old.places :] - 1)
+        .view_as(survivors.chain),
+        read=read,
+        # All live hypotheses of a group have the same source; that of others is the root's.
+        source=(survivors.number // old.beam).amax(1),
+    )
+
+
+def compacted(
+    old: Blocks, survivors: Survivors, plan: Plan, memory: SymbolMemory, *, places: int
+) -> Blocks:
+    """Build new blocks of so many places from the needed places of the old ones and the memory."""
+    # The needed places move to the front, in order.
+    order = (~plan.is_needed).to(torch.int8).argsort(dim=1, stable=True)[:, :places]
+    is_old = order < old.places
+    symbol = plan.symbol.gather(1, (order - old.places).clamp(min=0))
+    move = _Move(plan.source, order.clamp(max=max(old.places - 1, 0)), is_old, symbol)
+    is_read, position = _read_places(old, survivors, plan, move)
+    keys, values = move.keys_and_values(old, memory)
+    return Blocks(
+        keys=keys,
+        values=values,
+        is_read=is_read,
+        hidden=_additive(is_read, keys.dtype).flatten(0, 1),
+        position=position,
+    )
+
+
+def _read_places(
+    old: Blocks, survivors: Survivors, plan: Plan, move: _Move
+) -> tuple[Tensor, Tensor]:
+    """Return which survivor has read which new place, and the positions of the places."""
+    groups, beam, steps = survivors.chain.shape
+    places = move.place.shape[1]
+    # One more place is for links that do not exist.
+    is_read = plan.read.new_zeros((groups, beam, places + 1))
+    position = survivors.position.new_zeros((groups, places + 1))
+    if old.places:
+        index = move.place.unsqueeze(1).expand(-1, beam, -1)
+        is_read[..., :places] = plan.read.gather(2, index) & move.is_old.unsqueeze(1)
+        position[:, :places] = old.position[move.source].gather(1, move.place)
+    place = plan.place.masked_fill(survivors.chain == NO_SYMBOL, places)
+    is_read.scatter_(2, place, True)
+    back = torch.arange(steps, device=place.device)
+    position.scatter_(1, place.flatten(1), (survivors.position.unsqueeze(2) - back).flatten(1))
+    return is_read[..., :places], position[:, :places]
+
+
+@dataclass(frozen=True)
+class _Move:
+    """The origin of each place of the new blocks: a place of an old block, or a symbol."""
+
+    source: Tensor
+    place: Tensor
+    is_old: Tensor
+    symbol: Tensor
+
+    def keys_and_values(self, old: Blocks, memory: SymbolMemory) -> tuple[Tensor, Tensor]:
+        """``(layers, groups, heads, places, width)`` each."""
+        heads = old.keys.shape[2]
+        # (layers, groups, places, 2, heads, width)
+        added = memory.all_layers(self.symbol).unflatten(3, (2, heads, -1))
+        return (
+            self._vectors(old.keys, added[:, :, :, 0].transpose(2, 3)),
+            self._vectors(old.values, added[:, :, :, 1].transpose(2, 3)),
+        )
+
+    def _vectors(self, old: Tensor, added: Tensor) -> Tensor:
+        layers, _, heads, places, width = old.shape
+        if not places:
+            first: Tensor = added.contiguous()
+            return first
+        groups = len(self.source)
+        index = self.place.view(1, groups, 1, -1, 1)
+        kept = old[:, self.source].gather(3, index.expand(layers, -1, heads, -1, width))
+        result: Tensor = torch.where(self.is_old.view(1, groups, 1, -1, 1), kept, added)
+        return result.contiguous()
+
+
+def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return zero where the mask is true and ``-inf`` elsewhere."""
+    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -torch.inf)
+
+
+# ----------------------------------------------------------------------------
+# Attention to a history shared between hypotheses.
+#
+# A new symbol attends to the block of its group (:mod:`shared_blocks`), through the mask of the
+# survivor that it descends from, and to the symbols read since then, of which it is the last.
+
+
+@dataclass(frozen=True)
+class RowGrid:
+    """Rows side by side within their groups.
+
+    ``cell``: ``(groups · width,)`` row of each cell, arbitrary for empty cells; ``group`` and
+    ``rank`` within it of each row. If all are None, the rows are those of all groups but the
+    first, in order, or those of the only group.
+    """
+
+    width: int
+    cell: Tensor | None = None
+    group: Tensor | None = None
+    rank: Tensor | None = None
+
+
+def packed_grid(group: Tensor, groups: int) -> RowGrid:
+    """Place rows; their groups are read on the host."""
+    of_row = group.cpu().numpy()
+    order = of_row.argsort(kind="stable")
+    first = np.searchsorted(of_row[order], np.arange(groups))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(of_row)) - first[of_row[order]]
+    width = int(rank.max()) + 1
+    cell = np.zeros(groups * width, dtype=np.int64)
+    cell[of_row * width + rank] = np.arange(len(of_row))
+    return RowGrid(
+        width=width,
+        cell=torch.from_numpy(cell).to(group.device),
+        group=group,
+        rank=torch.from_numpy(rank).to(group.device),
+    )
+
+
+def even_grid(group: Tensor, groups: int, width: int) -> RowGrid:
+    """Place rows of some groups, each of which has ``width`` rows."""
+    rows = torch.arange(len(group), device=group.device)
+    rank = rows % width
+    cell = torch.zeros(groups * width, dtype=torch.long, device=group.device)
+    cell = cell.index_copy(0, group * width + rank, rows)
+    return RowGrid(width=width, cell=cell, group=group, rank=rank)
+
+
+class SharedAttention:
+    """Attention of new symbols, layer by layer.
+
+    ``chain``: ``(rows, steps)`` rows of the memory, the symbol itself first. ``mask``: additive,
+    ``(rows, heads or 1, places + steps)``.
+    """
+
+    def __init__(
+        self, blocks: Blocks, memory: SymbolMemory, grid: RowGrid, chain: Tensor, mask: Tensor
+    ) -> None:
+        self._blocks = blocks
+        self._memory = memory
+        self._grid = grid
+        self._chain = chain
+        self._mask = mask
+
+    def __call__(self, layer: int, query: Tensor) -> Tensor:
+        """Return ``(rows, hidden)`` outputs for ``(rows, hidden)`` queries, already scaled."""
+        heads = self._blocks.keys.shape[2]
+        # (rows, steps, 2, heads, width)
+        near = self._memory.at(layer, self._chain).unflatten(2, (2, heads, -1))
+        query = query.unflatten(1, (heads, -1))
+        fit = (near[:, :, 0] * query.unsqueeze(1)).sum(3)
+        attend = self._in_grid if self._grid.cell is None else self._in_rows
+        result: Tensor = attend(layer, query, fit, near[:, :, 1]).flatten(-2)
+        return result.view(len(query), -1)
+
+    def _in_grid(self, layer: int, query: Tensor, fit: Tensor, near: Tensor) -> Tensor:
+        """Attend with rows that fill the grid, so that a view is enough."""
+        blocks, width = self._blocks, self._grid.width
+        first = int(blocks.groups > 1)
+        keys, values = blocks.keys[layer, first:], blocks.values[layer, first:]
+
+        def grid(rows: Tensor) -> Tensor:
+            result: Tensor = rows.unflatten(0, (-1, width))
+            return result
+
+        far = grid(query).transpose(1, 2) @ keys.transpose(2, 3)
+        scores = torch.cat([far, grid(fit).permute(0, 3, 1, 2)], dim=3)
+        weight = scores.add_(grid(self._mask).transpose(1, 2)).softmax(3)
+        mixed = weight[..., : blocks.places] @ values
+        own = weight[..., blocks.places :].permute(0, 2, 3, 1).unsqueeze(4)
+        result: Tensor = (grid(near) * own).sum(2).add_(mixed.transpose(1, 2))
+        return result
+
+    def _in_rows(self, layer: int, query: Tensor, fit: Tensor, near: Tensor) -> Tensor:
+        """Attend with any rows, which are moved to the grid and back."""
+        blocks = self._blocks
+        far = self._to_rows(self._to_grid(query) @ blocks.keys[layer].transpose(2, 3))
+        scores = torch.cat([far, fit.transpose(1, 2)], dim=2)
+        weight = scores.add_(self._mask).softmax(2)
+        mixed = self._to_grid(weight[..., : blocks.places]) @ blocks.values[layer]
+        own = weight[..., blocks.places :].transpose(1, 2).unsqueeze(3)
+        return (near * own).sum(1).add_(self._to_rows(mixed))
+
+    def _to_grid(self, rows: Tensor) -> Tensor:
+        """``(rows, heads, n)`` to ``(groups, heads, rows of a group, n)``."""
+        assert self._grid.cell is not None
+        cells = rows.index_select(0, self._grid.cell)
+        result: Tensor = cells.unflatten(0, (-1, self._grid.width)).transpose(1, 2)
+        return result
+
+    def _to_rows(self, grid: Tensor) -> Tensor:
+        """Invert :meth:`_to_grid`."""
+        return grid.transpose(1, 2)[self._grid.group, self._grid.rank]
+
+
+def may_see(position: Tensor, open_at: Tensor, heads: int) -> Tensor:
+    """``(rows, heads, places)``: what structured heads see of ``(rows, places)`` positions.
+
+    The first head sees the symbols before the open constituent, which began at ``open_at``, the
+    second the rest, the others all; if no constituent is open, both see everything.
+    """
+    head = torch.arange(heads, device=position.device).view(1, -1, 1)
+    inside = (position >= open_at.unsqueeze(1)).unsqueeze(1)
+    nothing = (open_at == 0).view(-1, 1, 1)
+    return (inside == (head == 1)) | (head > 1) | nothing

@@ -1,1 +1,0 @@
-"""Models of which only a table of surprisals is here."""

@@ -1,0 +1,379 @@
+"""Models that stay loaded, and their scores of sentences and of all beginnings of sentences.
+
+The score of a word depends only on the words before it. Therefore every beginning of a sentence is
+scored as a sentence of its own, in one search that shares prefixes, and is in the store: the words
+that a second sentence has in common with the first are known at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gardenpath.data.sentence import Sentence
+from gardenpath.errors import GardenpathError
+from gardenpath.eval.display import models_in_order
+from gardenpath.eval.search.settings import WordSync
+from gardenpath.eval.surprisal.tables import SurprisalRow, is_seen
+from gardenpath.models.family import AdoptedFamily
+from gardenpath.playground.settings import PlaygroundSettings
+from gardenpath.runs.find import Runs, find
+from gardenpath.runs.run import Run
+from gardenpath.runs.scorers import Computing, LoadedScorer, OnStored
+from gardenpath.runs.text import rows_and_header, sentences_of_given, style_of, unknown_words
+from gardenpath.safe_text import parse_yaml
+from gardenpath.store.surprisals import Stored, score_through
+from gardenpath.util import Words, bits
+
+# Called while a model computes; it raises an exception to stop.
+KeepGoing = Callable[[], None]
+
+
+class LoadedModel:
+    """A run whose model is loaded when it is first needed, and is used by one thread at a time."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._lock = threading.Lock()
+        self._scorer: LoadedScorer | None = None
+        self._check: KeepGoing = lambda: None
+        # Settings and words may be in memory before the weights are, and must belong to them.
+        self._files = [run.folder.config_path, run.folder.weights_path]
+        self._stamps = [_stamp(path) for path in self._files]
+
+    @functools.cached_property
+    def weight_bytes(self) -> int:
+        """The size of the weights; 0 if it cannot be found out."""
+        try:
+            return self.run.weight_bytes
+        except (GardenpathError, OSError):
+            return 0
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the weights are in memory."""
+        return self._scorer is not None
+
+    def load(self) -> None:
+        """Load the weights, unless they are loaded."""
+        with self._lock:
+            self._require_same()
+            if self._scorer is None:
+                self.run.verify()
+                self._scorer = self.run.scorer(on_words=lambda _: self._check())
+
+    def _require_same(self) -> None:
+        """Refuse a run that was trained again; one that was deleted remains in memory."""
+        for path, before in zip(self._files, self._stamps, strict=True):
+            if _stamp(path) not in (None, before):
+                raise GardenpathError(
+                    f"{self.run.path}: has changed since the playground was started; start the "
+                    "playground again"
+                )
+
+    def drop(self) -> None:
+        """Forget the weights."""
+        with self._lock:
+            self._scorer = None
+
+    def scored(
+        self, sentences: Sequence[Words], *, on_stored: OnStored, check: KeepGoing
+    ) -> dict[Words, Stored]:
+        """Return the scores of sentences; ``on_stored`` receives their beginnings meanwhile."""
+        self.load()
+        with self._lock:
+            self._check = check
+            check()
+            if self.run.is_order_dependent:
+                return self.run.scored(dict.fromkeys(sentences))
+            return self._through_store(sentences, on_stored)
+
+    def _through_store(
+        self, sentences: Sequence[Words], on_stored: OnStored
+    ) -> dict[Words, Stored]:
+        run = self.run
+        asked = beginnings_of(sentences) if self._streams else list(dict.fromkeys(sentences))
+        parsed = set(asked) if run.is_syntactic else set()
+        needs = run.entry_needs(parsed, None)
+        known = {} if run.store is None else run.store.get(run.model_key, asked)
+        for words in asked:
+            if words in known and needs.are_met(words, known[words]):
+                on_stored(words, known[words])
+        found: dict[Words, Stored] = {}
+
+        def report(words: Words, stored: Stored) -> None:
+            found[words] = stored
+            on_stored(words, stored)
+            self._check()
+
+        computing = Computing(run, parsed, scorer=self._scorer, on_stored=report)
+        try:
+            # All in one chunk, so that beginnings are computed once.
+            return score_through(
+                run.store, run.model_key, asked, computing, chunk=len(asked), needs=needs
+            )
+        except GardenpathError:
+            if run.store is not None and self._streams:
+                run.store.put(run.model_key, found)  # what was computed before it was stopped
+            raise
+
+    @property
+    def _streams(self) -> bool:
+        """Whether words are computed one after the other, in a search whose results are final."""
+        return self.run.is_syntactic and isinstance(self.run.search, WordSync)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from one that replaced it; None if there is no file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def beginnings_of(sentences: Iterable[Words]) -> list[Words]:
+    """Return all beginnings of sentences, short ones first, and the sentences themselves."""
+    found = {words[:length]: None for words in sentences for length in range(1, len(words) + 1)}
+    return sorted(found, key=len)
+
+
+class ModelShelf:
+    """The models that can be chosen, by name; those used least recently are dropped from memory."""
+
+    def __init__(self, settings: PlaygroundSettings) -> None:
+        self._settings = settings
+        self._models: OrderedDict[str, LoadedModel] = OrderedDict()
+        self._used: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
+        found = self._found(*settings.run)
+        self.skipped = [one.reason for one in found.skipped]
+        order = models_in_order(run.name.model for run in found)
+        for run in sorted(found, key=lambda run: order.index(run.name.model)):
+            self._models[str(run.path)] = LoadedModel(run)
+
+    def _found(self, *references: str) -> Runs:
+        settings = self._settings
+        return find(
+            *references,
+            device=settings.device,
+            search=settings.search,
+            cache=settings.surprisals,
+            unfinished=settings.unfinished == "include",
+            boundary=settings.boundary,
+        )
+
+    @property
+    def models(self) -> dict[str, LoadedModel]:
+        """All models, by name."""
+        with self._lock:
+            return dict(self._models)
+
+    def add(self, reference: str) -> list[str]:
+        """Add a model that :func:`gardenpath.load` takes, or all below a folder; return names."""
+        found = self._found(reference)
+        with self._lock:
+            for run in found:
+                self._models.setdefault(str(run.path), LoadedModel(run))
+        return [str(run.path) for run in found]
+
+    def used(self, name: str) -> LoadedModel:
+        """Return a model that will be used now; too many others are dropped from memory."""
+        models = self.models
+        if name not in models:
+            raise GardenpathError(f"{name}: is not among the models of this page; reload the page")
+        with self._lock:
+            self._used[name] = None
+            self._used.move_to_end(name)
+            old = []
+            while len(self._used) > 1 and self._are_too_many(models):
+                old.append(self._used.popitem(last=False)[0])
+        for one in old:
+            models[one].drop()
+        return models[name]
+
+    def _are_too_many(self, models: Mapping[str, LoadedModel]) -> bool:
+        limits = self._settings.limits
+        size = sum(models[name].weight_bytes for name in self._used)
+        return len(self._used) > limits.loaded or size > limits.loaded_gb * 1e9
+
+
+def shown_model(name: str, model: LoadedModel) -> dict[str, object]:
+    """Return what the page shows of a model."""
+    run = model.run
+    return {
+        "name": name,
+        "run": run.name.run,
+        "model": run.name.model,
+        "corpus": run.name.corpus,
+        "seed": run.name.seed,
+        "language": run.language,
+        "syntactic": run.is_syntactic,
+        "adopted": isinstance(run.family, AdoptedFamily),
+        "measure": run.measure,
+        "loaded": model.is_loaded,
+        "notes": list(run.notes),
+    }
+
+
+# ----------------------------------------------------------------------------
+# What a model says about sentences, as events: numbers as soon as they are known.
+
+
+PageEvent = dict[str, Any]
+Send = Callable[[PageEvent], None]
+
+# Numbers of a search that the page shows for each word.
+SHOWN_COLUMNS = ("entropy_bits", "entropy_reduction_bits", "best_share", "analyses", "surprisal_se")
+
+
+def sentences_for(run: Run, texts: Sequence[str]) -> list[Sentence]:
+    """Return the sentences, cleaned and divided into words like the model's corpus."""
+    return sentences_of_given(list(texts), run.settings.data.cleaning, style_of(run))
+
+
+def seen_words(run: Run, texts: Sequence[str]) -> PageEvent:
+    """Return the words of sentences, what the model sees for each, and whether it knows them."""
+    sentences = sentences_for(run, texts)
+    views = [run.seen_as(one.words) for one in sentences]
+    unknown = unknown_words(run, [one.words for one in sentences])
+    return {
+        "words": [list(one.words) for one in sentences],
+        "seen_as": [list(view) for view in views],
+        "seen": [[is_seen(one) for one in view] for view in views],
+        "unknown": unknown.unknown,
+        "warning": f"{unknown}" if unknown.is_large else "",
+    }
+
+
+def send_scores(model: LoadedModel, texts: Sequence[str], *, send: Send, check: KeepGoing) -> None:
+    """Score sentences with a model, and send what is known of each word, then all of it."""
+    run = model.run
+    sentences = sentences_for(run, texts)
+    words = [one.words for one in sentences]
+
+    def on_stored(beginning: Words, stored: Stored) -> None:
+        for event in _word_events(words, beginning, stored):
+            send(event)
+
+    scored = model.scored(words, on_stored=on_stored, check=check)
+    send(_result(run, sentences, scored))
+
+
+def _word_events(
+    sentences: Sequence[Words], beginning: Words, stored: Stored
+) -> Iterator[PageEvent]:
+    """Yield the last word of a beginning, for each sentence that begins so."""
+    place = len(beginning) - 1
+    for variant, words in enumerate(sentences):
+        if words[: place + 1] == beginning:
+            yield {
+                "type": "word",
+                "variant": variant,
+                "word": place,
+                "bits": number(bits(stored.log_probs[place])),
+                "columns": {
+                    name: finite(stored.columns[name][place])
+                    for name in SHOWN_COLUMNS
+                    if name in stored.columns
+                },
+                "parses": list(stored.parses[place]) if stored.parses else [],
+            }
+
+
+def _result(run: Run, sentences: Sequence[Sentence], scored: Mapping[Words, Stored]) -> PageEvent:
+    """Return everything about all sentences, as task=surprisal writes it."""
+    rows, header = rows_and_header(run, sentences, scored, end=True)
+    variants = []
+    for place, sentence in enumerate(sentences, start=1):
+        own = [row for row in rows if row.sentence_id == place]
+        parses = scored[sentence.words].parses or ()
+        variants.append({"cells": [_cell(row) for row in own], "parses": [list(p) for p in parses]})
+    return {
+        "type": "result",
+        "run": run.name.run,
+        "variants": variants,
+        "failures": [f"{one.place}: {one}" for one in header.failures],
+        "search": {"kind": header.search, **header.settings},
+    }
+
+
+def _cell(row: SurprisalRow) -> PageEvent:
+    return {
+        "word": row.word,
+        "seen_as": row.seen_as,
+        "seen": row.seen,
+        "bits": number(row.surprisal_bits),
+        "columns": {name: finite(value) for name, value in row.columns.items()},
+    }
+
+
+def number(value: float) -> float | None:
+    """Return a surprisal for the page, which has no NaN (null) and no infinity (negative)."""
+    return -1.0 if math.isinf(value) else finite(value)
+
+
+def finite(value: float) -> float | None:
+    """Return a number that may be negative for the page, which has neither NaN nor infinity."""
+    return float(value) if math.isfinite(value) else None
+
+
+# ----------------------------------------------------------------------------
+# Sentences to start from, and which of them the chosen models know.
+
+
+EXAMPLES = Path(__file__).with_name("assets") / "examples.yaml"
+
+# The rank of examples in other languages, after those with unknown words.
+_LAST = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """Two variants of a sentence, and what to look at."""
+
+    title: str
+    language: str
+    first: str
+    second: str
+    note: str
+
+
+@functools.cache
+def all_examples() -> tuple[Example, ...]:
+    """Return the examples in order, garden paths first."""
+    content: Sequence[Mapping[str, str]] = parse_yaml(EXAMPLES.read_text(encoding="utf-8"))
+    return tuple(Example(**one) for one in content)
+
+
+def examples_for(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """Return all examples; those whose words all models know, in their language, come first.
+
+    ``unknown`` is the largest number of words that a model does not know; None: other language.
+    """
+    asked = list(runs)
+    found = [{**asdict(one), "unknown": _unknown(one, asked)} for one in all_examples()]
+    return sorted(found, key=lambda one: _LAST if one["unknown"] is None else one["unknown"])
+
+
+def _unknown(example: Example, runs: Sequence[Run]) -> int | None:
+    if any(run.language not in (None, example.language) for run in runs):
+        return None
+    return max((_unknown_to(run, example) for run in runs), default=0)
+
+
+def _unknown_to(run: Run, example: Example) -> int:
+    # A model that reads text knows all of it; its tokeniser need not be loaded yet.
+    if run.reads_text:
+        return 0
+    try:
+        words = [one.words for one in sentences_for(run, (example.first, example.second))]
+        return unknown_words(run, words).unknown
+    except GardenpathError:
+        return 0  # the model itself tells what is wrong when it is asked

@@ -1,1 +1,0 @@
-"""Models that others trained, as runs."""

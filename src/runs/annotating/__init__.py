@@ -1,1 +1,0 @@
-"""Raw text to trees: sentences, words and parses, in shards that a killed process leaves whole."""

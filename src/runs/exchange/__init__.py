@@ -1,1 +1,0 @@
-"""Surprisals and results in the forms of other programs."""

@@ -1,1 +1,0 @@
-"""Input of tasks, as the models of runs read it."""

@@ -1,1 +1,0 @@
-"""Tables of runs in any state: done, running, unfinished, failed or damaged."""

@@ -1,0 +1,460 @@
+"""Score the sentences of a corpus with the model of a run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gardenpath.console import show_counting, track_runs, words_progress
+from gardenpath.data.arrays import Floats
+from gardenpath.data.corpus import BatchSettings, DataSettings
+from gardenpath.data.encoding import EncodedSplit
+from gardenpath.data.pcfg.exact import ExactModel
+from gardenpath.data.preparation import Preparation, PreparedCorpus, UnknownLabelsError, encode_with
+from gardenpath.data.readers.files import ToyTreebank
+from gardenpath.data.sentence import Sentence, Split
+from gardenpath.errors import RunError
+from gardenpath.eval.perplexity import (
+    JOINT,
+    MARGINAL,
+    ModelPerplexity,
+    Perplexity,
+    PerplexityRow,
+    compare,
+    error_notes,
+    estimate_errors,
+    measure,
+    perplexity_frame,
+)
+from gardenpath.eval.search.settings import search_in_words
+from gardenpath.models.family import SyntacticFamily
+from gardenpath.models.scores import Totals
+from gardenpath.runs.find import each_whole, whole_runs
+from gardenpath.runs.run import Run
+from gardenpath.runs.scoring import how_scored, scoring_notes
+from gardenpath.runs.text import require_known, unknown_words
+from gardenpath.settings.schema import plain
+from gardenpath.store.run_status import RunStatus
+from gardenpath.store.surprisals import Matters, Stored
+from gardenpath.util import Words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gardenpath.models.sequential.scorer import SequentialScorer
+
+_BATCHES = BatchSettings(max_tokens=4096, max_sentences=64)
+# Number of sentences whose scores are held in memory.
+SCORED_AT_ONCE = 20_000
+
+
+def score_split(run: Run, preparation: Preparation, corpus: PreparedCorpus, split: Split) -> Totals:
+    """Score the words of a split or, for syntactic models, its words with their gold trees."""
+    if run.is_syntactic:
+        return joint_with_gold_trees(run, corpus, split)
+    from gardenpath.models.sequential.scorer import SequentialScorer
+
+    scorer = run.scorer()
+    assert isinstance(scorer, SequentialScorer)
+    if run.vocabulary.content_hash == corpus.vocabulary.content_hash:
+        log_probs = _encoded_log_probs(scorer, corpus.split(split))
+    else:
+        # A model from an ARPA file has its own vocabulary, and words that are rare in the corpus
+        # are not part of the prepared corpus; only then the corpus is read again.
+        log_probs = _word_log_probs(scorer, preparation.sentences(split))
+    return _totals(log_probs)
+
+
+def _encoded_log_probs(scorer: SequentialScorer, encoded: EncodedSplit) -> Iterator[Floats]:
+    for begin in range(0, len(encoded), SCORED_AT_ONCE):
+        end = min(begin + SCORED_AT_ONCE, len(encoded))
+        yield from scorer.split_log_probs(encoded.take(np.arange(begin, end)))
+
+
+def _word_log_probs(scorer: SequentialScorer, sentences: Iterator[Sentence]) -> Iterator[Floats]:
+    while words := [one.words for one in itertools.islice(sentences, SCORED_AT_ONCE)]:
+        yield from scorer.word_log_probs(words)
+
+
+def _totals(log_probs: Iterator[Floats]) -> Totals:
+    word, end = 0.0, 0.0
+    words = sentences = 0
+    for scores in log_probs:
+        word += float(scores[:-1].sum())
+        end += float(scores[-1])
+        words += len(scores) - 1
+        sentences += 1
+    return Totals(log_prob={"word": word, "end": end}, words=words, sentences=sentences)
+
+
+def joint_with_gold_trees(run: Run, corpus: PreparedCorpus, split: Split) -> Totals:
+    """Return the joint probability of the sentences of a split and their gold trees."""
+    if run.vocabulary.content_hash != corpus.vocabulary.content_hash:
+        raise RunError(
+            f"{run.path}: the vocabulary of the corpus has changed since the model was trained; "
+            "restore the corpus, or train again"
+        )
+    return joint_of(run, corpus.split(split))
+
+
+def joint_of(run: Run, encoded: EncodedSplit) -> Totals:
+    """Return the joint probability of sentences and trees, encoded with the run's vocabulary."""
+    from gardenpath.data.batches.tokens import BatchLoader
+    from gardenpath.models.scores import joint_totals
+
+    family = run.family
+    assert isinstance(family, SyntacticFamily)
+    collate = family.make_collate(run.settings.model, encoded, run.vocabulary)
+    batches = BatchLoader(encoded.lengths, collate=collate, settings=_BATCHES)
+    return joint_totals(run.network(), batches)
+
+
+# ----------------------------------------------------------------------------
+# Perplexities of runs on a split of their own or of other corpora, with exact grammars.
+
+
+_CAPTIONS = {
+    JOINT: "joint: of words together with their gold trees",
+    MARGINAL: "marginal: of words alone, summed over the trees found by search",
+}
+
+
+@dataclass(frozen=True)
+class CorpusPerplexities:
+    """The rows of one corpus, and notes for the reader."""
+
+    corpus: str
+    rows: Sequence[PerplexityRow]
+    caption: str
+
+
+def perplexities_of_runs(
+    runs: Iterable[Run],
+    *,
+    split: Split = "test",
+    marginal_sentences: int | None = None,
+    corpora: Sequence[DataSettings] = (),
+    allow_unknown: bool = False,
+) -> pd.DataFrame:
+    """Return one row per run (two for syntactic models), and rows for exact grammars.
+
+    With ``corpora``, every run is scored on each of these instead of its own corpus; one of which
+    a run does not know most words is refused, unless ``allow_unknown`` is set.
+    """
+    members = list(runs)
+    found = perplexities(
+        members,
+        split=split,
+        marginal_sentences=marginal_sentences,
+        corpora=corpora,
+        skipped=getattr(runs, "skipped", None),
+        allow_unknown=allow_unknown,
+    )
+    return perplexity_frame([row for corpus in found for row in corpus.rows])
+
+
+def perplexities(
+    runs: Iterable[Run],
+    *,
+    split: Split,
+    marginal_sentences: int | None,
+    cache: Path | None = None,
+    corpora: Sequence[DataSettings] = (),
+    skipped: list[RunStatus] | None = None,
+    processes: int | None = None,
+    allow_unknown: bool = False,
+) -> Iterator[CorpusPerplexities]:
+    """Yield the perplexities of runs, corpus by corpus.
+
+    Each run is scored on its own corpus or, with ``corpora``, on each of these that has its
+    language. A run maps the words of another corpus with its own vocabulary. ``cache`` is the
+    folder of prepared corpora; None uses the one that the runs were trained with. Damaged runs
+    among several are left out and added to ``skipped``. ``processes`` read a corpus that is not
+    prepared yet; None uses all cores for large corpora.
+    """
+    left_out = [] if skipped is None else skipped
+    members = whole_runs(runs, left_out)
+    _require_probabilities(members)
+    for data in corpora:
+        yield _of_another_corpus(data, members, split, marginal_sentences, left_out, allow_unknown)
+    if corpora:
+        return
+    by_corpus = itertools.groupby(
+        sorted(members, key=lambda run: str(run.settings.data)), key=lambda run: run.settings.data
+    )
+    for data, grouped in by_corpus:
+        found = list(grouped)
+        place = cache or Path(found[0].settings.paths.cache)
+        prepare = partial(data.preparation().prepare, place, processes=processes)
+        yield _of_own_corpus(data, found, prepare, split, marginal_sentences, left_out)
+
+
+def _require_probabilities(runs: Sequence[Run]) -> None:
+    """Refuse masked models, and probabilities of words that are made in different ways."""
+    how_scored(runs)
+    if masked := [run for run in runs if run.measure == "pll"]:
+        raise RunError(
+            f"{masked[0].path}: a masked model gives pseudo-log-likelihoods; there is no "
+            "perplexity; name other runs with run="
+        )
+
+
+def _of_own_corpus(
+    data: DataSettings,
+    runs: Sequence[Run],
+    prepare: Callable[..., PreparedCorpus],
+    split: Split,
+    limit: int | None,
+    skipped: list[RunStatus],
+) -> CorpusPerplexities:
+    corpus = prepare(progress=show_counting)
+    sentences = [one.words for one in data.preparation().sentences(split)]
+    shared = _known_to_all(runs)
+    _spread([(run, sentences) for run in runs], limit)
+
+    def score(run: Run) -> list[ModelPerplexity]:
+        found = []
+        if run.is_syntactic:
+            joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
+            found.append(_named(run, joint, sentences, JOINT))
+        return [*found, *_of_words(run, sentences, limit, shared)]
+
+    scored = each_whole(track_runs(runs, f"scoring {data.name}"), score, skipped)
+    measured = [one for _, found in scored for one in found]
+    notes = [*scoring_notes(runs), *_vocabulary_notes(runs, sentences)]
+    return _compared(data, measured, [sentences], notes)
+
+
+def _of_another_corpus(
+    data: DataSettings,
+    runs: Sequence[Run],
+    split: Split,
+    limit: int | None,
+    skipped: list[RunStatus],
+    allow_unknown: bool,
+) -> CorpusPerplexities:
+    fitting = [run for run in runs if run.language in (None, data.language)]
+    if not fitting:
+        raise RunError(
+            f"no run has the language of {data.name} ({data.language}); name others with run="
+        )
+    notes = [
+        f"left out, because of another language than {data.name}: {run.path}"
+        for run in runs
+        if run not in fitting
+    ]
+    # Models may differ in how they read a corpus, for example in lower case.
+    forms = {run.path: data.cleaned_like(run.settings.data.cleaning) for run in fitting}
+    read: list[tuple[DataSettings, list[Sentence]]] = []
+    for form in forms.values():
+        if all(form != known for known, _ in read):
+            read.append((form, list(form.preparation().sentences(split))))
+    texts = [[one.words for one in sentences] for _, sentences in read]
+    unknown = [
+        unknown_words(run, text)
+        for run in fitting
+        for (form, _), text in zip(read, texts, strict=True)
+        if form == forms[run.path]
+    ]
+    require_known(unknown, allow_unknown=allow_unknown)
+    notes += [str(one) for one in unknown if one.unknown]
+    shared = _known_to_all(fitting) if len(read) == 1 else None
+    by_form = [(form, [one.words for one in found]) for form, found in read]
+    _spread(
+        [(run, next(w for form, w in by_form if form == forms[run.path])) for run in fitting], limit
+    )
+
+    def score(run: Run) -> list[ModelPerplexity]:
+        sentences = next(found for form, found in read if form == forms[run.path])
+        joint: list[ModelPerplexity] = []
+        if run.is_syntactic:
+            joint, note = _joint_elsewhere(run, sentences)
+            notes.extend(note)
+        return [*joint, *_of_words(run, [one.words for one in sentences], limit, shared)]
+
+    scored = each_whole(track_runs(fitting, f"scoring {data.name}"), score, skipped)
+    measured = [one for _, found in scored for one in found]
+    notes += scoring_notes(fitting)
+    notes += _vocabulary_notes(fitting, texts[0], has_shared=shared is not None)
+    return _compared(data, measured, texts, notes)
+
+
+def _joint_elsewhere(
+    run: Run, sentences: Sequence[Sentence]
+) -> tuple[list[ModelPerplexity], list[str]]:
+    """Return the joint perplexity of another corpus's trees, or a note why there is none."""
+    missing = f"{run.path}: no joint perplexity:"
+    if any(one.tree is None for one in sentences):
+        return [], [f"{missing} the corpus has no trees"]
+    try:
+        encoded = encode_with(sentences, run.vocabulary, run.subwords)
+    except UnknownLabelsError as error:
+        return [], [f"{missing} {error}"]
+    words = [one.words for one in sentences]
+    return [_named(run, as_perplexity(joint_of(run, encoded)), words, JOINT)], []
+
+
+def _spread(texts: Sequence[tuple[Run, Sequence[Words]]], limit: int | None) -> None:
+    """Let several processes, if the runs ask for them, score sentences into the store."""
+    from gardenpath.runs.processes import ScoringJob, spread_jobs
+
+    jobs = []
+    for run, words in texts:
+        chosen = words[:limit] if run.is_syntactic else words
+        jobs.append(ScoringJob(run, chosen, matters=_no_word_matters(chosen)))
+    spread_jobs(jobs)
+
+
+def _no_word_matters(sentences: Sequence[Words]) -> Matters:
+    """No standard error of a word must reach a tolerance: in the sum, errors average out."""
+    return dict.fromkeys(sentences, ())
+
+
+def _of_words(
+    run: Run,
+    sentences: Sequence[Words],
+    limit: int | None,
+    is_shared: Callable[[str], bool] | None,
+) -> list[ModelPerplexity]:
+    """Return the perplexity of words alone; for syntactic models, of the first ``limit``."""
+    if run.is_syntactic and limit == 0:
+        return []
+    chosen = sentences[:limit] if run.is_syntactic else sentences
+    with words_progress(f"scoring {run.path}", sum(map(len, chosen))) as on_words:
+        kept = _Kept(run.scored(chosen, on_words=on_words, matters=_no_word_matters(chosen)))
+    result = with_errors(measure(kept, chosen), chosen, kept.scored)
+    found = _named(run, result, chosen, MARGINAL if run.is_syntactic else "")
+    if is_shared is None:
+        return [found]
+    of_shared = measure(kept, chosen, is_counted=is_shared)
+    return [replace(found, shared_perplexity=of_shared.with_end)]
+
+
+def with_errors(
+    result: Perplexity, sentences: Sequence[Words], scored: Mapping[Words, Stored]
+) -> Perplexity:
+    """Add standard error and bias, if the log probabilities are estimates with replicates."""
+    found = [words for words in sentences if not np.isnan(scored[words].log_probs).any()]
+    deviations = [one for words in found if (one := scored[words].deviations) is not None]
+    if not found or len(deviations) < len(found):
+        return result
+    errors = estimate_errors(found, [np.array(one) for one in deviations])
+    return replace(result, error_nats=errors.error_nats, bias_nats=errors.bias_nats)
+
+
+def _named(run: Run, result: Perplexity, sentences: Sequence[Words], kind: str) -> ModelPerplexity:
+    name = run.name
+    return ModelPerplexity(
+        model=name.model + kind,
+        seed=name.seed,
+        result=result,
+        trained_on=name.corpus,
+        vocabulary=run.vocabulary_size,
+        unknown_rate=_unknown_rate(run, sentences),
+        search=search_in_words(plain(run.search)) if kind == MARGINAL else "",
+    )
+
+
+def _unknown_rate(run: Run, sentences: Sequence[Words]) -> float | None:
+    """Return the fraction of unknown words; None if the units are subword pieces."""
+    if not run.has_unknown_words:
+        return None
+    known = [run.knows(word) for words in sentences for word in words]
+    return 1 - sum(known) / len(known) if known else 0.0
+
+
+def _known_to_all(runs: Sequence[Run]) -> Callable[[str], bool] | None:
+    """Return a test of words that all runs know; None if they have the same vocabulary."""
+    if len({run.vocabulary_hash for run in runs}) < 2:
+        return None
+    return lambda word: all(run.knows(word) for run in runs)
+
+
+def _vocabulary_notes(
+    runs: Sequence[Run], sentences: Sequence[Words], *, has_shared: bool = True
+) -> list[str]:
+    """Say why perplexities of models with different vocabularies cannot be compared."""
+    different = {run.vocabulary_hash: run for run in runs}
+    if len(different) < 2:
+        return []
+    notes = [
+        "The models have different vocabularies: perplexities are not comparable one to one, "
+        "because an unknown word is predicted as one of a few classes."
+    ]
+    if has_shared:
+        notes.append("shared words: perplexity of the words that all models know")
+    for run in different.values():
+        rate = _unknown_rate(run, sentences)
+        if rate is None:
+            unknown = "subword pieces, no unknown words"
+        else:
+            classes = {
+                seen
+                for words in sentences
+                for word, seen in zip(words, run.seen_as(words), strict=True)
+                if not run.knows(word)
+            }
+            kinds = f"{len(classes)} class{'es' * (len(classes) != 1)}"
+            unknown = f"{rate:.1%} of the words are unknown, predicted as {kinds}"
+        size = run.vocabulary_size
+        units = f"{size:,} units" if size is not None else "units of its own"
+        notes.append(f"{run.name.corpus}: {units}, {unknown}")
+    return notes
+
+
+def _compared(
+    data: DataSettings,
+    measured: Sequence[ModelPerplexity],
+    texts: Sequence[Sequence[Words]],
+    notes: Sequence[str],
+) -> CorpusPerplexities:
+    captions = [
+        text for mark, text in _CAPTIONS.items() if any(m.model.endswith(mark) for m in measured)
+    ]
+    captions += [
+        f"{one.model}: {one.result.failed} sentences without a surviving hypothesis are excluded"
+        for one in measured
+        if one.result.failed
+    ]
+    captions += [f"search: {words}" for words in dict.fromkeys(m.search for m in measured) if words]
+    captions += error_notes(measured)
+    captions += notes
+    reader, exact = data.reader, None
+    # The grammar gives probabilities to the words in its own form only.
+    if isinstance(reader, ToyTreebank) and len(texts) == 1 and not data.cleaning.lowercase:
+        sentences = texts[0]
+        model = ExactModel(reader.rules)
+        sizes = {len(sentences), *(one.result.sentences for one in measured)}
+        exact = {size: measure(model, sentences[:size]) for size in sizes}
+        entropy = reader.rules.derivation_entropy_bits
+        captions.insert(0, f"entropy of the grammar: {entropy:.2f} bits per sentence")
+    return CorpusPerplexities(data.name, compare(data.name, measured, exact), "\n".join(captions))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A scorer that only looks up stored log probabilities."""
+
+    scored: dict[Words, Stored]
+
+    def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """Return the log probability (nats) of each word and, last, of the end of each sentence."""
+        return [np.array(self.scored[tuple(words)].log_probs) for words in sentences]
+
+
+def as_perplexity(totals: Totals) -> Perplexity:
+    """Convert totals; in a joint model, the end of a sentence is part of its last action."""
+    nats = {kind: -value for kind, value in totals.log_prob.items()}
+    end_nats = nats.pop("end", None)
+    return Perplexity(
+        sentences=totals.sentences,
+        words=totals.words,
+        word_nats=sum(nats.values()),
+        end_nats=end_nats,
+    )

@@ -1,1 +1,0 @@
-"""The processes of a distributed training: the first one leads, the others follow."""

@@ -1,1 +1,0 @@
-"""Published studies, computed anew from released surprisals and from runs."""

@@ -1,0 +1,414 @@
+"""Sentences given in Python: strings, lists of words, or trees."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from gardenpath.data.readers.base import TableColumns
+from gardenpath.data.sentence import Sentence, Source
+from gardenpath.data.trees.cleaning import Cleaning
+from gardenpath.data.trees.tree import Tree, parse_tree
+from gardenpath.data.words.segmenting import (
+    CLITICS,
+    CLOSING_QUOTE,
+    MARKS,
+    OPENING_QUOTE,
+    WritingStyle,
+)
+from gardenpath.data.words.vocabulary import WORD_MARK, Vocabulary
+from gardenpath.errors import GardenpathError
+from gardenpath.eval.search.replicates import not_converged, tolerance_note
+from gardenpath.eval.surprisal.inputs import GivenText, Stimulus, stimuli_of
+from gardenpath.eval.surprisal.tables import RunHeader, SurprisalRow, failures_of, rows_of
+from gardenpath.models.family import AdoptedFamily
+from gardenpath.settings.schema import plain
+from gardenpath.store.surprisals import Stored
+from gardenpath.store.tables import PLL_BITS, SEARCH_COLUMN_NAMES, SURPRISAL_BITS, SURPRISAL_SE
+from gardenpath.util import Words, plural, versions
+
+if TYPE_CHECKING:
+    from gardenpath.runs.run import Run
+
+# One sentence: words separated by spaces, a bracketed tree, a list of words, or a tree.
+OneGiven = str | Sequence[str] | Tree
+Given = OneGiven | Sequence[OneGiven]
+
+# Name of sentences that are not from a file, in messages.
+_SOURCE = "sentence"
+
+
+def is_single(given: Given) -> bool:
+    """Whether a single sentence is given, not a list of sentences."""
+    return isinstance(given, str | Tree)
+
+
+def sentences_of_given(
+    given: Given, cleaning: Cleaning, style: WritingStyle | None = None
+) -> list[Sentence]:
+    """Return sentences, cleaned like the corpus of a model; none may be empty.
+
+    A list of strings is a list of sentences; a list of lists of strings is a list of tokenised
+    sentences. Strings are divided into words as the corpus is (``style``), else at blanks.
+    """
+    members = [given] if isinstance(given, str | Tree) else list(given)
+    sentences = [_sentence(one, number) for number, one in enumerate(members, start=1)]
+    cleaned = list(replace(cleaning, max_tokens=None).apply(sentences))
+    if style is not None:
+        written = {number for number, one in enumerate(members, start=1) if isinstance(one, str)}
+        cleaned = [
+            _divided(one, style) if one.source.line in written and one.tree is None else one
+            for one in cleaned
+        ]
+    if len(cleaned) < len(sentences) or not sentences:
+        kept = {sentence.source.line for sentence in cleaned}
+        empty = next((n for n in range(1, len(sentences) + 1) if n not in kept), 1)
+        raise GardenpathError(f"sentence {empty} has no words")
+    return cleaned
+
+
+def _divided(sentence: Sentence, style: WritingStyle) -> Sentence:
+    words = style.words(sentence.words, sentence.source)
+    return replace(sentence, words=tuple(word for word, _ in words))
+
+
+def _sentence(one: OneGiven, number: int) -> Sentence:
+    source = Source(_SOURCE, number)
+    if isinstance(one, str) and one.lstrip().startswith("("):
+        one = parse_tree(one)
+    if isinstance(one, Tree):
+        return Sentence(one.words(), source, one)
+    if isinstance(one, str) and len(one.strip().splitlines()) > 1:
+        raise GardenpathError(
+            f"sentence {number} contains line breaks; give a list with one string per sentence, "
+            "such as text.splitlines()"
+        )
+    words = tuple(one.split()) if isinstance(one, str) else tuple(_words(one))
+    if not words:
+        raise GardenpathError(f"sentence {number} has no words")
+    return Sentence(words, source)
+
+
+def _words(one: Iterable[str]) -> Iterable[str]:
+    for word in one:
+        if not isinstance(word, str) or word.split() != [word]:
+            raise GardenpathError(f"{word!r} is not a word; give strings, lists of words, or trees")
+        yield word
+
+
+# ----------------------------------------------------------------------------
+# How the corpus of a run writes words, from the words that its model knows.
+
+
+# Frequent words with a capital letter; a model that knows none of them was trained on lower case.
+_CAPITALISED = ("The", "A", "I", "He", "She", "It", "In", "But", "This", "And")
+
+
+def read_as(
+    run: Run, given: GivenText, *, tokenised: bool, segmenter: str | None = None
+) -> list[Stimulus]:
+    """Return the sentences of an input as a run reads them, like those of its corpus."""
+    style = None if tokenised else style_of(run, segmenter)
+    return stimuli_of(given, run.settings.data.cleaning, style)
+
+
+def style_of(run: Run, segmenter: str | None = None) -> WritingStyle:
+    """Return how words are written in the corpus of a run.
+
+    ``segmenter`` divides Chinese text into words. Models that read text get words as treebanks
+    write them, which are put together again; without blanks, every Chinese character is a word.
+    """
+    if run.reads_text:
+        return WritingStyle(keeps=lambda _: False, segmenter=segmenter, without_blanks="characters")
+    if isinstance(run.family, AdoptedFamily):
+        knows: Callable[[str], bool] = run.knows
+        is_lower = any(knows(one.lower()) for one in _CAPITALISED)
+        is_lower = is_lower and not any(map(knows, _CAPITALISED))
+    else:
+        vocabulary = run.vocabulary
+        knows = _word_test(vocabulary)
+        is_lower = not any(one != one.lower() for one in vocabulary.tokens if one[0] != "<")
+    return WritingStyle(
+        keeps=knows,
+        splits_punctuation=any(map(knows, MARKS)),
+        splits_clitics=any(map(knows, CLITICS)),
+        has_treebank_quotes=knows(OPENING_QUOTE) and knows(CLOSING_QUOTE) and not knows('"'),
+        lowercase=is_lower,
+        segmenter=segmenter,
+    )
+
+
+def _word_test(vocabulary: Vocabulary) -> Callable[[str], bool]:
+    """Return whether a word is a unit of the model: a word, or a piece that is a whole word."""
+    if vocabulary.subword_hash is None:
+        return vocabulary.knows
+    return lambda word: f"{WORD_MARK}{word}" in vocabulary.ids
+
+
+# ----------------------------------------------------------------------------
+# How much of an input a model knows: sentences in another language or tokenisation are refused.
+#
+# The words of a model's own test split are mostly known, and those of a related corpus too. If
+# more than half of the tokens of an input are unknown, it is in another language, in other tokens
+# or in another case; its surprisals are those of unknown-word classes and say nothing about the
+# words.
+#
+# Subword pieces cover nearly any word. A word counts as unknown to such a model if it contains a
+# character that the training corpus did not, or if it is spelled out letter by letter although the
+# training corpus was not.
+
+
+# Above this share of unknown words an input is refused.
+MOST_UNKNOWN = 0.5
+# Above this share a warning says so: one in ten words is then a guess about a class of words.
+MANY_UNKNOWN = 0.1
+
+_SHOWN = 5
+# Unknown words that are listed where there is room.
+_LISTED = 40
+# Mean number of pieces per word above which a segmentation spells words out anyway.
+_FEW_PIECES = 2.0
+_SPELLED_OUT = 3
+_BOUNDARY = "▁"
+
+Known = Callable[[str], bool]
+
+_PUNCTUATION = re.compile(r"^[\W_]+|[\W_]+$|n't$|'\w+$")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_UNSEGMENTED = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownWords:
+    """The words of an input that a run does not know; ``listed`` are the first ones."""
+
+    run: str
+    words: int
+    unknown: int
+    listed: tuple[str, ...] = ()
+    distinct: int = 0
+    hint: str = ""
+
+    @property
+    def share(self) -> float:
+        """The share of unknown words among all tokens."""
+        return self.unknown / self.words if self.words else 0.0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether most words are unknown."""
+        return self.share > MOST_UNKNOWN
+
+    @property
+    def is_many(self) -> bool:
+        """Whether so many words are unknown that readers must be warned."""
+        return self.share > MANY_UNKNOWN
+
+    def __str__(self) -> str:
+        return self.said(_SHOWN)
+
+    def said(self, most: int = _LISTED) -> str:
+        """Say how many words are unknown, and which: at most this number of them."""
+        shown = ", ".join(self.listed[:most]) + (", …" if self.distinct > most else "")
+        share = f"{self.share:.0%}" if self.share >= 0.01 else f"{self.share:.2%}"
+        count = f"{share} of {self.words:,} words are unknown ({shown})"
+        return f"{self.run}: {count}" + (f"; {self.hint}" if self.hint else "")
+
+
+def unknown_words(run: Run, sentences: Iterable[Sequence[str]]) -> UnknownWords:
+    """Count the words of an input that a run does not know."""
+    counts = Counter(word for words in sentences for word in words)
+    knows = _knower(run)
+    unknown = {word: count for word, count in counts.items() if not knows(word)}
+    return UnknownWords(
+        run=str(run.path),
+        words=counts.total(),
+        unknown=sum(unknown.values()),
+        listed=tuple(itertools.islice(unknown, _LISTED)),
+        distinct=len(unknown),
+        hint=_hint(unknown, knows),
+    )
+
+
+def require_known(found: Iterable[UnknownWords], *, allow_unknown: bool) -> None:
+    """Refuse an input of which a run does not know most words, unless that is allowed."""
+    if allow_unknown:
+        return
+    counted = list(found)
+    large = [one for one in counted if one.is_large]
+    if not large:
+        return
+    others = f" (and for {plural(len(large) - 1, 'other run')})" if len(large) > 1 else ""
+    fitting = [one.run for one in counted if not one.is_large]
+    named = ",".join(fitting[:_SHOWN]) + (",…" if len(fitting) > _SHOWN else "")
+    which = f"run={named}, which know the words," if fitting else "run="
+    raise GardenpathError(
+        f"{max(large, key=lambda one: one.share)}{others}. Is the input in the language, the "
+        f"tokenisation and the case of the model's corpus? Name other runs with {which} or score "
+        "it all the same with task.allow_unknown=true (in Python, allow_unknown=True)"
+    )
+
+
+def _knower(run: Run) -> Known:
+    """Return a test of whether a model knows a word."""
+    if isinstance(run.family, AdoptedFamily):
+        return run.knows
+    subwords = run.subwords
+    if subwords is None:
+        return run.knows
+    vocabulary = run.vocabulary
+    total = sum(vocabulary.counts)
+    starts = sum(
+        count
+        for piece, count in zip(vocabulary.tokens, vocabulary.counts, strict=True)
+        if piece.startswith(_BOUNDARY)
+    )
+    is_usually_whole = 0 < total <= _FEW_PIECES * starts
+
+    def knows(word: str) -> bool:
+        pieces = subwords.split(word)
+        if any(piece not in vocabulary.ids for piece in pieces):
+            return False
+        letters = [piece.removeprefix(_BOUNDARY) for piece in pieces]
+        is_spelled = len(word) >= _SPELLED_OUT and all(len(one) <= 1 for one in letters)
+        return not (is_usually_whole and is_spelled)
+
+    return knows
+
+
+def _hint(unknown: dict[str, int], knows: Known) -> str:
+    """Say what would make most of the unknown words known; empty if nothing does."""
+    causes: dict[str, Callable[[str], bool]] = {
+        "most of them are known in lower case": lambda word: knows(word.lower()),
+        "most of them are known with a capital letter": lambda word: knows(word.capitalize()),
+        "most of them are known without the punctuation attached to them, which the corpus "
+        "writes as a word of its own": lambda word: _is_known_inside(word, knows),
+        "most of them are long strings of Han characters: separate words by spaces": lambda word: (
+            len(word) >= _UNSEGMENTED and _HAN.search(word) is not None
+        ),
+    }
+    total = sum(unknown.values())
+    for said, explains in causes.items():
+        if 2 * sum(count for word, count in unknown.items() if explains(word)) > total:
+            return said
+    return ""
+
+
+def _is_known_inside(word: str, knows: Known) -> bool:
+    inside = _PUNCTUATION.sub("", word)
+    return bool(inside) and inside != word and (knows(inside) or knows(inside.lower()))
+
+
+# ----------------------------------------------------------------------------
+# Surprisals of sentences as a table, with metadata.
+
+
+# Packages that the numbers may depend on.
+_PACKAGES = ("torch", "numpy", "sentencepiece")
+
+
+def surprisal_frame(
+    run: Run, sentences: Sequence[Sentence], *, end: bool, columns: TableColumns = "all"
+) -> pd.DataFrame:
+    """Return one row per word; ``.attrs`` has the model, the search, the unit and the versions."""
+    scored = run.scored([sentence.words for sentence in sentences])
+    rows, header = rows_and_header(run, sentences, scored, end=end, columns=columns)
+    frame = pd.DataFrame([_as_dict(row) for row in rows])
+    if run.measure == "pll":
+        frame = frame.rename(columns={SURPRISAL_BITS: PLL_BITS})
+    frame.attrs.update(_attrs(run, header))
+    frame.attrs["notes"] += unconverged_notes(run, [one.words for one in sentences], scored)
+    frame.attrs["unknown"] = unknown_words(run, [one.words for one in sentences]).share
+    return frame
+
+
+def rows_and_header(
+    run: Run,
+    sentences: Sequence[Sentence],
+    scored: Mapping[tuple[str, ...], Stored],
+    *,
+    end: bool,
+    columns: TableColumns = "all",
+    given: Sequence[Sequence[Mapping[str, str]]] = (),
+) -> tuple[list[SurprisalRow], RunHeader]:
+    """Return the rows of a run, and a description of how they were computed.
+
+    ``given`` are further columns of the input, for each word and the end of each sentence.
+    """
+    words = [sentence.words for sentence in sentences]
+    log_probs = [np.array(scored[one].log_probs) for one in words]
+    remedies = {n: scored[one].remedy or "" for n, one in enumerate(words)}
+    seen = [run.seen_as(one) for one in words]
+    is_adopted = isinstance(run.family, AdoptedFamily)
+    # Sequential models are not searched.
+    search = plain(run.search) if run.is_syntactic else {"kind": "none"}
+    header = RunHeader(
+        run=run.name.run,
+        model=run.name.model,
+        vocabulary=run.vocabulary_hash,
+        search=search.pop("kind"),
+        settings=search,
+        # Adopted models may leave values undefined, such as those of ends; no search has failed.
+        failures=() if is_adopted else failures_of(sentences, log_probs, remedies),
+        boundary=run.boundary,
+    )
+    found = [scored[one].columns for one in words] if columns == "all" else None
+    rows = rows_of(run.name.run, words, log_probs, seen, columns=found, given=given, end=end)
+    return rows, header
+
+
+def unconverged_notes(
+    run: Run, sentences: Sequence[Words], scored: Mapping[Words, Stored]
+) -> list[str]:
+    """Say for how many words and ends the standard error is above ``search.tolerance``."""
+    tolerance = getattr(run.search, "tolerance", None) if run.is_syntactic else None
+    if tolerance is None:
+        return []
+    errors = [scored[words].columns.get(SURPRISAL_SE, ()) for words in dict.fromkeys(sentences)]
+    above = [not_converged(one, None, tolerance) for one in errors]
+    of = f"{sum(map(len, errors))} words and ends"
+    note = tolerance_note(run.name.run, above, of, tolerance)
+    return [] if note is None else [note]
+
+
+def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Concatenate the tables of several runs; ``.attrs["runs"]`` has the metadata of each."""
+    attrs = [dict(frame.attrs) for frame in frames]
+    for frame in frames:
+        frame.attrs.clear()  # pandas keeps them only if they are equal
+    table = pd.concat(frames, ignore_index=True)
+    further = [name for name in SEARCH_COLUMN_NAMES if name in table.columns]
+    table = table[[*(name for name in table.columns if name not in further), *further]]
+    table.attrs.update({"unit": "bits", "runs": attrs})
+    return table
+
+
+def _as_dict(row: SurprisalRow) -> dict[str, Any]:
+    content = asdict(row)
+    bits, columns = content.pop("surprisal_bits"), content.pop("columns")
+    return {**content.pop("given"), **content, "seen": row.seen, "surprisal_bits": bits, **columns}
+
+
+def _attrs(run: Run, header: RunHeader) -> dict[str, Any]:
+    name = run.name
+    return {
+        "run": name.run,
+        "model": name.model,
+        "corpus": name.corpus,
+        "seed": name.seed,
+        "unit": "bits",
+        "measure": run.measure,
+        "boundary": run.boundary,
+        "notes": list(run.notes),
+        "search": {"kind": header.search, **header.settings},
+        "vocabulary": header.vocabulary,
+        "failures": [str(one) for one in header.failures],
+        "versions": versions(*_PACKAGES),
+    }

@@ -1,1 +1,0 @@
-"""The command line: its overrides, its sweeps and its help."""

@@ -1,0 +1,134 @@
+"""Paths of runs, corpora and caches, and how these are filled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from gardenpath.data.corpus import DataSettings
+from gardenpath.models.family import ModelSettings
+from gardenpath.models.registry import ADOPTED_MODELS, FAMILIES, MODELS
+from gardenpath.models.training.settings import LOGGERS, LoggerSettings, NoLogger, TrainerSettings
+from gardenpath.settings.schema import PositiveInt, Seed, Tagged
+from gardenpath.store.run_claim import Existing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paths:
+    """Folders of runs, corpora and caches."""
+
+    runs: str = "runs"
+    """Run folders are written below this folder."""
+    corpora: str = "corpora"
+    """Corpora are read below this folder, each in a folder of its name, unless data.root is set."""
+    cache: str = ".cache/corpora"
+    """Folder of prepared corpora."""
+    surprisals: str = ".cache/surprisals.sqlite"
+    """File of computed surprisals, so that no sentence is scored twice."""
+    preparation_processes: PositiveInt | None = None
+    """Number of processes that read and clean a new corpus; null uses all cores for large
+    corpora. The result is the same."""
+
+
+# ----------------------------------------------------------------------------
+# Settings of train.py.
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """Everything that determines a training run."""
+
+    # Short names that users may write instead of longer ones.
+    SHORT: ClassVar[Mapping[str, str]] = {
+        "model.size": "model.network.size",
+        "data.parts": "data.reader.parts",
+    }
+    # Settings that hold corpora by name and are set by a list of choices of data=.
+    CORPORA: ClassVar[frozenset[str]] = frozenset({"data.reader.parts"})
+    # Settings whose lists may be written without brackets.
+    LISTS: ClassVar[frozenset[str]] = frozenset()
+    TEXTS: ClassVar[frozenset[str]] = frozenset()
+    PLURALS: ClassVar[frozenset[str]] = frozenset()
+    FORMULAS: ClassVar[frozenset[str]] = frozenset()
+
+    data: DataSettings
+    """Corpus."""
+    model: Annotated[ModelSettings, Tagged("family", MODELS)]
+    """Model."""
+    trainer: TrainerSettings = TrainerSettings()
+    """Duration and hardware of training."""
+    logger: Annotated[LoggerSettings, Tagged("kind", LOGGERS)] = NoLogger()
+    """Where to send metrics, in addition to the run folder."""
+    paths: Paths = Paths()
+    """Folders of runs and caches."""
+    seed: Seed = 1
+    """Random seed of the initial weights, the order of batches and dropout."""
+    existing: Existing | None = None
+    """What to do if the folder contains a run: skip leaves a finished run alone and continues an
+    interrupted one, resume also continues a finished run if trainer.max_epochs was raised,
+    overwrite replaces it, refuse is an error. null is skip in a sweep and refuse elsewhere. Runs
+    with other settings are refused by skip and resume."""
+    run_dir: str
+    """Run folder."""
+
+    def unavailable(self) -> list[str]:
+        """Return a mistake if the model cannot be trained."""
+        if self.model.family not in ADOPTED_MODELS:
+            return []
+        kind = self.model.family
+        return [
+            f"model={kind} is not trained here; adopt it with 'evaluate.py task=adopt model={kind}'"
+        ]
+
+    def mistakes(self) -> list[str]:
+        """Return the mistakes in the combination of corpus and model."""
+        found = []
+        if FAMILIES[self.model.family].needs_trees and not self.data.reader.has_trees:
+            found.append(
+                f"model={self.model.name} learns from trees, but data={self.data.name} has none; "
+                "use a treebank, or model=lstm, transformer or ngram"
+            )
+        is_factored = getattr(self.model.network, "output", "full") == "factored"
+        if is_factored and self.data.subwords.algorithm != "none":
+            found.append(
+                "model.network.output=factored needs whole words, but data.subwords.algorithm="
+                f"{self.data.subwords.algorithm} divides them; use output=full, which is fast with "
+                "so few pieces"
+            )
+        return found
+
+
+# ----------------------------------------------------------------------------
+# Settings of older versions that ``existing=`` has replaced: ``resume`` and ``overwrite``.
+#
+# Command lines, configuration files and run folders may still contain them. They are translated
+# here and known nowhere else.
+
+
+# In order of strength: a run that was to be both resumed and overwritten was overwritten.
+_OLD_NAMES = ("overwrite", "resume")
+
+
+def with_existing(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Translate the content of a configuration: ``resume: true`` to ``existing: resume``."""
+    result = {name: value for name, value in content.items() if name not in _OLD_NAMES}
+    old = [name for name in _OLD_NAMES if content.get(name)]
+    if old and result.get("existing") is None:
+        # Values other than true remain, and are reported as wrong choices.
+        value = content[old[0]]
+        result["existing"] = old[0] if value is True else value
+    return result
+
+
+def in_new_words(arguments: Sequence[str]) -> list[str]:
+    """Translate the arguments of a command line: ``resume=true`` to ``existing=resume``."""
+    given = {name: value for name, _, value in (one.partition("=") for one in arguments)}
+    old = [name for name in _OLD_NAMES if name in given]
+    kept = [one for one in arguments if one.partition("=")[0] not in _OLD_NAMES]
+    for name in old:
+        value = given[name].lower()
+        if value == "false":
+            continue
+        return [*kept, f"existing={name if value == 'true' else given[name]}"]
+    return kept

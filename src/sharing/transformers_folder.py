@@ -1,0 +1,463 @@
+"""The Transformer of a run as a GPT-2 of the library transformers, with the same numbers.
+
+GPT-2 normalises over all tokens, and its output layer has no bias; here, padding and the begin
+symbol never come next (:class:`NextToken`). They get a probability of zero by an exact
+reformulation of the same function, in a space that is a little wider:
+
+- Layers read the residual stream x (n wide) only through layer norms, which subtract its mean. So
+  everything that is added to x may be centred, and then its mean is zero.
+- Two coordinates are added, c and -c, the same at every position. The mean remains zero, and the
+  sum of squares grows by 2c². This takes the place of a part of the norms' ε: with n' coordinates,
+  (|x|² + 2c²) / n' + ε' = (|x|² + nε) / n' if ε' = (nε - 2c²) / n'. The norms divide by the same
+  number as before, up to the factor √(n'/n), which their weights take back.
+- After the last norm, the first new coordinate is positive everywhere. The output rows of the
+  excluded tokens are a large negative multiple of it, and nothing else.
+
+Heads become wider by as much as is needed for n' to be a multiple of their number; the new
+coordinates of queries, keys and values are zero, and the queries take back the other scale of the
+attention. Everything is computed in float64 and then rounded.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import sentencepiece
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+from gardenpath.adopted.checkpoints import transformers_quiet
+from gardenpath.data.batches.tokens import token_batch
+from gardenpath.data.encoding import encode_sentences
+from gardenpath.data.words.pieces import Subwords
+from gardenpath.data.words.vocabulary import (
+    BEGIN,
+    BEGIN_ID,
+    END,
+    END_ID,
+    PAD,
+    PAD_ID,
+    SPECIALS,
+    UNKNOWN,
+    UNKNOWN_ID,
+    Vocabulary,
+)
+from gardenpath.errors import GardenpathError, RunError
+from gardenpath.models.sequential.family import DecoderSettings
+from gardenpath.models.sequential.networks import Block, LstmNetwork, TransformerNetwork
+from gardenpath.runs.run import Run
+from gardenpath.sharing import lstm_for_transformers
+from gardenpath.sharing.lstm_for_transformers import GardenpathLstmConfig, GardenpathLstmForCausalLM
+from gardenpath.sharing.share import CARD_FILE, transformers_card
+from gardenpath.store.files import write_text
+
+# Symbols that never come next.
+EXCLUDED_IDS = (PAD_ID, BEGIN_ID)
+
+# The excluded tokens' logits are less than -1e9, even if states are a million times the usual.
+_EXCLUDING = -1e15
+
+
+class Gpt2Weights:
+    """The weights and the configuration of a GPT-2 that computes what a network computes."""
+
+    def __init__(self, network: TransformerNetwork, settings: DecoderSettings) -> None:
+        self._network = network
+        self._settings = settings
+        shape = settings.shape
+        self._old, self._heads = shape.hidden, shape.heads
+        # At least two more coordinates, and as many more for each head.
+        self._new = self._old + self._heads * math.ceil(2 / self._heads)
+        self._eps = float(network.decoder.final_norm.eps)
+        # Half of ε becomes the two constant coordinates.
+        self._constant = math.sqrt(self._old * self._eps / 4)
+
+    def config(self) -> dict[str, Any]:
+        """Return the values of a ``GPT2Config``."""
+        settings, vocabulary_size = self._settings, len(self._network.output.linear.weight)
+        return {
+            "vocab_size": vocabulary_size,
+            "n_positions": settings.max_positions,
+            "n_embd": self._new,
+            "n_inner": 4 * self._old,
+            "n_layer": settings.shape.layers,
+            "n_head": self._heads,
+            "activation_function": "gelu_new",
+            "layer_norm_epsilon": self._old * self._eps / 2 / self._new,
+            "tie_word_embeddings": False,
+            "embd_pdrop": settings.dropout,
+            "attn_pdrop": settings.dropout,
+            "resid_pdrop": settings.dropout,
+            "bos_token_id": BEGIN_ID,
+            "eos_token_id": END_ID,
+            "pad_token_id": PAD_ID,
+        }
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the weights of a ``GPT2LMHeadModel``, in float64."""
+        decoder = self._network.decoder
+        tokens = self._wider(_centred(decoder.token_embedding.weight.double()))
+        tokens[:, self._old], tokens[:, self._old + 1] = self._constant, -self._constant
+        found = {
+            "transformer.wte.weight": tokens,
+            "transformer.wpe.weight": self._wider(
+                _centred(decoder.position_embedding.weight.double())
+            ),
+            **self._norm("transformer.ln_f", decoder.final_norm),
+            "lm_head.weight": self._wider(self._network.output.linear.weight.double()),
+        }
+        found["transformer.ln_f.weight"][self._old] = 1.0
+        for number in EXCLUDED_IDS:
+            found["lm_head.weight"][number] = 0.0
+            found["lm_head.weight"][number, self._old] = _EXCLUDING
+        for number, block in enumerate(decoder.blocks):
+            assert isinstance(block, Block)
+            found |= self._block(f"transformer.h.{number}", block)
+        return {name: weight.detach().contiguous() for name, weight in found.items()}
+
+    def _block(self, name: str, block: Block) -> dict[str, Tensor]:
+        """Return the weights of a block; GPT-2's matrices have one row for each input."""
+        attention = block.attention
+        return {
+            **self._norm(f"{name}.ln_1", block.attention_norm),
+            f"{name}.attn.c_attn.weight": self._attending(
+                self._wider(attention.query_key_value.weight.double())
+            ).T,
+            f"{name}.attn.c_attn.bias": self._attending(
+                attention.query_key_value.bias.double().unsqueeze(1)
+            ).squeeze(1),
+            f"{name}.attn.c_proj.weight": self._wider(
+                self._in_heads(_centred(attention.project.weight.double().T))
+            ),
+            f"{name}.attn.c_proj.bias": self._wider(_centred(attention.project.bias.double())),
+            **self._norm(f"{name}.ln_2", block.feed_forward_norm),
+            f"{name}.mlp.c_fc.weight": self._wider(block.expand.weight.double()).T,
+            f"{name}.mlp.c_fc.bias": block.expand.bias.double(),
+            f"{name}.mlp.c_proj.weight": self._wider(_centred(block.contract.weight.double().T)),
+            f"{name}.mlp.c_proj.bias": self._wider(_centred(block.contract.bias.double())),
+        }
+
+    def _norm(self, name: str, norm: torch.nn.LayerNorm) -> dict[str, Tensor]:
+        scale = math.sqrt(self._old / self._new)
+        return {
+            f"{name}.weight": self._wider(norm.weight.double() * scale),
+            f"{name}.bias": self._wider(norm.bias.double()),
+        }
+
+    def _attending(self, rows: Tensor) -> Tensor:
+        """Widen the heads of queries, keys and values, given as rows; scale the queries."""
+        query, key, value = (self._in_heads(part) for part in rows.chunk(3))
+        return torch.cat([query * math.sqrt(self._new / self._old), key, value])
+
+    def _in_heads(self, rows: Tensor) -> Tensor:
+        """Add rows of zeros at the end of each head."""
+        old = rows.unflatten(0, (self._heads, self._old // self._heads))
+        new = rows.new_zeros(self._heads, self._new // self._heads, *rows.shape[1:])
+        new[:, : old.shape[1]] = old
+        return new.flatten(0, 1)
+
+    def _wider(self, values: Tensor) -> Tensor:
+        """Add zeros for the new coordinates, to the last dimension."""
+        result = values.new_zeros(*values.shape[:-1], self._new)
+        result[..., : self._old] = values
+        return result
+
+
+def _centred(values: Tensor) -> Tensor:
+    """Subtract means over the last dimension."""
+    return values - values.mean(dim=-1, keepdim=True)
+
+
+# ----------------------------------------------------------------------------
+# The words or pieces of a run as a tokeniser of the library tokenizers, with the same ids.
+#
+# A unigram segmentation may divide a word in two equally good ways: *000* is *0 00* and *00 0*.
+# SentencePiece computes in float32 and the library in float64, so that rounding decides otherwise.
+# The share of such words among invented ones is measured, to be told to the user; any other
+# difference is an error.
+
+
+_MARK = "▁"
+# Other Unicode blanks may be parts of words.
+_BLANKS = r"[ \t\r\n]+"
+
+# Invented words on which the two segmentations are compared, and a character of no vocabulary.
+_INVENTED = 20_000
+_MOST_PIECES = 5
+_STRANGE = "\U0010fffd"
+# An unknown character costs more than any piece; how much more does not matter here.
+_UNKNOWN_SCORE = -100.0
+_ROUNDING = 1e-5
+
+
+def shared_tokenizer(
+    vocabulary: Vocabulary, subwords: Subwords | None, *, lowercase: bool, most: int | None
+) -> tuple[Any, float]:
+    """Return a tokeniser that gives the ids of a run, after the begin symbol.
+
+    ``most`` is the largest number of tokens that the model reads. Also return the share of invented
+    words for which it chooses another of several equally good segmentations.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    found = Tokenizer(_words(vocabulary) if subwords is None else _pieces(vocabulary, subwords))
+    if lowercase:
+        found.normalizer = normalizers.Lowercase()
+    splits: list[Any] = [pre_tokenizers.Split(Regex(_BLANKS), "removed")]
+    if subwords is not None:
+        splits.append(pre_tokenizers.Metaspace(_MARK, prepend_scheme="always", split=False))
+        found.decoder = decoders.Metaspace(_MARK, prepend_scheme="always")
+    found.pre_tokenizer = pre_tokenizers.Sequence(splits)
+    found.post_processor = processors.TemplateProcessing(
+        single=f"{BEGIN} $A", special_tokens=[(BEGIN, BEGIN_ID)]
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=found,
+        bos_token=BEGIN,
+        eos_token=END,
+        unk_token=UNKNOWN,
+        pad_token=PAD,
+        padding_side="right",
+        clean_up_tokenization_spaces=False,
+        **({} if most is None else {"model_max_length": most}),
+    )
+    return tokenizer, _share_of_ties(tokenizer, vocabulary, subwords)
+
+
+def invented_words(vocabulary: Vocabulary, subwords: Subwords | None, count: int) -> list[str]:
+    """Return words of the vocabulary, or words that are made of its pieces; always the same."""
+    generator = random.Random(1)
+    units = [one for one in vocabulary.tokens[len(SPECIALS) :] if not one.startswith("<unk-")]
+    if subwords is None:
+        return generator.choices(units, k=count)
+    lengths = generator.choices(range(1, _MOST_PIECES + 1), k=count)
+    words = ("".join(generator.choices(units, k=length)) for length in lengths)
+    return [word.replace(_MARK, "") or units[-1] for word in words]
+
+
+def _words(vocabulary: Vocabulary) -> Any:
+    return models.WordLevel(dict(vocabulary.ids), unk_token=UNKNOWN)
+
+
+def _pieces(vocabulary: Vocabulary, subwords: Subwords) -> Any:
+    """Return the model of a segmentation, with the ids of the vocabulary."""
+    scores = _scores(subwords)
+    if not _is_bpe(scores):
+        specials = [(name, 0.0) for name in SPECIALS]
+        return models.Unigram([*specials, *scores.items()], unk_id=UNKNOWN_ID)
+    merges = [
+        (piece[:place], piece[place:])
+        for piece in sorted(scores, key=lambda one: -scores[one])
+        for place in range(1, len(piece))
+        if piece[:place] in scores and piece[place:] in scores
+    ]
+    return models.BPE(dict(vocabulary.ids), merges, unk_token=UNKNOWN, fuse_unk=True)
+
+
+def _scores(subwords: Subwords) -> dict[str, float]:
+    """Return the score of each piece, in the order of SentencePiece."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
+    return {
+        processor.id_to_piece(number): processor.get_score(number)
+        for number in range(1, processor.get_piece_size())
+    }
+
+
+def _is_bpe(scores: Mapping[str, float]) -> bool:
+    """Whether scores are the numbers of merges, 0, -1, -2 and so on, not log probabilities."""
+    return all(score == -place for place, score in enumerate(scores.values()))
+
+
+def _share_of_ties(tokenizer: Any, vocabulary: Vocabulary, subwords: Subwords | None) -> float:
+    """Compare all words of the vocabulary, or many invented words; refuse what is not a tie."""
+    if subwords is None:
+        words = [one for one in vocabulary.tokens if vocabulary.knows(one)]
+        expected = [[vocabulary.ids[one]] for one in words]
+        scores: dict[str, float] = {}
+    else:
+        words = invented_words(vocabulary, subwords, _INVENTED)
+        words += [word[:1] + _STRANGE + _STRANGE + word[1:] for word in words[:100]]
+        expected = [subwords.encode(one, vocabulary) for one in words]
+        scores = _scores(subwords)
+    found = tokenizer(words, add_special_tokens=False)["input_ids"]
+    unequal = [
+        (word, one, other)
+        for word, one, other in zip(words, found, expected, strict=True)
+        if one != other
+    ]
+    for word, one, other in unequal:
+        if _is_bpe(scores) or not _is_tie(one, other, vocabulary, scores):
+            raise GardenpathError(
+                f"the word {word!r} has the ids {other} in the run, but {one} in a tokeniser of "
+                "the library tokenizers; share the run with task.form=safetensors"
+            )
+    return len(unequal) / len(words)
+
+
+def _is_tie(
+    one: Sequence[int], other: Sequence[int], vocabulary: Vocabulary, scores: Mapping[str, float]
+) -> bool:
+    """Whether two segmentations of one word are equally probable, up to rounding in float32."""
+    pieces = [[vocabulary.tokens[number] for number in ids] for ids in (one, other)]
+    spelt = {"".join(names) for names in pieces}
+    first, second = (sum(scores.get(name, _UNKNOWN_SCORE) for name in names) for names in pieces)
+    return len(spelt) == 1 and abs(first - second) <= _ROUNDING * max(1.0, abs(first))
+
+
+# ----------------------------------------------------------------------------
+# Write a run as a model of the library transformers, and compare the two.
+
+
+# The code of an LSTM, as it is called in the folder.
+_CODE = "modeling_gardenpath_lstm"
+
+# Random sentences on which the two models are compared; log probabilities may differ by rounding.
+_COMPARED = 8
+_COMPARED_WORDS = 12
+_TOLERANCE = 1e-3
+# Less than the logarithm of any number that is not zero.
+_IMPOSSIBLE = -700.0
+
+
+def transformers_writer(run: Run) -> Callable[[Path], None]:
+    """Return a function that writes the run to a folder; only two families can be written."""
+    network = run.network()
+    _require_full_output(run)
+    kind: Literal["gpt2", "lstm"]
+    if isinstance(network, TransformerNetwork):
+        model, kind = _as_gpt2(run, network), "gpt2"
+    elif isinstance(network, LstmNetwork):
+        model, kind = _as_lstm(run, network), "lstm"
+    else:
+        raise RunError(
+            f"{run.path}: a model of the family {run.settings.model.family} cannot be expressed "
+            "in the library transformers; share it with task.form=safetensors"
+        )
+    positions = getattr(run.settings.model.network, "max_positions", None)
+    tokenizer, ties = shared_tokenizer(
+        run.vocabulary,
+        run.subwords,
+        lowercase=run.settings.data.cleaning.lowercase,
+        most=positions,
+    )
+
+    def write(folder: Path) -> None:
+        with transformers_quiet():
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            if kind == "lstm":
+                code = inspect.getsource(lstm_for_transformers)
+                write_text(folder / f"{_CODE}.py", code)
+            difference = _difference(run, network, folder, kind)
+        write_text(folder / CARD_FILE, transformers_card(run, kind, difference, ties))
+
+    return write
+
+
+def _require_full_output(run: Run) -> None:
+    """Refuse a model that predicts classes of words, which no model of the library does."""
+    if getattr(run.settings.model.network, "output", "full") != "full":
+        raise RunError(
+            f"{run.path}: a model with model.network.output=factored cannot be expressed in the "
+            "library transformers; share it with task.form=safetensors, or train one with "
+            "output=full"
+        )
+
+
+def _as_gpt2(run: Run, network: TransformerNetwork) -> Any:
+    weights = Gpt2Weights(network, run.settings.model.network)
+    model = GPT2LMHeadModel(GPT2Config(**weights.config()))
+    model.load_state_dict({name: one.float() for name, one in weights.state().items()})
+    return model
+
+
+def _as_lstm(run: Run, network: LstmNetwork) -> Any:
+    shape = run.settings.model.network.shape
+    config = GardenpathLstmConfig(
+        vocab_size=len(run.vocabulary),
+        embedding_size=shape.embedding,
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        never_next=EXCLUDED_IDS,
+        bos_token_id=BEGIN_ID,
+        eos_token_id=END_ID,
+        pad_token_id=PAD_ID,
+        auto_map={
+            "AutoConfig": f"{_CODE}.{GardenpathLstmConfig.__name__}",
+            "AutoModelForCausalLM": f"{_CODE}.{GardenpathLstmForCausalLM.__name__}",
+        },
+    )
+    model = GardenpathLstmForCausalLM(config)
+    state = network.state_dict()
+    model.load_state_dict(
+        {name.replace("output.linear.", "output."): one.clone() for name, one in state.items()}
+    )
+    return model
+
+
+def _difference(run: Run, network: Any, folder: Path, kind: Literal["gpt2", "lstm"]) -> float:
+    """Return the largest difference of log probabilities of words and ends; refuse a large one.
+
+    The model is loaded as others load it, except that no code of the folder is run.
+    """
+    loader: Any = AutoModelForCausalLM if kind == "gpt2" else GardenpathLstmForCausalLM
+    model = loader.from_pretrained(folder, local_files_only=True).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    invented = invented_words(run.vocabulary, run.subwords, 2 * _COMPARED * _COMPARED_WORDS)
+    words = [one for one in invented if _ids(run, [one]) == tokenizer(one)["input_ids"]]
+    if len(words) < _COMPARED * _COMPARED_WORDS:
+        raise GardenpathError(
+            f"{run.path}: most words have other tokens in the form of transformers; share it with "
+            "task.form=safetensors"
+        )
+    largest = 0.0
+    for number in range(_COMPARED):
+        sentence = words[number * _COMPARED_WORDS : (number + 1) * _COMPARED_WORDS]
+        sentence = _short_enough(run, sentence, tokenizer)
+        largest = max(largest, _difference_in(run, network, model, tokenizer, sentence))
+    if not largest <= _TOLERANCE:
+        raise GardenpathError(
+            f"{run.path}: the model in the form of transformers gives other numbers: log "
+            f"probabilities differ by {largest:.3g}; share it with task.form=safetensors"
+        )
+    return largest
+
+
+def _ids(run: Run, sentence: list[str]) -> list[int]:
+    split = encode_sentences([sentence], run.vocabulary, run.subwords)
+    return [BEGIN_ID, *split.sentence(0).tolist()]
+
+
+def _short_enough(run: Run, sentence: list[str], tokenizer: Any) -> list[str]:
+    """Return the beginning of a sentence that has positions for its tokens."""
+    most = getattr(run.settings.model.network, "max_positions", None)
+    while most is not None and len(tokenizer(" ".join(sentence))["input_ids"]) > most:
+        sentence = sentence[:-1]
+    return sentence
+
+
+def _difference_in(
+    run: Run, network: Any, model: Any, tokenizer: Any, sentence: list[str]
+) -> float:
+    ids = tokenizer(" ".join(sentence))["input_ids"]
+    if ids != _ids(run, sentence):
+        raise GardenpathError(
+            f"{run.path}: {' '.join(sentence)!r} has other tokens in the form of transformers; "
+            "share it with task.form=safetensors"
+        )
+    split = encode_sentences([sentence], run.vocabulary, run.subwords)
+    with torch.inference_mode():
+        expected = network.log_prob(token_batch(split, np.arange(1)))[0]
+        log_probs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    if not bool((log_probs[:, list(EXCLUDED_IDS)] < _IMPOSSIBLE).all()):
+        return float("inf")
+    found = log_probs.gather(1, torch.tensor([*ids[1:], END_ID])[:, None])[:, 0]
+    return float((found - expected[: len(found)]).abs().max())

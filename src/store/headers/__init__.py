@@ -1,1 +1,0 @@
-"""Headers of tables, in files beside them."""

@@ -1,1 +1,0 @@
-"""What is in the folders below a folder of runs, and in what state."""

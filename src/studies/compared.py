@@ -1,0 +1,343 @@
+"""The published values of a study, and their comparison with computed ones.
+
+A file ``values/<study>.yaml`` has an entry for each table and figure::
+
+    Table 6:
+      digits: 3
+      columns: [classifier_noun, verb_noun]
+      printed:
+        lstm ctb: [.598, .624]
+    Figure 4:
+      columns: [ctb, xinhua]
+      released:
+        object: {lstm: [0.333 ± 0.097, 0.394 ± 0.080]}
+
+``printed`` values stand in the paper; ``released`` values were computed from the files that its
+authors released, for figures and for cells that the paper does not print. Rows may be grouped by
+panels. A value is a number, a number with its half-width (``±``) or stars, or a text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from gardenpath.errors import InputError
+from gardenpath.eval.statistics.wording import prose_name
+from gardenpath.safe_text import parse_yaml
+from gardenpath.studies.study import StudyCell, StudyPart, StudyResult
+
+VALUES = Path(__file__).with_name("values")
+
+Origin = Literal["printed", "released"]
+_ORIGINS: tuple[Origin, ...] = ("printed", "released")
+_NUMBER = re.compile(
+    r"(?P<number>[-−+]?\d*\.?\d+)\s*(?:±\s*(?P<reach>\d*\.?\d+))?\s*(?P<stars>\**)"
+)
+
+# Panel, row and column of a cell.
+Place = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedValue:
+    """A published value: its text, number, half-width of its interval and stars, as far as given.
+
+    ``digits`` and ``reach_digits`` are the numbers of decimals to which number and half-width are
+    known.
+    """
+
+    text: str
+    value: float = math.nan
+    reach: float = math.nan
+    stars: str | None = None
+    digits: int = 0
+    reach_digits: int = 0
+
+    def agrees(self, cell: StudyCell) -> bool | None:
+        """Whether a computed cell has this value; None if it has none to compare.
+
+        Numbers agree if rounding or truncation to the published digits gives the same, as printed
+        tables do either.
+        """
+        if math.isnan(self.value):
+            return None if not cell.text else cell.text == self.text
+        if math.isnan(cell.value):
+            return None
+        if self.stars is not None and cell.stars is not None and self.stars != cell.stars:
+            return False
+        return _is_same(cell.value, self.value, self.digits)
+
+    def interval_agrees(self, cell: StudyCell) -> bool | None:
+        """Whether a computed interval has this half-width; None if one of them is missing."""
+        if math.isnan(self.reach) or math.isnan(cell.low):
+            return None
+        return _is_same((cell.high - cell.low) / 2.0, self.reach, self.reach_digits)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPart:
+    """The published values of one table or figure, by origin and place; columns in order."""
+
+    values: Mapping[Origin, Mapping[Place, PublishedValue]]
+    columns: Sequence[str] = ()
+
+    def find(self, cell: StudyCell, origin: Origin) -> PublishedValue | None:
+        """Return the published value of a cell, if there is one."""
+        return self.values[origin].get((cell.panel, cell.row, cell.column))
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All places with a value, printed ones first."""
+        return tuple(dict.fromkeys(one for values in self.values.values() for one in values))
+
+    def rows(self, panel: str) -> tuple[str, ...]:
+        """Return the rows of a panel with a value, in order."""
+        return tuple(dict.fromkeys(row for where, row, _ in self.places if where == panel))
+
+
+_NOTHING = PublishedPart({origin: {} for origin in _ORIGINS})
+
+
+@cache
+def published_values(study: str) -> Mapping[str, PublishedPart]:
+    """Return the published values of a study by table and figure."""
+    path = VALUES / f"{study}.yaml"
+    content = parse_yaml(path.read_text(encoding="utf-8"))
+    return {number: _part(entry, f"{number}", path) for number, entry in content.items()}
+
+
+def published_part(study: str, number: str) -> PublishedPart:
+    """Return the published values of a table or figure; none if it has no entry."""
+    return published_values(study).get(number, _NOTHING)
+
+
+def _part(entry: Mapping[str, Any], number: str, path: Path) -> PublishedPart:
+    columns, digits = [str(name) for name in entry["columns"]], int(entry.get("digits", 3))
+    found = {}
+    for origin in _ORIGINS:
+        rows = _rows(entry.get(origin, {}))
+        found[origin] = {
+            (panel, row, column): _value(value, digits)
+            for panel, row, values in rows
+            for column, value in _pairs(columns, values, f"{number}, {row}", path)
+            if value is not None
+        }
+    return PublishedPart(found, columns)
+
+
+def _rows(content: Mapping[str, Any]) -> Iterator[tuple[str, str, Sequence[Any]]]:
+    """Yield panel, row and values; the panel is empty if rows are not grouped."""
+    for name, entry in content.items():
+        if isinstance(entry, Mapping):
+            yield from ((str(name), str(row), values) for row, values in entry.items())
+        else:
+            yield "", str(name), entry
+
+
+def _pairs(
+    columns: Sequence[str], values: Sequence[Any], place: str, path: Path
+) -> Iterator[tuple[str, Any]]:
+    if len(values) != len(columns):
+        raise InputError(f"{place}: {len(values)} values for {len(columns)} columns", path=path)
+    return zip(columns, values, strict=True)
+
+
+def _value(given: object, digits: int) -> PublishedValue:
+    if isinstance(given, int | float):
+        text = f"{given:.{digits}f}"
+        return PublishedValue(text=text, value=float(given), digits=digits)
+    text = str(given).strip()
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return PublishedValue(text=text)
+    number = found["number"].replace("−", "-")
+    return PublishedValue(
+        text=text,
+        value=float(number),
+        reach=float(found["reach"]) if found["reach"] else math.nan,
+        stars=found["stars"] if found["reach"] is None else None,
+        digits=_decimals(number),
+        reach_digits=_decimals(found["reach"] or ""),
+    )
+
+
+def _decimals(number: str) -> int:
+    return len(number.partition(".")[2])
+
+
+def _is_same(value: float, published: float, digits: int) -> bool:
+    """Whether rounding or truncation to the published digits gives the published number."""
+    unit = 10.0**-digits
+    is_cut = math.trunc(value / unit + math.copysign(1e-9, value)) == round(published / unit)
+    return is_cut or abs(value - published) <= unit / 2.0 + 1e-9
+
+
+# ----------------------------------------------------------------------------
+# Computed cells beside the published ones, for tables, figures and files.
+
+
+# Columns of the files of tables and figures.
+_COLUMNS = (
+    *("source", "panel", "row", "column", "value", "low", "high", "n", "text"),
+    *("printed", "released", "difference", "agrees", "interval_agrees", "note"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedCell:
+    """A computed cell and its published values: printed in the paper, or from released files."""
+
+    cell: StudyCell
+    printed: PublishedValue | None
+    released: PublishedValue | None
+
+    @property
+    def published(self) -> PublishedValue | None:
+        """The value to compare with: the printed one, if there is one."""
+        return self.printed or self.released
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the computed value is the published one; None if one of them is missing."""
+        return None if self.published is None else self.published.agrees(self.cell)
+
+    @property
+    def interval_agrees(self) -> bool | None:
+        """Whether the interval has the published half-width; None if one of them is missing."""
+        return None if self.published is None else self.published.interval_agrees(self.cell)
+
+    @property
+    def difference(self) -> float:
+        """Computed minus published value; NaN if one of them is missing."""
+        return math.nan if self.published is None else self.cell.value - self.published.value
+
+
+@dataclass(frozen=True)
+class ComparedPart:
+    """A table or figure with its published values."""
+
+    part: StudyPart
+    published: PublishedPart
+
+    @cached_property
+    def cells(self) -> list[ComparedCell]:
+        """All computed cells, in order, and the places with a published value only.
+
+        The latter are left out of figures that have computed cells.
+        """
+        return [
+            ComparedCell(
+                cell=cell,
+                printed=self.published.find(cell, "printed"),
+                released=self.published.find(cell, "released"),
+            )
+            for cell in (*self.part.cells, *self._published_only())
+        ]
+
+    def _published_only(self) -> list[StudyCell]:
+        if self.part.kind == "figure" and self.part.cells:
+            return []
+        known = {(cell.source, cell.panel, cell.row, cell.column) for cell in self.part.cells}
+        return [
+            StudyCell(source=source, panel=panel, row=row, column=column)
+            for source in self.sources
+            for panel, row, column in self.published.places
+            if (source, panel, row, column) not in known
+        ]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources of the cells; one without a name if nothing was computed."""
+        return self.part.sources or ("",)
+
+    @cached_property
+    def panels(self) -> list[str]:
+        """The panels of a figure, in order; one empty key if it has no panels."""
+        return list(dict.fromkeys(one.cell.panel for one in self.cells)) or [""]
+
+    def columns_of(self, panel: str) -> list[str]:
+        """Return the columns of a panel: those of the paper in its order, then others."""
+        return self._keys(panel, "column", self.published.columns)
+
+    def rows_of(self, panel: str) -> list[str]:
+        """Return the rows of a panel: those of the paper in its order, then others."""
+        return self._keys(panel, "row", self.published.rows(panel))
+
+    def _keys(self, panel: str, name: str, order: Sequence[str]) -> list[str]:
+        cells = (one.cell for one in self.cells if one.cell.panel == panel)
+        found = dict.fromkeys(getattr(cell, name) for cell in cells)
+        return [
+            *(key for key in order if key in found),
+            *(key for key in found if key not in order),
+        ]
+
+    def label(self, key: str) -> str:
+        """Return the label of a row, column or panel."""
+        return self.part.labels.get(key) or prose_name(key)
+
+    def shown(self, cell: StudyCell) -> str:
+        """Return a computed value as it is shown."""
+        if cell.text:
+            return cell.text
+        if math.isnan(cell.value):
+            return "–"
+        text = f"{cell.value:.{self.part.digits}f}".replace("-", "−")
+        if math.isfinite(cell.low):
+            reach = (cell.high - cell.low) / 2.0
+            text += f" ± {reach:.{self.part.digits}f}"
+        return text + (cell.stars or "")
+
+    def counts(self, source: str) -> tuple[int, int]:
+        """Return how many cells of a source agree with published values, of how many."""
+        found = [one.agrees for one in self.cells if one.cell.source == source]
+        known = [one for one in found if one is not None]
+        return sum(known), len(known)
+
+    def remarks(self, *, differing: bool) -> list[str]:
+        """Return the notes on cells, each once with its cells; all, or of cells that differ."""
+        groups: dict[str, list[str]] = {}
+        for one in self.cells:
+            if one.cell.note and (one.agrees is False or not differing):
+                groups.setdefault(one.cell.note, []).append(self._name(one.cell))
+        return [f"{'; '.join(names)}: {note}" for note, names in groups.items()]
+
+    def _name(self, cell: StudyCell) -> str:
+        keys = [self.label(key) for key in (cell.panel, cell.row, cell.column) if key]
+        return ", ".join(keys) + (f" ({cell.source})" if len(self.sources) > 1 else "")
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per cell, with published values and differences."""
+        return pd.DataFrame([self._row(one) for one in self.cells], columns=list(_COLUMNS))
+
+    def _row(self, one: ComparedCell) -> dict[str, object]:
+        cell = one.cell
+        return {
+            "source": cell.source,
+            "panel": cell.panel,
+            "row": cell.row,
+            "column": cell.column,
+            "value": cell.value,
+            "low": cell.low,
+            "high": cell.high,
+            "n": cell.n,
+            "text": self.shown(cell),
+            "printed": one.printed.text if one.printed else "",
+            "released": one.released.text if one.released else "",
+            "difference": one.difference,
+            "agrees": one.agrees,
+            "interval_agrees": one.interval_agrees,
+            "note": cell.note,
+        }
+
+
+def compared_parts(result: StudyResult) -> Sequence[ComparedPart]:
+    """Return all tables and figures of a study with their published values."""
+    return [ComparedPart(part, published_part(result.name, part.number)) for part in result.parts]

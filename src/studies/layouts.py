@@ -1,0 +1,288 @@
+"""Imports of published surprisals, one function per layout of a study.
+
+Folders name models: ``lstm_outputs/trial1`` is a run of ``lstm``. Where a layout knows the training
+corpus, it is part of the name of a run; the corpus of a set of surprisals takes precedence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gardenpath.errors import ConfigError, InputError
+from gardenpath.eval.published.checks import StatedUnit
+from gardenpath.eval.published.files import (
+    ConditionSource,
+    PairingRules,
+    SurprisalSet,
+    check_folders,
+    read_token_table,
+    read_two_columns,
+)
+from gardenpath.eval.published.importing import FileForm, Imported, Importing, run_name
+from gardenpath.eval.published.pairing import Materials
+from gardenpath.eval.suites.suite import Suite
+from gardenpath.eval.suites.summary import RunName
+from gardenpath.studies.mandarin_files import OTHER_MODELS, load_mandarin
+from gardenpath.studies.reflexives_files import (
+    EXPERIMENTS,
+    Stimuli,
+    count_other_labels,
+    load_reflexives,
+    read_bert,
+)
+from gardenpath.studies.suppression_files import SuppressionFile, load_suppression
+from gardenpath.util import plural
+
+_XINHUA = re.compile(r"^hybrid1_outputs_(\w+)$")
+_CTB = re.compile(r"^(\w+?)_outputs$")
+_MANDARIN_MODELS = {"trans": "transformer"}
+_REFLEXIVE_MODELS = {"trans": "transxl"}
+
+_TABLES = (".tsv", ".txt", ".csv")
+
+
+def import_mandarin(
+    materials: Sequence[Path], sets: Sequence[SurprisalSet], rules: PairingRules
+) -> Imported:
+    """Import surprisals for the published Mandarin suites (Wang et al. 2021).
+
+    Below every set, folders with tables such as ``surprisals_cls_none.tsv`` are runs:
+    ``hybrid1_outputs_<model>`` were trained on the corpus ``xinhua``, ``<model>_outputs`` on
+    ``ctb``.
+    """
+    suites = load_mandarin(materials)
+    importing = Importing("mandarin", rules, other_models=OTHER_MODELS)
+    for one in suites.values():
+        importing.used(one.path, [one.suite], "order of lines, checked by their words")
+    importing.exceptions.append(
+        "earlier wordings of 12 sentences of classifier_noun (object_rc, items 5 and 7; "
+        "subject_rc, item 28), as in all published tables"
+    )
+    importing.exceptions.append(
+        "15 files of classifier_noun and garden_path_object in two folders of the LSTM, which are "
+        "of other models than the files beside them"
+    )
+    form = FileForm(pairing="order of lines", unit=_unit(rules))
+    for given in sets:
+        for folder in _folders(given.path):
+            files = _files_by_key(folder, suites, importing)
+            name = _mandarin_name(folder, given)
+            for key, path in files.items():
+                importing.add(name, suites[key], read_token_table(path), path, form)
+    where = [given.path for given in sets]
+    return importing.finish(where, "files such as lstm_outputs/trial0/surprisals_cls_none.tsv")
+
+
+def _mandarin_name(folder: Path, given: SurprisalSet) -> RunName:
+    """Return model, corpus and run; the last folder in the published form names model and corpus.
+
+    The run is the path from that folder on, so that copies of a run are noticed.
+    """
+    name = run_name(folder, given.path)
+    parts = (*given.path.resolve().parts[-1:], *folder.relative_to(given.path).parts)
+    for place, part in reversed(list(enumerate(parts))):
+        for pattern, corpus in ((_XINHUA, "xinhua"), (_CTB, "ctb")):
+            if found := pattern.match(part):
+                model = _MANDARIN_MODELS.get(found[1], found[1])
+                run = "/".join(parts[place:])
+                return replace(name, run=run, model=model, corpus=given.corpus or corpus)
+    model = name.model.rpartition("/")[2]
+    return replace(name, model=_MANDARIN_MODELS.get(model, model), corpus=given.corpus)
+
+
+def _files_by_key(
+    folder: Path, suites: Mapping[str, Materials], importing: Importing
+) -> dict[str, Path]:
+    """Return the tables of a folder by the key at the end of their names."""
+    paths = [path for path in sorted(folder.iterdir()) if path.suffix in _TABLES[:2]]
+    materials = {one.path.resolve() for one in suites.values()}
+    found: dict[str, Path] = {}
+    for path in paths:
+        key = next((k for k in suites if path.stem == k or path.stem.endswith(f"_{k}")), None)
+        if path.resolve() in materials:
+            continue
+        if key is None:
+            if path.stem.startswith("surprisals"):
+                importing.left_out.append(str(path))
+        elif key in found:
+            raise InputError(f"is the same suite as {found[key].name}", path=path)
+        else:
+            found[key] = path
+    return {key: found[key] for key in suites if key in found}
+
+
+def import_reflexives(
+    materials: Sequence[Path],
+    sets: Sequence[SurprisalSet],
+    rules: PairingRules,
+    *,
+    conditions: ConditionSource = "sentences",
+) -> Imported:
+    """Import surprisals for the published reflexive stimuli (Hu et al. 2020).
+
+    Below every set, folders with a folder for each experiment are models:
+    ``grnn/exp2-rc/herself_grnn.txt`` has two columns, ``bert/exp2-rc/herself_bert.csv`` those of
+    the stimuli and the surprisal of the pronoun.
+    """
+    stimuli = load_reflexives(materials, conditions)
+    importing = Importing("reflexives", rules)
+    for found in stimuli.values():
+        importing.used(
+            found.materials.path, [found.materials.suite], conditions, found.contradicting
+        )
+        importing.notes += found.notes
+    for given in sets:
+        for folder in _folders(given.path):
+            models = [path for path in sorted(folder.iterdir()) if path.name in EXPERIMENTS]
+            if not any(one for one in models if one.is_dir() and not _holds_stimuli(one)):
+                continue
+            name = _reflexive_name(folder, given)
+            for (experiment, pronoun), one in stimuli.items():
+                paths = sorted((folder / experiment).glob(f"{pronoun}_*"))
+                paths = [path for path in paths if path.suffix in _TABLES]
+                if len(paths) > 1:
+                    raise InputError(f"is the same suite as {paths[0].name}", path=paths[1])
+                for path in paths:
+                    _add_reflexives(importing, name, one, path, rules)
+    where = [given.path for given in sets]
+    return importing.finish(where, "files such as rnng/exp2-rc/herself_rnng.txt")
+
+
+def _reflexive_name(folder: Path, given: SurprisalSet) -> RunName:
+    """Return model and run, the name of the model's folder with that of a trial below it."""
+    name = run_name(folder, given.path)
+    model = name.model.rpartition("/")[2]
+    run = model if name.seed is None else f"{model}/{folder.name}"
+    called = _REFLEXIVE_MODELS.get(model, model)
+    return replace(name, run=run, model=called, corpus=given.corpus)
+
+
+def _holds_stimuli(folder: Path) -> bool:
+    return any(path.suffix == ".csv" and "_" not in path.stem for path in folder.iterdir())
+
+
+def _add_reflexives(
+    importing: Importing, name: RunName, stimuli: Stimuli, path: Path, rules: PairingRules
+) -> None:
+    is_masked, materials = path.suffix == ".csv", stimuli.materials
+    if is_masked and (count := count_other_labels(path, stimuli.rows)):
+        importing.notes.append(
+            f"{path}: {plural(count, 'row')} with another item or condition than the "
+            "stimuli, which count"
+        )
+    form = FileForm(pairing="order of rows", unit=_unit(rules), is_left_to_right=not is_masked)
+    read = read_bert(path) if is_masked else read_two_columns(path, materials.lengths)
+    importing.add(name, materials, read, path, form)
+
+
+def import_suppression(
+    materials: Sequence[Path], sets: Sequence[SurprisalSet], rules: PairingRules
+) -> Imported:
+    """Import surprisals for the released items of Wilcox et al. 2019.
+
+    ``<experiment>/<model>_output.tsv`` has two columns; ``<eos>`` ends a sentence.
+    """
+    files = load_suppression(materials)
+    importing = Importing("suppression", rules)
+    for one in files.values():
+        importing.used(one.path, one.suites, "order of lines, checked by their words")
+    importing.exceptions.append(
+        "a misspelt noun in six sentences of center_embedding, as in one published file"
+    )
+    form = FileForm(pairing="order of lines", unit=_unit(rules))
+    for given in sets:
+        for folder in _folders(given.path):
+            for path in sorted(folder.glob("*_output.tsv")):
+                _add_suppression(importing, files, path, given, form)
+    where = [given.path for given in sets]
+    return importing.finish(where, "files such as center-embeddings/gulordava_output.tsv")
+
+
+def _add_suppression(
+    importing: Importing,
+    files: Mapping[str, SuppressionFile],
+    path: Path,
+    given: SurprisalSet,
+    form: FileForm,
+) -> None:
+    if path.parent.name not in files:
+        importing.left_out.append(str(path))
+        return
+    model = path.stem.removesuffix("_output")
+    above = path.parent.parent
+    prefix = above.relative_to(given.path).as_posix() if above.is_relative_to(given.path) else "."
+    run = model if prefix == "." else f"{prefix}/{model}"
+    name = RunName(run=run, model=model, corpus=given.corpus)
+    one = files[path.parent.name]
+    read = read_two_columns(path, one.whole.lengths)
+    importing.add(name, one.whole, read, path, form, parts=one.suites)
+
+
+def _unit(rules: PairingRules) -> StatedUnit:
+    """Return the unit of a published layout, bits unless the rules say otherwise."""
+    if rules.unit is None:
+        return StatedUnit(unit="bits", source="the layout")
+    return StatedUnit(unit=rules.unit, source="unit=")
+
+
+def _folders(root: Path) -> Iterable[Path]:
+    """Return the folder and all folders below it, in order."""
+    check_folders([root])
+    return [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
+
+
+# ----------------------------------------------------------------------------
+# The published studies by name: how their surprisals are imported and their suites read.
+
+
+# Sets of suites, and the study whose files have them.
+_LAYOUTS = {
+    "mandarin": "mandarin",
+    "reflexives": "reflexives",
+    **dict.fromkeys(("suppression", "center_embedding", "islands", "wh_discharge"), "suppression"),
+}
+
+
+def import_layout(
+    name: str,
+    materials: Sequence[Path],
+    sets: Sequence[SurprisalSet],
+    rules: PairingRules,
+    *,
+    conditions: ConditionSource = "sentences",
+) -> Imported:
+    """Import the surprisals of a study in its published layout."""
+    layout = _layout(name)
+    if conditions != "sentences" and layout != "reflexives":
+        raise ConfigError([f"conditions={conditions} is for the reflexives, not for {name}"])
+    match layout:
+        case "mandarin":
+            return import_mandarin(materials, sets, rules)
+        case "reflexives":
+            return import_reflexives(materials, sets, rules, conditions=conditions)
+        case _:
+            return import_suppression(materials, sets, rules)
+
+
+def published_suites(
+    name: str, materials: Sequence[Path], conditions: ConditionSource = "sentences"
+) -> list[Suite]:
+    """Return the suites of a study in its published layout, to score runs of our own."""
+    match _layout(name):
+        case "mandarin":
+            return [one.suite for one in load_mandarin(materials).values()]
+        case "reflexives":
+            stimuli = load_reflexives(materials, conditions).values()
+            return [one.materials.suite for one in stimuli]
+        case _:
+            return [suite for one in load_suppression(materials).values() for suite in one.suites]
+
+
+def _layout(name: str) -> str:
+    if name not in _LAYOUTS:
+        known = ", ".join(_LAYOUTS)
+        raise ConfigError([f"{name}: materials= is for the published layouts of {known}"])
+    return _LAYOUTS[name]

@@ -1,1 +1,0 @@
-"""Sweeps: many jobs, in this process, in parallel or on a cluster."""

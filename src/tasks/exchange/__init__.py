@@ -1,1 +1,0 @@
-"""Tasks that exchange models with others."""

@@ -1,0 +1,239 @@
+"""task=runs: a table of all runs, whatever their state; task.watch= refreshes it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gardenpath.console import console, say, show_counting, show_progress
+from gardenpath.data.corpus import DataSettings
+from gardenpath.data.readers.base import write_corpus
+from gardenpath.errors import InputError
+from gardenpath.eval.perplexity import PerplexityRow, perplexity_frame
+from gardenpath.eval.report.content import Shown, Study
+from gardenpath.eval.report.page import write_report
+from gardenpath.eval.statistics.corpora import (
+    ConstructionCount,
+    CorpusStatistics,
+    construction_counts,
+    construction_table,
+    constructions_for,
+    counts_table,
+    in_words,
+    lengths_frame,
+    statistics_frame,
+    statistics_of,
+    statistics_table,
+    words_table,
+)
+from gardenpath.runs.adopting import adopt, name_of_source
+from gardenpath.runs.find import Runs, skip_facts
+from gardenpath.runs.overview import RunSummary, overview_frame, overview_table, reasons, states_of
+from gardenpath.runs.results import how_made
+from gardenpath.settings.evaluate import EvaluateSettings
+from gardenpath.settings.schema import plain
+from gardenpath.settings.tasks import AdoptTask, CorpusTask, ExportTask, MergeTask, RunsTask
+from gardenpath.store.manifest import results_folder
+from gardenpath.store.surprisals import SurprisalStore
+from gardenpath.store.tables import (
+    CONSTRUCTIONS,
+    CORPUS_STATISTICS,
+    LENGTHS,
+    PERPLEXITY,
+    RUNS,
+    write_table,
+)
+from gardenpath.tasks.output import asked_runs, conclude
+from gardenpath.tasks.score import printed_perplexities
+from gardenpath.util import enumeration, file_stem, plural
+
+
+def run_list_runs(settings: EvaluateSettings, task: RunsTask) -> None:
+    """Print the runs, and write them to a table; with ``watch``, again and again."""
+    path = Path(settings.output) / RUNS.file
+    if task.watch is None:
+        _show(states_of(settings.run_folders), path)
+        console.print(f"Written to {path}", highlight=False, soft_wrap=True)
+        return
+    try:
+        while True:
+            states = states_of(settings.run_folders)
+            if console.is_terminal:
+                console.clear()
+            _show(states, path)
+            time.sleep(task.watch)
+    except KeyboardInterrupt:
+        return
+
+
+def _show(states: list[RunSummary], path: Path) -> None:
+    print_states(states)
+    write_table(path, overview_frame(states))
+
+
+def print_states(states: list[RunSummary]) -> None:
+    """Print a table of runs, and why runs are not done."""
+    console.print(overview_table(states))
+    for line in reasons(states):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+# ----------------------------------------------------------------------------
+# task=merge: put the surprisals of several files into one.
+
+
+def run_merge(settings: EvaluateSettings, task: MergeTask) -> None:
+    """Add all entries to the file of the settings; damaged files are refused, not copied."""
+    target = SurprisalStore(Path(settings.paths.surprisals))
+    sources = [SurprisalStore(Path(one)) for one in task.stores]
+    for one in sources:
+        if not one.path.is_file():
+            raise InputError("does not exist", path=one.path, remedy="name others with stores=")
+        if target.path.exists() and one.path.samefile(target.path):
+            raise InputError(
+                "is the file to merge into", path=one.path, remedy="set another paths.surprisals="
+            )
+    count = sum(target.add_from(one) for one in sources)
+    console.print(
+        f"{plural(count, 'sentence')} from {plural(len(sources), 'file')}: {target.path}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+# ----------------------------------------------------------------------------
+# task=adopt: make a model that others trained a run like any other.
+
+
+def run_adopt(settings: EvaluateSettings, task: AdoptTask) -> None:
+    """Write the run folder, and say how to use it."""
+    assert settings.model is not None
+    model = settings.model
+    name = model.name or name_of_source(task.source)
+    place = task.run_dir or Path(settings.paths.runs) / "adopted" / file_stem(name)
+    found = adopt(
+        replace(model, name=name),
+        task.source,
+        run_dir=place,
+        corpus=task.corpus,
+        seed=task.seed,
+        existing=task.existing,
+    )
+    for note in found.notes:
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        f"{found.path}: {name} is a run now; score it with 'evaluate.py suite=… run={found.path}'",
+        markup=False, highlight=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+# ----------------------------------------------------------------------------
+# task=corpus: statistics of corpora, and frequencies of constructions.
+
+
+def run_corpus(settings: EvaluateSettings, task: CorpusTask) -> None:
+    """Count, print and write, for the named corpora or else for those of the runs."""
+    corpora = settings.named_corpora
+    runs = Runs() if corpora else asked_runs(settings)
+    skipped = list(runs.skipped)
+    if not corpora:
+        corpora = list({run.settings.data.name: run.settings.data for run in runs}.values())
+    cache = Path(settings.paths.cache)
+    statistics = [
+        one
+        for data in corpora
+        for one in statistics_of(
+            data,
+            cache=cache,
+            words=task.words,
+            progress=show_counting,
+            processes=settings.paths.preparation_processes,
+        )
+    ]
+    for table in (statistics_table(statistics), words_table(statistics)):
+        if table is not None:
+            console.print(table)
+    counts = [one for data in corpora for one in _counted(data)] if task.constructions else []
+    if counts:
+        console.print(construction_table(counts))
+    rows = printed_perplexities(
+        runs, settings, split=task.split, limit=task.marginal_sentences, skipped=skipped
+    )
+    folder = Path(settings.output) / "corpora"
+    about = how_made(settings=plain(settings), **skip_facts(skipped))
+    with results_folder(folder, about=about) as temporary:
+        write_table(temporary / CORPUS_STATISTICS.file, statistics_frame(statistics))
+        write_table(temporary / LENGTHS.file, lengths_frame(statistics))
+        if rows:
+            write_table(temporary / PERPLEXITY.file, perplexity_frame(rows))
+        if counts:
+            write_table(temporary / CONSTRUCTIONS.file, counts_table(counts))
+        write_report(_study(statistics, counts, rows), temporary)
+    console.print(f"Report: {folder / 'report.html'}")
+    conclude(skipped, runs.skipped)
+
+
+def _counted(data: DataSettings) -> list[ConstructionCount]:
+    """Count constructions, if the corpus has trees and there are patterns for its language."""
+    wanted = constructions_for(data.language)
+    if not wanted or not data.reader.has_trees:
+        return []
+    found = construction_counts(data, wanted, progress=show_progress)
+    if skipped := sorted({one.name for one in wanted} - {one.construction for one in found}):
+        say(f"{data.name}: not counted, because they need traces and tags: {', '.join(skipped)}")
+    return found
+
+
+def _study(
+    statistics: Sequence[CorpusStatistics],
+    counts: Sequence[ConstructionCount],
+    rows: Sequence[PerplexityRow],
+) -> Study:
+    shown = [
+        Shown(
+            title="Sizes of corpora",
+            sentences=[in_words(one) for one in statistics if one.split == "train"],
+            tables={"statistics": statistics_frame(statistics)},
+        )
+    ]
+    if counts:
+        shown.append(Shown(title="Constructions", tables={"counts": counts_table(counts)}))
+    return Study(
+        title="Corpora",
+        facts={"corpora": ", ".join(dict.fromkeys(one.corpus for one in statistics))},
+        perplexity=rows,
+        analyses=shown,
+        lengths={one.corpus: one.lengths for one in statistics if one.split == "train"},
+    )
+
+
+# ----------------------------------------------------------------------------
+# task=export: write the cleaned sentences of corpora as bracketed trees or plain text.
+
+
+def run_export(settings: EvaluateSettings, task: ExportTask) -> None:
+    """Write each corpus to a folder of its own below the output folder."""
+    for data in settings.named_corpora:
+        folder = Path(settings.output) / data.name
+        with results_folder(folder, about=how_made(settings=plain(settings))) as temporary:
+            preparation = data.preparation()
+            splits = {
+                split: show_progress(preparation.sentences(split), split) for split in task.splits
+            }
+            counts = write_corpus(temporary, splits, form=task.form)
+        written = enumeration([f"{split} {count:,}" for split, count in counts.items()])
+        console.print(f"{data.name}: {written} sentences in {folder}", soft_wrap=True)
+        console.print(f"To read it: {_reading(data, folder, task)}", soft_wrap=True)
+
+
+def _reading(data: DataSettings, folder: Path, task: ExportTask) -> str:
+    """Return the settings that read the files as they are."""
+    reader = "brackets" if task.form == "trees" else "text"
+    settings = [f"data={reader}", f"data.root={folder}"]
+    if data.language != "en":
+        settings.append(f"data.language={data.language}")
+    if reader == "brackets" and not data.cleaning.keep_pos:
+        settings.append("data.cleaning.pos_in_source=absent")
+    return " ".join(settings)

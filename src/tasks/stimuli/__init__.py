@@ -1,1 +1,0 @@
-"""Own stimuli: what tasks print and write for them."""
