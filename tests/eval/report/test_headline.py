@@ -16,10 +16,10 @@ ITEM_COUNT = 40
 def outcomes(**right: float | list[float]) -> pd.DataFrame:
     """Items of one suite; for each model its accuracy (the first items are right), or outcomes."""
     rows = []
-    for model, given in right.items():
+    for model, accuracy in right.items():
         name = EXACT if model == "exact" else model
-        values = given if isinstance(given, list) else [
-            float(place < given * ITEM_COUNT) for place in range(ITEM_COUNT)
+        values = accuracy if isinstance(accuracy, list) else [
+            float(place < accuracy * ITEM_COUNT) for place in range(ITEM_COUNT)
         ]  # fmt: skip
         rows += [
             {

@@ -60,8 +60,8 @@ def test_words_are_found_by_marks_or_by_the_sentences(
     sentences = _sentences(tmp_path) if named else None
     table = normalised_table(path, TableSettings(form=form, unit=unit, sentences=sentences))
     assert set(table.sentences) == set(SCORES)
-    for words, expected in SCORES.items():
-        *found, end = table.sentences[words]
+    for sentence, expected in SCORES.items():
+        *found, end = table.sentences[sentence]
         assert found == pytest.approx(expected) and math.isnan(end)
     # Numbers of pieces were added up.
     assert table.origin.boundary == "none"
@@ -151,8 +151,8 @@ def test_tables_of_ours(tmp_path: Path, extension: str, end: EndPolicy) -> None:
     with pytest.raises(InputError, match=r"has 2 runs: runs/a, runs/b .*model.network.run=NAME"):
         normalised_table(path, TableSettings())
     table = normalised_table(path, TableSettings(run="runs/b"))
-    for words, expected in SCORES.items():
-        *found, last = table.sentences[words]
+    for sentence, expected in SCORES.items():
+        *found, last = table.sentences[sentence]
         assert found == pytest.approx([2 * value for value in expected])
         assert last == pytest.approx(-3.0) if end == "row" else math.isnan(last)
     assert table.origin.boundary == "next"
