@@ -22,8 +22,8 @@ from gardenpath.errors import GardenpathError
 from gardenpath.models.syntactic.plm import PlmNetwork
 from gardenpath.models.syntactic.rnng import RnngNetwork
 from tests.integration.searching import make_network, tiny_vocabulary
-from tests.models.rnng.test_rnng import make_network as make_rnng
 from tests.models.stepwise_rnng import StepwiseRnng
+from tests.models.syntactic.test_rnng import make_network as make_rnng
 from tests.peer_checkouts import (
     FIRST_OPEN,
     REDUCE,

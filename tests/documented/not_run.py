@@ -105,7 +105,7 @@ NOT_RUN = (
     NotRun(where=r"study=filler_gap surprisals=table\.csv", check=settings_are_valid,
            reason="needs surprisals of almost 30,000 sentences; tests/eval/studies have fewer"),
     NotRun(where=r"hydra/launcher=local", check=settings_are_valid,
-           reason="starts processes that load everything anew; tests/sweeps/test_launchers.py"),
+           reason="starts processes that load everything anew; tests/test_errors.py"),
     NotRun(where=r"hydra/launcher=slurm|^srun ", check=settings_are_valid,
            reason="needs SLURM; tests/slurm run such jobs where it is installed"),
     NotRun(where=r"trainer=ddp", check=settings_are_valid,

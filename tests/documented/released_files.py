@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.eval.published.released.test_mandarin import SENTENCES as MANDARIN
-from tests.eval.published.released.test_reflexives import HEADER
-from tests.eval.published.released.test_reflexives import SENTENCES as REFLEXIVES
-from tests.eval.published.released.test_suppression import ORDERS, TEMPLATES
+from tests.studies.test_mandarin_files import SENTENCES as MANDARIN
+from tests.studies.test_reflexives_files import HEADER
+from tests.studies.test_reflexives_files import SENTENCES as REFLEXIVES
+from tests.studies.test_suppression_files import ORDERS, TEMPLATES
 
 
 def write_released(folder: Path) -> None:

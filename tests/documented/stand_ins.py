@@ -11,12 +11,12 @@ import pytest
 
 from gardenpath.eval.suites.library import load_suites
 from gardenpath.runs.training import train
+from tests.adopted import tiny_models
+from tests.adopted.word_models import make_model, save, write_vocabulary
 from tests.documented.corpora import write_all
 from tests.documented.released_files import write_released
-from tests.eval.published.forms.form_samples import lm_zoo, minicons, vllm
-from tests.eval.suites.pairs.pair_samples import ENGLISH, MANDARIN, write_set, zipped
-from tests.models.pretrained import tiny_models
-from tests.models.word_lm.word_models import make_model, save, write_vocabulary
+from tests.eval.published.form_samples import lm_zoo, minicons, vllm
+from tests.eval.suites.pair_samples import ENGLISH, MANDARIN, write_set, zipped
 
 # Run folders, as <anything>/<corpus>/<model>/seed<k>; tiny models on tiny corpora.
 RUNS = (

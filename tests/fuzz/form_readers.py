@@ -21,7 +21,7 @@ from gardenpath.eval.published.tables import import_tables
 from gardenpath.eval.suites.benchmarks import dump_predictions, read_predictions
 from gardenpath.eval.suites.syntaxgym import dump_results, word_regions
 from gardenpath.eval.suites.yaml_suites import load_compact
-from tests.eval.published.forms import form_samples
+from tests.eval.published import form_samples
 from tests.fuzz.reader import Reader, on_disk, scratch
 
 _SUITE = """\

@@ -36,8 +36,8 @@ from gardenpath.store.run_folder import (
     has_marker,
 )
 from gardenpath.store.surprisals import Stored, SurprisalStore, _checksum
+from tests.adopted.word_models import WORDS, Corpus, make_model, save
 from tests.fuzz.reader import Reader, on_disk, scratch
-from tests.models.word_lm.word_models import WORDS, Corpus, make_model, save
 
 _MODEL_FORMULAS = (
     "value ~ gap * wh + I(depth^2) + (1 + gap || item) + (0 + wh | suite/run)",

@@ -22,10 +22,10 @@ from gardenpath.models.syntactic.plm_search import PlmSearch
 from gardenpath.models.syntactic.rnng import RnngNetwork
 from gardenpath.models.syntactic.rnng_search import RnngSearch
 from tests.eval.search.exhaustive import prefix_log_probs
-from tests.models.plm.test_plm import make_network as make_plm
-from tests.models.rnng.test_rnng import make_network as make_rnng
 from tests.models.slow_plm import SlowPlm
 from tests.models.stepwise_rnng import StepwiseRnng
+from tests.models.syntactic.test_plm import make_network as make_plm
+from tests.models.syntactic.test_rnng import make_network as make_rnng
 from tests.tree_samples import encode_trees
 
 # One of each: name of the model and the settings of its network.

@@ -15,8 +15,8 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.surprisal.tables import read_surprisals
 from gardenpath.store.manifest import read_side_car
 from tests import toy_runs
+from tests.adopted import masked_samples, tiny_models
 from tests.integration.commands import call
-from tests.models.pretrained import masked_samples, tiny_models
 
 SENTENCE = "the author knows the senator ."
 

@@ -11,8 +11,8 @@ from gardenpath.errors import GardenpathError
 from gardenpath.runs.adopting import AdoptedRun, adopt, open_run
 from gardenpath.store.surprisals import SurprisalStore
 from gardenpath.util import NATS_PER_LOG10
+from tests.adopted.word_models import make_model, save, step_by_step, write_vocabulary
 from tests.models.ngram.random_arpa import random_arpa
-from tests.models.word_lm.word_models import make_model, save, step_by_step, write_vocabulary
 
 WORDS = (("the", "cat", "sees", "dogs"), ("the", "cat"), ("The", "zebra", "."))
 

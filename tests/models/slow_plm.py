@@ -14,7 +14,7 @@ from gardenpath.data.words.vocabulary import BEGIN_ID, Vocabulary
 from gardenpath.models.output import FactoredToken
 from gardenpath.models.sequential.networks import Block
 from gardenpath.models.syntactic.plm import PlmNetwork
-from tests.models.factored.slow_factored import slow_log_probs
+from tests.models.slow_factored import slow_log_probs
 
 
 class SlowPlm:

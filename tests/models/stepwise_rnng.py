@@ -16,7 +16,7 @@ from gardenpath.models.output import FactoredToken
 from gardenpath.models.syntactic.attention_composition import AttentionComposition
 from gardenpath.models.syntactic.composition import LstmComposition
 from gardenpath.models.syntactic.rnng import RnngNetwork
-from tests.models.factored.slow_factored import slow_log_probs
+from tests.models.slow_factored import slow_log_probs
 
 State = tuple[Tensor, Tensor]
 

@@ -44,15 +44,6 @@ def _pins() -> dict[str, str]:
     return dict(zip(names, (version for _, version in pins), strict=True))
 
 
-def test_every_package_is_listed() -> None:
-    packages = {
-        ".".join(("gardenpath", *path.parent.relative_to(ROOT / "src").parts))
-        for path in (ROOT / "src").rglob("__init__.py")
-    }
-    listed = PYPROJECT["tool"]["setuptools"]["packages"]
-    assert sorted(listed) == sorted({*packages, "gardenpath.conf"})
-
-
 def test_every_module_is_in_a_package() -> None:
     folders = {path.parent for path in (ROOT / "src").rglob("*.py")}
     assert [str(folder) for folder in folders if not (folder / "__init__.py").is_file()] == []

@@ -41,7 +41,7 @@ def _run(*command: str | Path, folder: Path) -> str:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel, built from a copy: setuptools would pack what an earlier build left in build/."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
     for name in ("src", "conf"):
         unwanted = shutil.ignore_patterns("__pycache__", "*.egg-info")

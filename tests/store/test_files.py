@@ -1,21 +1,39 @@
-"""Files and folders appear whole or not at all."""
+"""Which paths are on a network file system."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import json
+import logging
 import os
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gardenpath.errors import InputError
+from gardenpath.errors import InputError, RunError
 from gardenpath.store import files
 from gardenpath.store.files import (
+    FOREVER,
     build_folder,
+    canonical,
+    digest,
     exchange,
+    fingerprint,
+    is_network,
+    locked,
     open_text,
+    owner_of,
+    owner_path,
     read_text,
     recover_folder,
     remove_leftovers,
@@ -28,6 +46,45 @@ from gardenpath.store.files import (
     write_text,
 )
 from tests.no_skips import NEEDS_PROC
+
+MOUNTS = """\
+/dev/sda1 / ext4 rw 0 0
+server:/home /home nfs4 rw 0 0
+/dev/sdb1 /home/scratch xfs rw 0 0
+tmpfs /tmp tmpfs rw 0 0
+me@host: /mnt/far\\040away fuse.sshfs rw 0 0
+/dev/fuse /mnt/near fuse.ntfs rw 0 0
+nonsense
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/data/cats", False),
+        ("/home/me/cats", True),
+        ("/homes/me/cats", False),
+        ("/home/scratch/cats", False),
+        ("/mnt/far away/cats", True),
+        ("/mnt/near/cats", False),
+    ],
+)
+def test_the_longest_mounted_folder_decides(tmp_path: Path, path: str, expected: bool) -> None:
+    (tmp_path / "mounts").write_text(MOUNTS, encoding="utf-8")
+    assert is_network(Path(path), mounts=tmp_path / "mounts") is expected
+
+
+def test_a_later_mount_covers_an_earlier_one(tmp_path: Path) -> None:
+    (tmp_path / "mounts").write_text("a /x ext4 rw\nb:/ /x lustre rw\n", encoding="utf-8")
+    assert is_network(Path("/x/y"), mounts=tmp_path / "mounts")
+
+
+def test_a_system_that_does_not_say(tmp_path: Path) -> None:
+    assert not is_network(tmp_path, mounts=tmp_path / "absent")
+
+
+# ----------------------------------------------------------------------------
+# Files and folders appear whole or not at all.
 
 
 class _FailureError(Exception):
@@ -297,3 +354,220 @@ def test_a_folder_that_cannot_be_written_is_named_before_work_begins(tmp_path: P
     (tmp_path / "link").symlink_to(tmp_path / "absent")
     with pytest.raises(FileNotFoundError, match="is a link to"):
         require_writable(tmp_path / "link" / "below")
+
+
+# ----------------------------------------------------------------------------
+# Keys: one form, and different for all that differs.
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
+)
+
+
+def test_a_key_is_twenty_digits_and_the_same_for_ever() -> None:
+    text = r'{"kind":"cats","parts":{"name":"\u732b","sizes":[1,2.5]},"version":1}'
+    expected = hashlib.sha256(text.encode()).hexdigest()[:20]
+    assert fingerprint("cats", 1, name="猫", sizes=[1, 2.5]) == expected == "b4b01b6af8a29b09aa15"
+
+
+def test_everything_counts() -> None:
+    keys = [
+        fingerprint("cats", 1, a=1),
+        fingerprint("dogs", 1, a=1),
+        fingerprint("cats", 2, a=1),
+        fingerprint("cats", 1, a=2),
+        fingerprint("cats", 1, b=1),
+        fingerprint("cats", 1, a=1, b=1),
+        fingerprint("cats", 1, a="1"),
+        fingerprint("cats", 1, a=True),
+        fingerprint("cats", 1, a=None),
+        fingerprint("cats", 1, a=[1]),
+        fingerprint("cats", 1, a=["ab", "c"]),
+        fingerprint("cats", 1, a=["a", "bc"]),
+        fingerprint("cats", 1, a={"b": {"c": 1}}),
+        fingerprint("cats", 1),
+    ]
+    assert len(set(keys)) == len(keys)
+
+
+def test_order_and_kind_of_sequence_do_not_count() -> None:
+    assert fingerprint("cats", 1, a=1, b=[2]) == fingerprint("cats", 1, b=(2,), a=1)
+    assert fingerprint("c", 1, a={"x": 1, "y": 2}) == fingerprint("c", 1, a={"y": 2, "x": 1})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{1: "a"}, {1, 2}, b"bytes", Path("x"), [object()], {"a": {2: 3}}]
+)
+def test_what_json_would_change_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="fingerprint"):
+        fingerprint("cats", 1, a=wrong)
+
+
+@given(values)
+def test_canonical_json_means_the_value(value: Any) -> None:
+    text = canonical(value)
+    assert json.loads(text) == value
+    assert text.isascii()
+
+
+def test_strings_that_are_not_unicode_have_keys() -> None:
+    assert fingerprint("cats", 1, a="\udc80") != fingerprint("cats", 1, a="\udc81")
+    assert digest("\udc80") != digest("\udc81")
+
+
+def test_digests_of_texts_are_those_of_their_bytes() -> None:
+    assert digest("猫") == digest("猫".encode())
+    assert digest("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_another_process_makes_the_same_key() -> None:
+    """Hashes of strings differ between processes, and so may the order of sets."""
+    code = (
+        "from gardenpath.store.files import fingerprint\n"
+        "print(fingerprint('c', 1, a={'x': 1, 'y': 2}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == fingerprint("c", 1, a={"y": 2, "x": 1})
+
+
+# ----------------------------------------------------------------------------
+# Locks: one owner, who is named.
+
+
+def test_the_owner_is_recorded_while_it_holds_the_lock(tmp_path: Path) -> None:
+    lock = tmp_path / "new" / "cats.lock"
+    with locked(lock, what="the cat"):
+        content = json.loads(owner_path(lock).read_text(encoding="utf-8"))
+        assert content["pid"] == os.getpid() and content["host"] == socket.gethostname()
+        assert abs(content["since"] - time.time()) < 60
+        assert content["command"] == shlex.join(sys.orig_argv)
+        owner = owner_of(lock)
+        assert owner is not None and owner.pid == os.getpid()
+    assert owner_of(lock) is None and not owner_path(lock).exists()
+
+
+def test_a_second_owner_is_refused(tmp_path: Path) -> None:
+    lock = tmp_path / "cats.lock"
+    with locked(lock, what="the cat"):
+        with (
+            pytest.raises(RunError, match="the cat is in use by process") as caught,
+            locked(lock, what="the cat", remedy="stroke another cat"),
+        ):
+            raise AssertionError("both hold it")
+        said = str(caught.value)
+        for part in (f"process {os.getpid()} on {socket.gethostname()} (for 0 s: ", "another cat"):
+            assert part in said
+    with locked(lock, what="the cat"):
+        pass
+
+
+def test_a_lock_is_released_by_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), locked(tmp_path / "lock", what="the cat"):
+        raise ZeroDivisionError
+    with locked(tmp_path / "lock", what="the cat"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(5, "for 5 s"), (125, "for 2 min"), (3 * 3600 + 5 * 60, "for 3 h 5 min"),
+     (2 * 86400 + 4 * 3600, "for 2 d 4 h"), (-100, "for 0 s")],
+)  # fmt: skip
+def test_the_age_of_an_owner(tmp_path: Path, seconds: int, said: str) -> None:
+    lock = tmp_path / "lock"
+    record = {"pid": 1, "host": "elsewhere", "since": time.time() - seconds, "command": "x"}
+    with locked(lock, what="the cat"):
+        owner_path(lock).write_text(json.dumps(record), encoding="utf-8")
+        with (
+            pytest.raises(RunError, match="process 1 on elsewhere") as caught,
+            locked(lock, what="the cat"),
+        ):
+            pass
+    assert said in str(caught.value)
+
+
+def _record(**changed: str) -> str:
+    """A record with other numbers than a process can have, as JSON."""
+    values = {"pid": "1", "host": '"elsewhere"', "since": "1.5", "command": '"x"', **changed}
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in values.items()) + "}"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{", "[]", '{"pid": "x"}', '{"pid": 1}'),
+        *(_record(pid=pid) for pid in ("-1e999", "-1", "0", "99999999999999999999")),
+        *(_record(since=since) for since in ("1e999", "NaN")),
+    ],
+)
+def test_a_damaged_record_of_an_owner_is_no_obstacle(tmp_path: Path, content: str) -> None:
+    lock = tmp_path / "lock"
+    owner_path(lock).write_text(content, encoding="utf-8")
+    assert owner_of(lock) is None
+    with locked(lock, what="the cat"):
+        owner_path(lock).write_text(content, encoding="utf-8")
+        with pytest.raises(RunError, match="by another process"), locked(lock, what="the cat"):
+            pass
+
+
+def test_a_record_that_a_killed_process_left_is_no_obstacle(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    gone = {"pid": 2**22 + 1, "host": socket.gethostname(), "since": 0.0, "command": "x"}
+    owner_path(lock).write_text(json.dumps(gone), encoding="utf-8")
+    assert owner_of(lock) is None
+    with locked(lock, what="the cat"):
+        owner = owner_of(lock)
+        assert owner is not None and owner.pid == os.getpid()
+
+
+@pytest.mark.parametrize("wait", [60.0, FOREVER])
+def test_waiting(tmp_path: Path, caplog: pytest.LogCaptureFixture, wait: float) -> None:
+    lock, order = tmp_path / "lock", []
+    held = threading.Event()
+
+    def hold() -> None:
+        with locked(lock, what="the cat"):
+            held.set()
+            time.sleep(0.2)
+            order.append("first")
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    with caplog.at_level(logging.INFO), locked(lock, what="the cat", wait=wait):
+        order.append("second")
+    thread.join()
+    assert order == ["first", "second"]
+    assert "waiting for the cat, which is in use by process" in caplog.text
+
+
+def test_waiting_ends(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path / "lock", what="the cat"),
+        pytest.raises(RunError, match="is in use"),
+        locked(tmp_path / "lock", what="the cat", wait=0.1),
+    ):
+        pass
+
+
+def test_a_folder_that_vanishes_is_made_again(tmp_path: Path) -> None:
+    """An owner may remove its lock with the folder, while it holds it."""
+    lock = tmp_path / "run" / ".lock"
+    with locked(lock, what="the cat"):
+        for path in lock.parent.iterdir():
+            path.unlink()
+        lock.parent.rmdir()
+    with locked(lock, what="the cat"):
+        assert lock.exists()
+
+
+def test_a_place_where_no_lock_can_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with (
+        pytest.raises(RunError, match="the lock cannot be taken") as caught,
+        locked(tmp_path / "file" / "lock", what="the cat"),
+    ):
+        pass
+    assert str(tmp_path / "file" / "lock") in str(caught.value)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.report.browser import Browser
-from tests.eval.report.page.test_contrast import contrast
+from tests.eval.report.test_contrast import contrast
 
 # Colours that carry no information: lines of the grid, shading behind the critical region, paper.
 DECORATION = ("--grid", "--band", "--paper", "--page", "--line")

@@ -1,1 +1,0 @@
-"""Tests of formulas and their matrices."""

@@ -1,1 +1,0 @@
-"""Tests of gardenpath.eval.suites.pairs."""

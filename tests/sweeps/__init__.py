@@ -1,1 +1,0 @@
-"""Sweeps: folders of jobs, launchers, failures."""
