@@ -223,8 +223,12 @@ class TableFamily(AdoptedFamily):
     settings: ClassVar[type[ModelSettings]] = TableModel
 
     def adopt(self, settings: TableModel, source: str, folder: Path) -> AdoptedSettings:
-        """Copy a table of log probabilities of words; other forms are converted before."""
-        table = read_word_table(Path(source))
+        """Copy a table of log probabilities of words; other forms are converted."""
+        path = Path(source)
+        if is_word_table(path):
+            table = read_word_table(path)
+        else:
+            table = normalised_table(path, settings.network)
         if not table.sentences:
             raise GardenpathError(f"{source}: contains no sentences")
         write_word_table(folder / TABLE_FILE, table)
@@ -313,18 +317,6 @@ _NORMALISED = "normalised.jsonl"
 
 # Surprisals (bits) of a sentence that occurs twice may differ by this much.
 _SAME_BITS = 1e-3
-
-
-def adoptable_source(settings: AdoptedSettings, source: str, folder: Path) -> str:
-    """Return what a family adopts: for tables, a file of log probabilities of words in ``folder``.
-
-    Sources of other families are returned as they are.
-    """
-    if not isinstance(settings, TableModel) or is_word_table(Path(source)):
-        return source
-    path = folder / _NORMALISED
-    write_word_table(path, normalised_table(Path(source), settings.network))
-    return str(path)
 
 
 def normalised_table(source: Path, reading: TableSettings) -> WordTable:

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from gardenpath.annotate.parsers import TreeParser, kind_of_parser, parser_named
 from gardenpath.annotate.raw import (
+    AnnotateTask,
     LeftOut,
     Passage,
     chosen_encoding,
@@ -35,7 +36,6 @@ from gardenpath.runs.results import how_made
 from gardenpath.safe_text import parse_json
 from gardenpath.settings.evaluate import EvaluateSettings
 from gardenpath.settings.schema import plain
-from gardenpath.settings.tasks import AnnotateTask
 from gardenpath.store.files import (
     digest,
     fingerprint,

@@ -12,18 +12,19 @@ import gzip
 import html
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, ClassVar, Literal, cast
 
 from gardenpath.data.readers.base import Piece, binary_kind
 from gardenpath.data.trees.tree import is_tree
 from gardenpath.data.words.vocabulary import Language
 from gardenpath.errors import GardenpathError, InputError
+from gardenpath.settings.schema import Fraction, PositiveInt
 
 _CLOSING = frozenset("”’」』）》〉】〕］｝)]}»")
 _STRAIGHT = '"'
@@ -753,3 +754,56 @@ def _joined(passage: Passage, language: Language) -> tuple[str, list[int]]:
         starts.append(len(text))
         text += content
     return text, starts
+
+
+# ----------------------------------------------------------------------------
+# The settings of task=annotate.
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateTask:
+    """Raw text to sentences, words and trees: files that data=brackets or data=text reads."""
+
+    REMEDIES: ClassVar[Mapping[str, str]] = {
+        "input": "files of raw text, as in input=news or 'input=[a.txt,news/*.sgm.gz]'"
+    }
+    OUTPUT_REMEDY: ClassVar[str] = "name the folder of the corpus, as in corpora/mine"
+    SEGMENTERS: ClassVar[Mapping[Language, str]] = {"en": "nltk", "zh": "spacy"}
+
+    name: Literal["annotate"] = "annotate"
+    input: str | Sequence[str]
+    """Files of raw text, patterns with *, or folders; several as [A,B]."""
+    language: Language | None = None
+    """Language of the text; null takes that of the run in parser=."""
+    segmenter: str | None = None
+    """How text is divided into words: whitespace, nltk, jieba, characters, spacy:MODEL or
+    pkuseg:MODEL; null is nltk for English and spacy for Chinese (as in Wang et al. 2021)."""
+    parser: str | None = None
+    """What finds trees: the folder of a run of a syntactic model, benepar, stanza, or none for text
+    without trees; null is benepar (as in Wang et al. 2021)."""
+    quotes: Literal["keep", "treebank"] = "keep"
+    """Whether double quotes stay as they are or are written as in the Penn Treebank."""
+    max_tokens: PositiveInt | None = 100
+    """Maximum number of words of a sentence; longer ones are left out. null keeps all."""
+    deduplicate: bool = True
+    """Whether to write each sequence of words once."""
+    valid: Fraction = 0.0
+    """Share of the documents (paragraphs of plain text) that go to valid.txt."""
+    test: Fraction = 0.0
+    """Share of the documents (paragraphs of plain text) that go to test.txt."""
+    raw: RawSettings = RawSettings()
+    """How files are read."""
+    sentences: SentenceSettings = SentenceSettings()
+    """Where sentences end."""
+    processes: PositiveInt | None = None
+    """Number of processes, of one thread each; null uses all cores. The result is the same."""
+    allow_unknown: bool = False
+    """Whether to parse text of which the run in parser= does not know most words."""
+
+    def segmenter_for(self, language: Language) -> str:
+        """Return the name of the segmenter for a language."""
+        return self.segmenter or self.SEGMENTERS[language]
+
+    def mistakes(self) -> list[str]:
+        """Return a mistake if no text is left for training."""
+        return ["valid and test leave nothing to train.txt"] if self.valid + self.test >= 1 else []

@@ -1,56 +1,40 @@
-"""The list of model families.
+"""The families of models, by name, and the models of run folders, loaded and verified.
 
-A run folder names its family. Only families in this list are ever built, so that a run folder from
-an untrusted source cannot run code.
+Families are imported when they are asked for: settings are read without torch. Runs, training and
+settings look families up here. Only what :mod:`gardenpath.registry` lists is ever built, so that a
+run folder from an untrusted source cannot run code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from torch import nn
-
-from gardenpath.adopted.families import GrnnFamily, HfFamily, MaskedFamily
-from gardenpath.adopted.tables import TableFamily
 from gardenpath.data.words.pieces import Subwords
 from gardenpath.data.words.vocabulary import Vocabulary
 from gardenpath.errors import DamagedRunError, InputError
 from gardenpath.models.family import AdoptedFamily, Family, ModelSettings, NeuralFamily
-from gardenpath.models.ngram.arpa_model import ArpaFamily
-from gardenpath.models.ngram.model import KneserNeyFamily, NgramModel, UnigramFamily
-from gardenpath.models.sequential.family import LstmFamily, TransformerFamily
-from gardenpath.models.syntactic.family import PlmFamily, RnngFamily
-from gardenpath.models.weights import load_weights
+from gardenpath.registry import ADOPTED_FAMILIES, TRAINED_FAMILIES, Registered
 from gardenpath.store.run_folder import SUBWORDS_FILE, VOCABULARY_FILE, WEIGHTS_FILE, RunFolder
 
-FAMILIES: Mapping[str, Family] = {
-    "unigram": UnigramFamily(),
-    "ngram": KneserNeyFamily(),
-    "lstm": LstmFamily(),
-    "transformer": TransformerFamily(),
-    "rnng": RnngFamily(),
-    "plm": PlmFamily(),
-    "hf": HfFamily(),
-    "masked": MaskedFamily(),
-    "table": TableFamily(),
-    "arpa": ArpaFamily(),
-    "grnn": GrnnFamily(),
-}
+if TYPE_CHECKING:
+    from torch import nn
 
-# Families of models that others trained.
-ADOPTED: Mapping[str, AdoptedFamily] = {
-    name: family for name, family in FAMILIES.items() if isinstance(family, AdoptedFamily)
-}
+    from gardenpath.models.ngram.model import NgramModel
+
+# Families of models that others trained, and all families.
+ADOPTED: Mapping[str, AdoptedFamily] = Registered(ADOPTED_FAMILIES, lambda family: family())
+FAMILIES: Mapping[str, Family] = Registered(
+    TRAINED_FAMILIES | ADOPTED_FAMILIES, lambda family: family()
+)
 
 # Their settings classes, by the name of the family.
-ADOPTED_MODELS: Mapping[str, type[ModelSettings]] = {
-    name: family.settings for name, family in ADOPTED.items()
-}
-
-# Settings classes, by the name of the family.
-MODELS: Mapping[str, type[ModelSettings]] = {
-    name: family.settings for name, family in FAMILIES.items()
-}
+ADOPTED_MODELS: Mapping[str, type[ModelSettings]] = Registered(
+    ADOPTED_FAMILIES, lambda family: family.settings
+)
+MODELS: Mapping[str, type[ModelSettings]] = Registered(
+    TRAINED_FAMILIES | ADOPTED_FAMILIES, lambda family: family.settings
+)
 
 
 # ----------------------------------------------------------------------------
@@ -89,6 +73,8 @@ def load_model(
     run: RunFolder, settings: ModelSettings, vocabulary: Vocabulary
 ) -> nn.Module | NgramModel:
     """Build the model of a run with its trained weights, in evaluation mode."""
+    from gardenpath.models.weights import load_weights
+
     run.verified_sha256(WEIGHTS_FILE)
     family = FAMILIES[settings.family]
     if not isinstance(family, NeuralFamily):
@@ -99,6 +85,8 @@ def load_model(
 
 
 def _load_ngram(run: RunFolder, vocabulary_size: int) -> NgramModel:
+    from gardenpath.models.ngram.model import NgramModel
+
     model = NgramModel.load(run.weights_path)
     if model.vocabulary_size != vocabulary_size:
         raise DamagedRunError(

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gardenpath.adopted.tables import adoptable_source
 from gardenpath.data.corpus import CorpusElsewhere, DataSettings
 from gardenpath.data.sentence import OnWords
 from gardenpath.data.words.pieces import Boundary
@@ -337,9 +336,7 @@ def name_of_source(source: str) -> str:
 
 
 def _adopted(asked: AdoptedSettings, source: str, stage: Path) -> AdoptedSettings:
-    with tempfile.TemporaryDirectory(prefix="gardenpath-") as converted:
-        taken = adoptable_source(asked, source, Path(converted))
-        adopted = ADOPTED[asked.family].adopt(asked, taken, stage)
+    adopted = ADOPTED[asked.family].adopt(asked, source, stage)
     if adopted.name:
         return adopted
     return replace(adopted, name=name_of_source(source))

@@ -23,7 +23,6 @@ from gardenpath.settings.tasks import (
     TASKS,
     TASKS_OF_CORPORA,
     AdoptTask,
-    AnnotateTask,
     StudyTask,
     SurprisalTask,
     Task,
@@ -242,8 +241,8 @@ class EvaluateSettings:
             found.append("suite= has no effect on a study; study.suites=[…] names other suites")
         if self.run is None and not isinstance(self.task, StudyTask):
             found.append("run is missing: name a run folder, or a folder that contains runs")
-        if isinstance(self.task, AnnotateTask) and self.output == EvaluateSettings.output:
-            found.append("output is missing: name the folder of the corpus, as in corpora/mine")
+        if self.output == EvaluateSettings.output and hasattr(self.task, "OUTPUT_REMEDY"):
+            found.append(f"output is missing: {self.task.OUTPUT_REMEDY}")
         if self.named_corpora and not isinstance(self.task, TASKS_OF_CORPORA):
             found.append(f"data= and corpora= have no effect on task={self.task.name}")
         if self.output == STANDARD_OUTPUT and not isinstance(self.task, SurprisalTask):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
-from gardenpath.annotate.raw import RawSettings, SentenceSettings
+from gardenpath import registry
 from gardenpath.data.readers.base import (
     CorpusForm,
     ResultForm,
@@ -17,7 +17,6 @@ from gardenpath.data.readers.base import (
 )
 from gardenpath.data.sentence import SPLITS, Split
 from gardenpath.data.words.segmenting import segmenter_problem
-from gardenpath.data.words.vocabulary import Language
 from gardenpath.eval.published.files import ConditionSource, PairingRules, SurprisalSet
 from gardenpath.eval.statistics.analysis import formula_mistake
 from gardenpath.eval.statistics.formulas import Correction, Weighting
@@ -30,9 +29,9 @@ from gardenpath.eval.suites.outcomes import (
     TieRule,
     Ties,
 )
+from gardenpath.registry import Registered
 from gardenpath.safe_text import parse_yaml
 from gardenpath.settings.schema import (
-    Fraction,
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
@@ -40,12 +39,14 @@ from gardenpath.settings.schema import (
     ProcessCount,
     Seed,
 )
-from gardenpath.studies.study import ItemChoice
 from gardenpath.util import CONFIG_DIR
 
 # One path, several, or one for each training corpus: ``{ctb: FOLDER, xinhua: FOLDER}``.
 SurprisalPaths = str | Sequence[str] | Mapping[str, str]
 MaterialPaths = str | Sequence[str]
+
+# Items of the published reflexives in Table 3: those that the paper used, or all released.
+ItemChoice = Literal["paper", "all"]
 
 
 def surprisal_sets(given: SurprisalPaths) -> list[SurprisalSet]:
@@ -364,54 +365,6 @@ class ShareTask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnnotateTask:
-    """Raw text to sentences, words and trees: files that data=brackets or data=text reads."""
-
-    REMEDIES: ClassVar[Mapping[str, str]] = {
-        "input": "files of raw text, as in input=news or 'input=[a.txt,news/*.sgm.gz]'"
-    }
-    SEGMENTERS: ClassVar[Mapping[Language, str]] = {"en": "nltk", "zh": "spacy"}
-
-    name: Literal["annotate"] = "annotate"
-    input: str | Sequence[str]
-    """Files of raw text, patterns with *, or folders; several as [A,B]."""
-    language: Language | None = None
-    """Language of the text; null takes that of the run in parser=."""
-    segmenter: str | None = None
-    """How text is divided into words: whitespace, nltk, jieba, characters, spacy:MODEL or
-    pkuseg:MODEL; null is nltk for English and spacy for Chinese (as in Wang et al. 2021)."""
-    parser: str | None = None
-    """What finds trees: the folder of a run of a syntactic model, benepar, stanza, or none for text
-    without trees; null is benepar (as in Wang et al. 2021)."""
-    quotes: Literal["keep", "treebank"] = "keep"
-    """Whether double quotes stay as they are or are written as in the Penn Treebank."""
-    max_tokens: PositiveInt | None = 100
-    """Maximum number of words of a sentence; longer ones are left out. null keeps all."""
-    deduplicate: bool = True
-    """Whether to write each sequence of words once."""
-    valid: Fraction = 0.0
-    """Share of the documents (paragraphs of plain text) that go to valid.txt."""
-    test: Fraction = 0.0
-    """Share of the documents (paragraphs of plain text) that go to test.txt."""
-    raw: RawSettings = RawSettings()
-    """How files are read."""
-    sentences: SentenceSettings = SentenceSettings()
-    """Where sentences end."""
-    processes: PositiveInt | None = None
-    """Number of processes, of one thread each; null uses all cores. The result is the same."""
-    allow_unknown: bool = False
-    """Whether to parse text of which the run in parser= does not know most words."""
-
-    def segmenter_for(self, language: Language) -> str:
-        """Return the name of the segmenter for a language."""
-        return self.segmenter or self.SEGMENTERS[language]
-
-    def mistakes(self) -> list[str]:
-        """Return a mistake if no text is left for training."""
-        return ["valid and test leave nothing to train.txt"] if self.valid + self.test >= 1 else []
-
-
-@dataclass(frozen=True, kw_only=True)
 class MergeTask:
     """Put the surprisals of several files into one, as after an evaluation on several machines."""
 
@@ -494,41 +447,20 @@ class AdoptTask:
     """What to do if the folder contains a run."""
 
 
-Task = (
-    PerplexityTask
-    | SurprisalTask
-    | ParseTask
-    | SuiteTask
-    | SuitesTask
-    | NewSuiteTask
-    | RescoreTask
-    | CorpusTask
-    | ExportTask
-    | ShareTask
-    | AnnotateTask
-    | MergeTask
-    | RunsTask
-    | StudyTask
-    | AdoptTask
-)
+class Task(Protocol):
+    """The settings of a task of evaluate.py: a frozen dataclass that names the task."""
 
-TASKS: Mapping[str, type[Task]] = {
-    "perplexity": PerplexityTask,
-    "surprisal": SurprisalTask,
-    "parse": ParseTask,
-    "suite": SuiteTask,
-    "suites": SuitesTask,
-    "new_suite": NewSuiteTask,
-    "rescore": RescoreTask,
-    "corpus": CorpusTask,
-    "export": ExportTask,
-    "share": ShareTask,
-    "annotate": AnnotateTask,
-    "merge": MergeTask,
-    "runs": RunsTask,
-    "study": StudyTask,
-    "adopt": AdoptTask,
-}
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """The name of the task."""
+
+
+# The settings classes of the tasks, by name.
+TASKS: Mapping[str, type[Task]] = Registered(
+    {name: kind for name, (kind, _) in registry.TASKS.items()}
+)
 # Tasks to which data= and corpora= belong.
 TASKS_OF_CORPORA = (PerplexityTask, CorpusTask, ExportTask, StudyTask)
 

@@ -14,12 +14,12 @@ from gardenpath.data.arrays import Floats
 from gardenpath.eval.statistics.inference import NORMAL, bootstrap_mean
 from gardenpath.eval.statistics.wording import prose_name, rounded
 from gardenpath.eval.suites.effects import DISTRACTOR, UNGRAMMATICAL
+from gardenpath.settings.tasks import ItemChoice
 from gardenpath.studies.reflexives_files import EXPERIMENTS_WITH_UNUSED_ITEMS, UNUSED_ITEMS
 from gardenpath.studies.study import (
     ClaimSpec,
     Evidence,
     FigureStyle,
-    ItemChoice,
     Judgement,
     ModelRows,
     PartSpec,

@@ -45,6 +45,7 @@ from gardenpath.runs.run import Run
 from gardenpath.settings.evaluate import EvaluateSettings
 from gardenpath.settings.schema import nearest, plain
 from gardenpath.settings.tasks import (
+    ItemChoice,
     MaterialPaths,
     StudyTask,
     SurprisalPaths,
@@ -66,12 +67,12 @@ from gardenpath.studies.study import (
     OWN,
     RELEASED,
     Evidence,
-    ItemChoice,
     StudyData,
     StudyResult,
     StudySpec,
 )
 from gardenpath.studies.suppression import SUPPRESSION
+from gardenpath.tasks import sole_writer_of
 from gardenpath.tasks.output import asked_runs, conclude, print_unusable, publish
 from gardenpath.util import enumeration, key, plural, versions
 
@@ -449,6 +450,13 @@ _MOST_NOTES = 6
 _STYLES = {"reproduced": "green", "not reproduced": "red", "depends": "yellow", "not tested": "dim"}
 
 
+def study_folder(settings: EvaluateSettings) -> Path:
+    """Return the folder of the study."""
+    assert settings.study is not None, "the settings are checked"
+    return Path(settings.output) / f"{settings.study.name}_study"
+
+
+@sole_writer_of(study_folder)
 def run_study(settings: EvaluateSettings, task: StudyTask) -> None:
     """Compute, print and write."""
     assert settings.study is not None, "the settings are checked"
@@ -486,12 +494,6 @@ def run_study(settings: EvaluateSettings, task: StudyTask) -> None:
     console.print(f"Report: {report}")
     publish(folder, settings)
     conclude(replication.skipped, runs.skipped)
-
-
-def study_folder(settings: EvaluateSettings) -> Path:
-    """Return the folder of the study."""
-    assert settings.study is not None, "the settings are checked"
-    return Path(settings.output) / f"{settings.study.name}_study"
 
 
 def _print(result: StudyResult) -> None:

@@ -28,7 +28,6 @@ OWN = "own runs"
 Verdict = Literal["reproduced", "not reproduced", "depends", "not tested"]
 PartKind = Literal["table", "figure"]
 # Which of the released items count: those that the paper used, or all.
-ItemChoice = Literal["paper", "all"]
 
 
 class StudyError(GardenpathError):

@@ -1,106 +1,45 @@
-"""The tasks of evaluate.py, one module each, imported on demand."""
+"""The tasks of evaluate.py: each prints and writes what ``runs`` and ``eval`` compute.
+
+:mod:`gardenpath.registry` lists them; :mod:`gardenpath.cli` performs one with :func:`run_task`.
+"""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import assert_never
+from typing import Any
 
+from gardenpath import registry
 from gardenpath.console import stop_on_signals
 from gardenpath.settings.evaluate import EvaluateSettings
-from gardenpath.settings.tasks import (
-    AdoptTask,
-    AnnotateTask,
-    CorpusTask,
-    ExportTask,
-    MergeTask,
-    NewSuiteTask,
-    ParseTask,
-    PerplexityTask,
-    RescoreTask,
-    RunsTask,
-    ShareTask,
-    StudyTask,
-    SuitesTask,
-    SuiteTask,
-    SurprisalTask,
-)
 from gardenpath.store.files import only_writer, require_writable
+
+_Perform = Callable[[EvaluateSettings, Any], None]
+_PERFORMED = registry.Registered[_Perform](
+    {name: function for name, (_, function) in registry.TASKS.items()}
+)
+# Their output may be a file, or they write none; they check it themselves.
+_CHECK_THEMSELVES = ("surprisal", "suites", "new_suite")
 
 
 def run_task(settings: EvaluateSettings) -> None:
     """Run the task named in the settings; SIGINT and SIGTERM stop it without loss."""
     with stop_on_signals():
-        # The output of task=surprisal may be a file, which that task checks.
-        if not isinstance(settings.task, SuitesTask | SurprisalTask | NewSuiteTask):
+        if settings.task.name not in _CHECK_THEMSELVES:
             require_writable(Path(settings.output))  # before hours of work
-        _run_task(settings)
+        _PERFORMED[settings.task.name](settings, settings.task)
 
 
-def _run_task(settings: EvaluateSettings) -> None:
-    match settings.task:
-        case PerplexityTask() as task:
-            from gardenpath.tasks import score
+def sole_writer_of(place: Callable[[EvaluateSettings], Path]) -> Callable[[_Perform], _Perform]:
+    """Let a task wait, or refuse, while another process writes the same results."""
 
-            with only_writer(score.perplexity_file(settings)):
-                score.run_perplexity(settings, task)
-        case SurprisalTask() as task:
-            from gardenpath.tasks import score
+    def decorate(perform: _Perform) -> _Perform:
+        @functools.wraps(perform)
+        def alone(settings: EvaluateSettings, task: Any) -> None:
+            with only_writer(place(settings)):
+                perform(settings, task)
 
-            score.run_surprisal(settings, task)
-        case ParseTask() as task:
-            from gardenpath.tasks import score
+        return alone
 
-            with only_writer(Path(settings.output) / score.PARSES_FOLDER):
-                score.run_parse(settings, task)
-        case SuiteTask() as task:
-            from gardenpath.tasks import suites
-
-            with only_writer(suites.suites_folder(settings)):
-                suites.run_suites(settings, task)
-        case SuitesTask() as task:
-            from gardenpath.tasks import suites
-
-            suites.run_list_suites(settings, task)
-        case NewSuiteTask() as task:
-            from gardenpath.tasks import suites
-
-            suites.run_new_suite(task)
-        case RescoreTask() as task:
-            from gardenpath.tasks import suites
-
-            suites.run_rescore(settings, task)
-        case StudyTask() as task:
-            from gardenpath.studies import replicate
-
-            with only_writer(replicate.study_folder(settings)):
-                replicate.run_study(settings, task)
-        case CorpusTask() as task:
-            from gardenpath.tasks import runs
-
-            runs.run_corpus(settings, task)
-        case ExportTask() as task:
-            from gardenpath.tasks import runs
-
-            runs.run_export(settings, task)
-        case ShareTask() as task:
-            from gardenpath.sharing import share
-
-            share.run_share(settings, task)
-        case AnnotateTask() as task:
-            from gardenpath.annotate import annotation
-
-            annotation.run_annotate(settings, task)
-        case MergeTask() as task:
-            from gardenpath.tasks import runs
-
-            runs.run_merge(settings, task)
-        case AdoptTask() as task:
-            from gardenpath.tasks import runs
-
-            runs.run_adopt(settings, task)
-        case RunsTask() as task:
-            from gardenpath.tasks import runs
-
-            runs.run_list_runs(settings, task)
-        case _ as never:
-            assert_never(never)
+    return decorate

@@ -61,6 +61,7 @@ from gardenpath.store.files import only_writer, require_writable, write_text
 from gardenpath.store.manifest import results_folder
 from gardenpath.store.run_status import RunStatus
 from gardenpath.store.tables import BRACKETING, PERPLEXITY, WORD_SURPRISALS, write_table
+from gardenpath.tasks import sole_writer_of
 from gardenpath.tasks.output import asked_runs, conclude, print_search, require_known_input
 from gardenpath.util import Words, plural
 
@@ -334,6 +335,12 @@ def _scored(
 # task=perplexity: perplexity of models on a split of their own or of named corpora.
 
 
+def perplexity_file(settings: EvaluateSettings) -> Path:
+    """Return the file of the table."""
+    return Path(settings.output) / PERPLEXITY.file
+
+
+@sole_writer_of(perplexity_file)
 def run_perplexity(settings: EvaluateSettings, task: PerplexityTask) -> None:
     """Compute the perplexity of every run on a split of its own or of named corpora."""
     runs = asked_runs(settings)
@@ -354,11 +361,6 @@ def run_perplexity(settings: EvaluateSettings, task: PerplexityTask) -> None:
     write_table(path, frame, PERPLEXITY.header(frame.columns, split=task.split, search=search))
     console.print(f"Written to {path}")
     conclude(skipped, runs.skipped)
-
-
-def perplexity_file(settings: EvaluateSettings) -> Path:
-    """Return the file of the table."""
-    return Path(settings.output) / PERPLEXITY.file
 
 
 def printed_perplexities(
@@ -400,6 +402,7 @@ PARSES_FOLDER = "parses"
 _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "best parse")
 
 
+@sole_writer_of(lambda settings: Path(settings.output) / PARSES_FOLDER)
 def run_parse(settings: EvaluateSettings, task: ParseTask) -> None:
     """Parse with every syntactic model; write trees, and F1 if gold trees are available."""
     asked = asked_runs(settings)

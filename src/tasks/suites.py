@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rich.markup import escape
 
 from gardenpath.console import console, say, track_runs
-from gardenpath.errors import InputError
+from gardenpath.errors import ConfigError, InputError
 from gardenpath.eval.perplexity import PerplexityRow
 from gardenpath.eval.published.importing import Imported
 from gardenpath.eval.published.tables import import_tables
@@ -24,6 +24,7 @@ from gardenpath.eval.suites.library import (
     suite_table,
 )
 from gardenpath.eval.suites.suite import Suite, SuiteError
+from gardenpath.registry import LAYOUTS, Registered
 from gardenpath.runs.evaluation import evaluate, pairs_for
 from gardenpath.runs.results import Results, check_result_forms
 from gardenpath.runs.run import Run
@@ -40,7 +41,7 @@ from gardenpath.settings.tasks import (
 )
 from gardenpath.store.files import write_text
 from gardenpath.store.run_status import RunStatus
-from gardenpath.studies.layouts import import_layout
+from gardenpath.tasks import sole_writer_of
 from gardenpath.tasks.output import (
     asked_runs,
     conclude,
@@ -52,6 +53,12 @@ from gardenpath.tasks.score import printed_perplexities
 from gardenpath.util import file_stem
 
 
+def suites_folder(settings: EvaluateSettings) -> Path:
+    """Return the folder of the results."""
+    return Path(settings.output) / settings.suites.label
+
+
+@sole_writer_of(suites_folder)
 def run_suites(settings: EvaluateSettings, task: SuiteTask) -> None:
     """Score, print and write."""
     chosen = settings.suites
@@ -97,11 +104,6 @@ def run_suites(settings: EvaluateSettings, task: SuiteTask) -> None:
         console.print(f"[yellow]{escape(caution)}[/]")
     write_results(results, suites_folder(settings), settings, report=task.report)
     conclude(skipped, runs.skipped)
-
-
-def suites_folder(settings: EvaluateSettings) -> Path:
-    """Return the folder of the results."""
-    return Path(settings.output) / settings.suites.label
 
 
 def _print_unknown(results: Results) -> None:
@@ -178,7 +180,12 @@ def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
             )
         return import_tables(suites, sets, task.pairing, columns=task.columns, form=task.form)
     materials = material_paths(task.materials)
-    return import_layout(suite.label, materials, sets, task.pairing, conditions=task.conditions)
+    published: Mapping[str, Callable[..., Imported]] = Registered(LAYOUTS)
+    if "import" not in published:
+        raise ConfigError("materials= needs the package gardenpath.studies")
+    return published["import"](
+        suite.label, materials, sets, task.pairing, conditions=task.conditions
+    )
 
 
 # ----------------------------------------------------------------------------
@@ -262,7 +269,7 @@ factors:
 """
 
 
-def run_new_suite(task: NewSuiteTask) -> None:
+def run_new_suite(settings: EvaluateSettings, task: NewSuiteTask) -> None:
     """Write a description and a table of items; files that exist are never overwritten."""
     name = file_stem(task.source)
     paths = {Path(f"{name}.yaml"): _YAML.format(name=name), Path(f"{name}.csv"): _TABLE}

@@ -17,9 +17,9 @@ from gardenpath.eval.published.files import PairingRules, SurprisalSet
 from gardenpath.eval.published.importing import Imported, ImportedRun
 from gardenpath.eval.suites.outcomes import EXACT_TIES
 from gardenpath.runs.suite_tables import SuiteTables, suite_tables
+from gardenpath.settings.tasks import ItemChoice
 from gardenpath.studies.layouts import import_mandarin
 from gardenpath.studies.reflexives import chosen_items
-from gardenpath.studies.study import ItemChoice
 from tests.eval.published.released_numbers import (
     CLASSES,
     MANDARIN,

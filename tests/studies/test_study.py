@@ -18,7 +18,7 @@ from gardenpath.eval.report.content import run_analyses
 from gardenpath.eval.statistics.analysis import AnalysisResult, load_analyses, make_analysis
 from gardenpath.eval.statistics.answering import run_analysis
 from gardenpath.runs.results import Results
-from gardenpath.settings.tasks import surprisal_sets
+from gardenpath.settings.tasks import ItemChoice, surprisal_sets
 from gardenpath.studies.compared import ComparedPart, compared_parts
 from gardenpath.studies.layouts import import_layout
 from gardenpath.studies.mandarin import MANDARIN
@@ -28,7 +28,6 @@ from gardenpath.studies.study import (
     OWN,
     RELEASED,
     Evidence,
-    ItemChoice,
     StudyClaim,
     StudyData,
     mean_cell,

@@ -23,10 +23,8 @@ from gardenpath.eval.suites.tables import load_table_suite
 from gardenpath.models.sequential.scorer import SequentialScorer
 from gardenpath.runs.run import Run
 from gardenpath.settings.compose import load_settings
-from gardenpath.settings.tasks import NewSuiteTask
 from gardenpath.store.manifest import read_results_manifest, read_side_car
 from gardenpath.tasks import run_task
-from gardenpath.tasks.suites import run_new_suite
 from gardenpath.util import Words
 from tests.runs.own_suite import agreement
 from tests.toy_runs import evaluate, run_of
@@ -94,7 +92,7 @@ def test_the_starting_point_can_be_evaluated(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run_new_suite(NewSuiteTask(source="mine"))
+    run_task(load_settings("evaluate", ["task=new_suite", "name=mine"]))
     options = ("task.report=false", "task.allow_unknown=true", "suite.suites=[mine.yaml]")
     evaluate(folder, tmp_path, "suite=file", *options, model="ngram")
     effects = pd.read_csv(tmp_path / "mine" / "effects.csv")
@@ -109,7 +107,7 @@ def test_nothing_is_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     Path("mine.csv").write_text("kept")
     with pytest.raises(InputError, match=r"mine\.csv: exists already"):
-        run_new_suite(NewSuiteTask(source="mine"))
+        run_task(load_settings("evaluate", ["task=new_suite", "name=mine"]))
     assert [one.name for one in tmp_path.iterdir()] == ["mine.csv"]
 
 
@@ -154,7 +152,7 @@ def test_a_formula_and_effects_with_intervals(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run_new_suite(NewSuiteTask(source="mine"))
+    run_task(load_settings("evaluate", ["task=new_suite", "name=mine"]))
     known = [word for word in run_of(folder, "ngram").vocabulary.tokens if word.isalpha()][:12]
     rows = ["item,condition,subject,verb,rest"]
     for number, (match, mismatch) in enumerate(zip(known[::2], known[1::2], strict=True), 1):
@@ -184,7 +182,7 @@ def test_two_suites_of_one_name_are_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run_new_suite(NewSuiteTask(source="mine"))
+    run_task(load_settings("evaluate", ["task=new_suite", "name=mine"]))
     Path("other.yaml").write_text(Path("mine.yaml").read_text())
     options = (
         "task.report=false",
