@@ -69,7 +69,7 @@ class Coverage:
 
 def sentences_of(run: Run, count: int) -> list[Words]:
     """Return test sentences of the run's corpus with evenly spread lengths."""
-    pool = [tuple(one.words) for one in run.settings.data.preparation().sentences("test")]
+    pool = [tuple(one.words) for one in run.data.preparation().sentences("test")]
     return [tuple(words) for words in spread(pool[: max(_POOL, count)], count)]
 
 

@@ -28,7 +28,7 @@ from benchmarks.error_rows import Row, make_row, rows_table, write_rows
 from benchmarks.material import Corpus, add_corpus, independent, of_length
 from benchmarks.measured_search import in_short, parse_setting, searched, series_of
 from benchmarks.surprisal_errors import LogProbs
-from benchmarks.wider_vocabulary import WiderRun
+from benchmarks.wider_vocabulary import wider_run
 from gardenpath.eval.search.settings import SearchSettings, Unbiased, WordSync
 from gardenpath.runs.run import Run
 from gardenpath.util import Words
@@ -140,7 +140,7 @@ def vocabulary_rows(plan: Plan, expected: LogProbs) -> Rows:
     words = len(plan.load().vocabulary)
     return [
         _row(
-            WiderRun(plan.run, factor), one, plan.sentences, expected, "vocabulary",
+            wider_run(plan.run, factor), one, plan.sentences, expected, "vocabulary",
             size=f"{words * factor}",
         )
         for factor in plan.factors
@@ -179,7 +179,7 @@ def report(plan: Plan, tables: Sequence[str]) -> Rows:
     expected = [] if list(tables) == ["length"] else plan.expected(plan.sentences)
     rows: Rows = []
     for name in tables:
-        if name == "vocabulary" and plan.load().subwords is not None:
+        if name == "vocabulary" and plan.load().trained.subwords is not None:
             left_out = f"{plan.run}: reads pieces of words; no table of growing vocabularies"
             console.print(left_out, soft_wrap=True)
             continue

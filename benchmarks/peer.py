@@ -67,7 +67,7 @@ class Peers:
 
 def load_peers(checkout: Path, run: Run) -> Peers:
     """Return the published implementation for the model of a run."""
-    network = run.network()
+    network = run.trained.network()
     if isinstance(network, PlmNetwork):
         plm = PublishedPlm(checkout, network, run.vocabulary)
         return Peers(plm, plm)

@@ -99,9 +99,9 @@ def load_model(variant: Variant) -> Model:
     """Load the model of a run folder, or build one with reproducible random weights."""
     if variant.run:
         run = gardenpath.load(variant.run)
-        network = run.network()
+        network = run.trained.network()
         assert isinstance(network, RnngNetwork | PlmNetwork), "the run must be of a syntactic model"
-        return Model(network, run.vocabulary, run.subwords)
+        return Model(network, run.vocabulary, run.trained.subwords)
     prepared = preparation(variant.corpus).prepare(
         Path(tempfile.gettempdir()) / "gardenpath-benchmark"
     )

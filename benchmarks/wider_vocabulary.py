@@ -16,21 +16,29 @@ from gardenpath.errors import GardenpathError
 from gardenpath.models.output import NextToken
 from gardenpath.models.syntactic.plm import PlmNetwork
 from gardenpath.models.syntactic.rnng import RnngNetwork
+from gardenpath.runs.model import TrainedModel
 from gardenpath.runs.run import Run
 
 
-class WiderRun(Run):
-    """A run with ``factor`` times as many words."""
+class _WiderModel(TrainedModel):
+    """A trained model with ``factor`` times as many words."""
 
-    def __init__(self, path: str | Path, factor: int) -> None:
-        super().__init__(path, device="cpu")
-        self._factor = factor
+    factor = 1
 
     def network(self) -> RnngNetwork | PlmNetwork:
         """The trained network with a wider vocabulary."""
         network = super().network()
         assert isinstance(network, RnngNetwork | PlmNetwork), "the run must be of an RNNG or a PLM"
-        return widened(network, self._factor)
+        return widened(network, self.factor)
+
+
+def wider_run(path: str | Path, factor: int) -> Run:
+    """Return a run with ``factor`` times as many words."""
+    run = Run(path, device="cpu")
+    model = _WiderModel(run.folder, run.trained.settings, "auto")
+    model.factor = factor
+    run.__dict__["model"] = model  # in place of the cached one
+    return run
 
 
 def widened(network: RnngNetwork | PlmNetwork, factor: int) -> RnngNetwork | PlmNetwork:

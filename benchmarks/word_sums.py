@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def grammar_words(path: str) -> list[str]:
     """Return the words of the grammar of a run's corpus."""
-    reader = gp.load(path).settings.data.reader
+    reader = gp.load(path).data.reader
     if not isinstance(reader, ToyTreebank):
         raise GardenpathError(f"{path}: not trained on a toy corpus")
     rules = reader.rules

@@ -140,7 +140,7 @@ def test_models_over_pieces_and_in_order_have_errors_and_costs_too(
     in_order = "model.network.strategy=in_order"
     train(*toy(tmp_path, "model=rnng", in_order, *pieces, *small))
     run = Run(tmp_path / "runs" / "toy_english" / "rnng" / "seed1", device="cpu")
-    assert run.subwords is not None and run.boundary == "next"
+    assert run.trained.subwords is not None and run.boundary == "next"
     search = "unbiased:action_beam=10,word_beam=4"
     monkeypatch.setattr(error_and_cost, "PUBLISHED", WordSync(action_beam=6, word_beam=2))
     monkeypatch.setattr(error_and_cost, "FAST", WordSync(action_beam=4, word_beam=2))

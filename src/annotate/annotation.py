@@ -551,7 +551,7 @@ def _language(settings: EvaluateSettings, task: AnnotateTask) -> Language:
     if kind_of_parser(task.parser) != "run":
         raise ConfigError(["task.language is missing: name the language of the text, en or zh"])
     assert task.parser is not None
-    return load(task.parser).settings.data.language
+    return load(task.parser).data.language
 
 
 def _parser(

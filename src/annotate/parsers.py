@@ -231,7 +231,7 @@ class RunParser:
 
     def _seen(self, words: Words) -> Words:
         """Return the words as they are in the run's corpus."""
-        lowercase = self.run.settings.data.cleaning.lowercase
+        lowercase = self.run.cleaning.lowercase
         return tuple(word.lower() for word in words) if lowercase else words
 
 

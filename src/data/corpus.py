@@ -19,7 +19,7 @@ from gardenpath.data.sentence import SPLITS, Sentence, Source
 from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.words.pieces import SubwordSettings
 from gardenpath.data.words.vocabulary import Language
-from gardenpath.errors import GardenpathError, MissingCorpusError
+from gardenpath.errors import MissingCorpusError
 from gardenpath.settings.schema import NonNegativeInt, PositiveInt, Tagged, nearest
 from gardenpath.store.files import Json, fingerprint
 
@@ -60,36 +60,6 @@ class CorpusSettings:
     def cleaning_key(self) -> dict[str, Json]:
         """Return the settings that determine the effect of :meth:`cleaned`, for use in a key."""
         return {"cleaning": asdict(self.cleaning), "max_train_tokens": self.max_train_tokens}
-
-
-# ----------------------------------------------------------------------------
-# The corpus of a model that others trained: known by its name only.
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorpusElsewhere:
-    """A corpus that is not here."""
-
-    kind: Literal["elsewhere"] = "elsewhere"
-
-    @property
-    def has_trees(self) -> bool:
-        """No trees are here."""
-        return False
-
-    def read(self, split: str) -> Iterator[Sentence]:
-        """Raise an error: there is nothing to read."""
-        raise _not_here()
-
-    def fingerprint(self, splits: Sequence[str] = SPLITS) -> str:
-        """Raise an error: there is nothing to read."""
-        raise _not_here()
-
-
-def _not_here() -> GardenpathError:
-    return GardenpathError(
-        "the corpus of an adopted model is not here; name a corpus, as in data=ptb_sample"
-    )
 
 
 # ----------------------------------------------------------------------------
@@ -246,7 +216,6 @@ def _key(name: str, part: CorpusPart, splits: Sequence[str]) -> str:
 READERS: Mapping[str, Any] = {
     **SINGLE_READERS,
     "combined": CombinedCorpus,
-    "elsewhere": CorpusElsewhere,
 }
 
 

@@ -21,7 +21,6 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.display import models_in_order
 from gardenpath.eval.search.settings import WordSync
 from gardenpath.eval.surprisal.tables import SurprisalRow, is_seen
-from gardenpath.models.family import AdoptedFamily
 from gardenpath.playground.settings import PlaygroundSettings
 from gardenpath.runs.find import Runs, find
 from gardenpath.runs.run import Run
@@ -51,7 +50,7 @@ class LoadedModel:
     def weight_bytes(self) -> int:
         """The size of the weights; 0 if it cannot be found out."""
         try:
-            return self.run.weight_bytes
+            return self.run.model.weight_bytes
         except (GardenpathError, OSError):
             return 0
 
@@ -90,7 +89,7 @@ class LoadedModel:
         with self._lock:
             self._check = check
             check()
-            if self.run.is_order_dependent:
+            if self.run.model.is_order_dependent:
                 return self.run.scored(dict.fromkeys(sentences))
             return self._through_store(sentences, on_stored)
 
@@ -215,7 +214,7 @@ def shown_model(name: str, model: LoadedModel) -> dict[str, object]:
         "seed": run.name.seed,
         "language": run.language,
         "syntactic": run.is_syntactic,
-        "adopted": isinstance(run.family, AdoptedFamily),
+        "adopted": run.is_adopted,
         "measure": run.measure,
         "loaded": model.is_loaded,
         "notes": list(run.notes),
@@ -235,13 +234,13 @@ SHOWN_COLUMNS = ("entropy_bits", "entropy_reduction_bits", "best_share", "analys
 
 def sentences_for(run: Run, texts: Sequence[str]) -> list[Sentence]:
     """Return the sentences, cleaned and divided into words like the model's corpus."""
-    return sentences_of_given(list(texts), run.settings.data.cleaning, style_of(run))
+    return sentences_of_given(list(texts), run.cleaning, style_of(run))
 
 
 def seen_words(run: Run, texts: Sequence[str]) -> PageEvent:
     """Return the words of sentences, what the model sees for each, and whether it knows them."""
     sentences = sentences_for(run, texts)
-    views = [run.seen_as(one.words) for one in sentences]
+    views = [run.model.seen_as(one.words) for one in sentences]
     unknown = unknown_words(run, [one.words for one in sentences])
     return {
         "words": [list(one.words) for one in sentences],
@@ -370,7 +369,7 @@ def _unknown(example: Example, runs: Sequence[Run]) -> int | None:
 
 def _unknown_to(run: Run, example: Example) -> int:
     # A model that reads text knows all of it; its tokeniser need not be loaded yet.
-    if run.reads_text:
+    if run.model.units.reads_text:
         return 0
     try:
         words = [one.words for one in sentences_for(run, (example.first, example.second))]

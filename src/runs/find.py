@@ -17,7 +17,7 @@ from gardenpath.data.sentence import Split
 from gardenpath.data.words.pieces import BoundaryChoice
 from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.eval.search.settings import SearchSettings
-from gardenpath.runs.adopting import adopted_reference, open_run, reference_of
+from gardenpath.runs.adopting import adopted_reference, reference_of
 from gardenpath.runs.run import Run
 from gardenpath.runs.text import Given
 from gardenpath.settings.command_line import flat_settings, short_names, written_value
@@ -158,7 +158,7 @@ def name_variants(runs: Sequence[Run]) -> None:
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         settings = run.settings
-        groups.setdefault((settings.model.name, settings.data.name), []).append(run)
+        groups.setdefault((settings.model.name, run.corpus), []).append(run)
     for members in groups.values():
         decisive = [_decisive(run) for run in members]
         if len(members) > 1:
@@ -177,7 +177,7 @@ def _tell_corpora_apart(runs: Sequence[Run], settings: Sequence[dict[str, Any]])
     for run, one, vocabulary in zip(runs, settings, known, strict=True):
         found = folders.setdefault(repr(one), {})
         if vocabulary:
-            found.setdefault(vocabulary, str(run.settings.data.root))
+            found.setdefault(vocabulary, str(run.data.root))
     for one, vocabulary in zip(settings, known, strict=True):
         found = folders[repr(one)]
         if len(found) < 2 or not vocabulary:
@@ -190,7 +190,7 @@ def _tell_corpora_apart(runs: Sequence[Run], settings: Sequence[dict[str, Any]])
 
 def _vocabulary(run: Run) -> str:
     try:
-        return run.vocabulary_hash
+        return run.model.units.content_hash
     except RunError:
         return ""
 
@@ -356,7 +356,7 @@ def load(
     With ``unfinished``, a run that was stopped is loaded with its best weights so far, unless its
     training diverged; tables mark it.
     """
-    run = open_run(
+    run = Run(
         _folder_of(path, cache),
         device=device,
         search=search,
@@ -389,7 +389,7 @@ def find(
     store = _store(cache)
 
     def make(path: Path) -> Run:
-        return open_run(
+        return Run(
             path,
             device=device,
             search=search,

@@ -108,11 +108,11 @@ def joint_of(run: Run, encoded: EncodedSplit) -> Totals:
     from gardenpath.data.batches.tokens import BatchLoader
     from gardenpath.models.scores import joint_totals
 
-    family = run.family
+    family = run.model.family
     assert isinstance(family, SyntacticFamily)
     collate = family.make_collate(run.settings.model, encoded, run.vocabulary)
     batches = BatchLoader(encoded.lengths, collate=collate, settings=_BATCHES)
-    return joint_totals(run.network(), batches)
+    return joint_totals(run.trained.network(), batches)
 
 
 # ----------------------------------------------------------------------------
@@ -186,11 +186,11 @@ def perplexities(
     if corpora:
         return
     by_corpus = itertools.groupby(
-        sorted(members, key=lambda run: str(run.settings.data)), key=lambda run: run.settings.data
+        sorted(members, key=lambda run: str(run.data)), key=lambda run: run.data
     )
     for data, grouped in by_corpus:
         found = list(grouped)
-        place = cache or Path(found[0].settings.paths.cache)
+        place = cache or Path(found[0].trained.settings.paths.cache)
         prepare = partial(data.preparation().prepare, place, processes=processes)
         yield _of_own_corpus(data, found, prepare, split, marginal_sentences, left_out)
 
@@ -250,7 +250,7 @@ def _of_another_corpus(
         if run not in fitting
     ]
     # Models may differ in how they read a corpus, for example in lower case.
-    forms = {run.path: data.cleaned_like(run.settings.data.cleaning) for run in fitting}
+    forms = {run.path: data.cleaned_like(run.cleaning) for run in fitting}
     read: list[tuple[DataSettings, list[Sentence]]] = []
     for form in forms.values():
         if all(form != known for known, _ in read):
@@ -293,7 +293,7 @@ def _joint_elsewhere(
     if any(one.tree is None for one in sentences):
         return [], [f"{missing} the corpus has no trees"]
     try:
-        encoded = encode_with(sentences, run.vocabulary, run.subwords)
+        encoded = encode_with(sentences, run.vocabulary, run.trained.subwords)
     except UnknownLabelsError as error:
         return [], [f"{missing} {error}"]
     words = [one.words for one in sentences]
@@ -355,7 +355,7 @@ def _named(run: Run, result: Perplexity, sentences: Sequence[Words], kind: str) 
         seed=name.seed,
         result=result,
         trained_on=name.corpus,
-        vocabulary=run.vocabulary_size,
+        vocabulary=run.model.units.size,
         unknown_rate=_unknown_rate(run, sentences),
         search=search_in_words(plain(run.search)) if kind == MARGINAL else "",
     )
@@ -363,7 +363,7 @@ def _named(run: Run, result: Perplexity, sentences: Sequence[Words], kind: str) 
 
 def _unknown_rate(run: Run, sentences: Sequence[Words]) -> float | None:
     """Return the fraction of unknown words; None if the units are subword pieces."""
-    if not run.has_unknown_words:
+    if not run.model.units.has_unknown:
         return None
     known = [run.knows(word) for words in sentences for word in words]
     return 1 - sum(known) / len(known) if known else 0.0
@@ -371,7 +371,7 @@ def _unknown_rate(run: Run, sentences: Sequence[Words]) -> float | None:
 
 def _known_to_all(runs: Sequence[Run]) -> Callable[[str], bool] | None:
     """Return a test of words that all runs know; None if they have the same vocabulary."""
-    if len({run.vocabulary_hash for run in runs}) < 2:
+    if len({run.model.units.content_hash for run in runs}) < 2:
         return None
     return lambda word: all(run.knows(word) for run in runs)
 
@@ -380,7 +380,7 @@ def _vocabulary_notes(
     runs: Sequence[Run], sentences: Sequence[Words], *, has_shared: bool = True
 ) -> list[str]:
     """Say why perplexities of models with different vocabularies cannot be compared."""
-    different = {run.vocabulary_hash: run for run in runs}
+    different = {run.model.units.content_hash: run for run in runs}
     if len(different) < 2:
         return []
     notes = [
@@ -397,12 +397,12 @@ def _vocabulary_notes(
             classes = {
                 seen
                 for words in sentences
-                for word, seen in zip(words, run.seen_as(words), strict=True)
+                for word, seen in zip(words, run.model.seen_as(words), strict=True)
                 if not run.knows(word)
             }
             kinds = f"{len(classes)} class{'es' * (len(classes) != 1)}"
             unknown = f"{rate:.1%} of the words are unknown, predicted as {kinds}"
-        size = run.vocabulary_size
+        size = run.model.units.size
         units = f"{size:,} units" if size is not None else "units of its own"
         notes.append(f"{run.name.corpus}: {units}, {unknown}")
     return notes

@@ -76,7 +76,7 @@ class ScoringJob:
 
     def missing(self) -> list[list[Words]]:
         """Return the chunks that are not in the store; none if they cannot be computed apart."""
-        if self.run.is_order_dependent:
+        if self.run.model.is_order_dependent:
             return []
         asked = list(dict.fromkeys(map(tuple, self.sentences)))
         store = self.run.store
@@ -282,10 +282,10 @@ def _listen(tasks: queue.SimpleQueue[str]) -> None:
 def _computed(message: dict[str, Any], last: Computation | None, on_words: Any) -> Computation:
     """Compute a chunk, with the model of the last one if it is the same."""
     from gardenpath.errors import RunError
-    from gardenpath.runs.adopting import open_run
+    from gardenpath.runs.run import Run
     from gardenpath.store.surprisals import SurprisalStore
 
-    run = open_run(
+    run = Run(
         message["run"],
         device=message["device"],
         search=read_search(message["search"]),

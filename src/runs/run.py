@@ -1,10 +1,14 @@
-"""A trained model, and its surprisal, parses and perplexity."""
+"""A run: the folder of a model, with a device, a search and a store, and what it computes.
+
+Users get one from ``gp.load``; evaluation, tasks and the playground score with it. It looks scores
+up in the store, or lets its model (:mod:`gardenpath.runs.model`) compute them, in one process or
+several. It never changes its folder.
+"""
 
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +17,19 @@ import numpy as np
 from gardenpath.data.arrays import Floats
 from gardenpath.data.readers.base import TableColumns
 from gardenpath.data.sentence import OnWords, Sentence, Split
+from gardenpath.data.trees.cleaning import Cleaning
 from gardenpath.data.words.pieces import Boundary, BoundaryChoice
-from gardenpath.data.words.vocabulary import WORDS_VERSION
 from gardenpath.errors import ConfigError, DamagedRunError, RunError
-from gardenpath.eval.search.settings import SEARCH_VERSION, SearchSettings, WordSync
+from gardenpath.eval.search.settings import SearchSettings, WordSync
 from gardenpath.eval.suites.summary import RunName
-from gardenpath.models.family import AdoptedModel, Family, Measure, NeuralFamily, SyntacticFamily
-from gardenpath.models.registry import FAMILIES
+from gardenpath.models.family import Measure, SyntacticFamily
+from gardenpath.models.registry import ADOPTED
+from gardenpath.runs.model import AdoptedModel, TrainedModel
 from gardenpath.runs.text import Given, is_single, sentences_of_given
 from gardenpath.settings.compose import typed
-from gardenpath.settings.schema import ProcessCount, plain
-from gardenpath.settings.train import TrainSettings
-from gardenpath.store.files import fingerprint
-from gardenpath.store.run_folder import WEIGHTS_FILE, RunFolder
+from gardenpath.settings.schema import ProcessCount, read
+from gardenpath.settings.train import AdoptedRunSettings, TrainSettings
+from gardenpath.store.run_folder import RunFolder
 from gardenpath.store.run_status import best_epoch
 from gardenpath.store.surprisals import (
     ANY_ENTRY,
@@ -35,7 +39,6 @@ from gardenpath.store.surprisals import (
     SurprisalStore,
     first_call_of,
     score_through,
-    words_per_chunk,
 )
 from gardenpath.util import Words
 
@@ -44,19 +47,8 @@ if TYPE_CHECKING:
     import torch
 
     from gardenpath.data.corpus import DataSettings
-    from gardenpath.data.trees.legality import Strategy
-    from gardenpath.data.words.pieces import Subwords
     from gardenpath.data.words.vocabulary import Vocabulary
-    from gardenpath.eval.search.scorer import StructuredScorer
-    from gardenpath.models.sequential.scorer import SequentialScorer
-
-MODEL_KEY_VERSION = 1
-
-# The output layer of models from before there was another.
-_USUAL_OUTPUT = ("output", "full")
-
-# Raise it whenever models over pieces give other log probabilities than before.
-PIECES_VERSION = 2
+    from gardenpath.runs.scorers import LoadedScorer
 
 # Most sentences scored together; an interrupted job loses at most one chunk, and processes share a
 # job by chunks. On a CPU, a search of more sentences at once is not faster.
@@ -102,19 +94,68 @@ class Run:
         return self.folder.path
 
     @functools.cached_property
-    def settings(self) -> TrainSettings:
-        """The settings with which the model was trained."""
+    def settings(self) -> TrainSettings | AdoptedRunSettings:
+        """What determined the model: how it was trained, or what was said when it was adopted."""
         config = self.folder.config()
         config.pop("format")
+        family = config["model"].get("family") if isinstance(config.get("model"), dict) else None
         try:
-            settings: TrainSettings = typed("train", config, is_for_here=False)
+            if family in ADOPTED:
+                return read(AdoptedRunSettings, config, is_for_here=False)
+            trained: TrainSettings = typed("train", config, is_for_here=False)
+            return trained
         except ConfigError as error:
             listed = "; ".join(error.mistakes)
+            remedy = "adopt it" if family in ADOPTED else "train"
             raise DamagedRunError(
-                f"{self.folder.config_path}: {listed}; train again, or use the version of "
+                f"{self.folder.config_path}: {listed}; {remedy} again, or use the version of "
                 "Gardenpath in versions.txt"
             ) from error
-        return settings
+
+    @functools.cached_property
+    def model(self) -> TrainedModel | AdoptedModel:
+        """The model that scores words (:class:`gardenpath.runs.model.Model`)."""
+        settings = self.settings
+        if isinstance(settings, AdoptedRunSettings):
+            return AdoptedModel(self.folder, settings, self.boundary_choice)
+        return TrainedModel(self.folder, settings, self.boundary_choice)
+
+    @property
+    def trained(self) -> TrainedModel:
+        """The model, with its vocabulary and network; raises an error if others trained it."""
+        if isinstance(self.model, AdoptedModel):
+            raise RunError(
+                f"{self.path}: this model was adopted (model={self.settings.model.family}) and has "
+                "no Gardenpath vocabulary or network; name a run that was trained here"
+            )
+        return self.model
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether others trained the model."""
+        return isinstance(self.model, AdoptedModel)
+
+    @property
+    def data(self) -> DataSettings:
+        """The corpus on which the model was trained; raises an error if it is not here."""
+        if isinstance(self.settings, AdoptedRunSettings):
+            raise RunError(
+                f"{self.path}: the corpus of an adopted model is not here; name a corpus, as in "
+                "data=ptb_sample"
+            )
+        return self.settings.data
+
+    @property
+    def cleaning(self) -> Cleaning:
+        """How the words of the corpus were cleaned."""
+        is_adopted = isinstance(self.settings, AdoptedRunSettings)
+        return Cleaning() if is_adopted else self.data.cleaning
+
+    @property
+    def corpus(self) -> str:
+        """The name of the corpus."""
+        settings = self.settings
+        return settings.corpus if isinstance(settings, AdoptedRunSettings) else settings.data.name
 
     @functools.cached_property
     def mark(self) -> str:
@@ -136,152 +177,57 @@ class Run:
         return RunName(
             run=f"{self.path}{self.mark}",
             model=f"{settings.model.name}{variant}{self.mark}",
-            corpus=settings.data.name,
+            corpus=self.corpus,
             seed=settings.seed,
         )
 
     @property
     def language(self) -> str | None:
         """The language of the corpus; None if the model can be tested in any language."""
-        return self.settings.data.language
+        return self.model.language
 
     @property
     def measure(self) -> Measure:
         """What the numbers are: surprisal, or a pseudo-log-likelihood."""
-        return "surprisal"
+        return self.model.measure
 
     @property
-    def reads_text(self) -> bool:
-        """Whether the model reads text as it is, not words of a vocabulary."""
-        return False
-
-    @property
-    def is_order_dependent(self) -> bool:
-        """Whether the score of a sentence depends on those before it; then none is stored."""
-        return False
-
-    @property
-    def reports_progress(self) -> bool:
-        """Whether the scorer reports its progress itself: a search does, sentence by sentence."""
-        return self.is_syntactic
-
-    @functools.cached_property
     def boundary(self) -> Boundary | None:
         """How pieces make words; None if the units are words."""
-        if self.vocabulary.subword_hash is None:
-            return None
-        if self.boundary_choice == "leading" and self.is_syntactic:
-            raise RunError(
-                f"{self.path}: boundary=leading is not defined for syntactic models; use "
-                "boundary=next"
-            )
-        return "next" if self.boundary_choice == "auto" else self.boundary_choice
+        return self.model.boundary
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What readers of the results must know about how words were scored."""
-        return ()
-
-    @property
-    def family(self) -> Family:
-        """The model family."""
-        return FAMILIES[self.settings.model.family]
+        return self.model.notes
 
     @property
     def is_syntactic(self) -> bool:
         """Whether the model is syntactic: it generates trees and scores words by search."""
-        return isinstance(self.family, SyntacticFamily)
+        return isinstance(self.model.family, SyntacticFamily)
 
-    @functools.cached_property
+    @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the model."""
-        from gardenpath.models.registry import load_vocabulary
-
-        return load_vocabulary(self.folder)
-
-    @functools.cached_property
-    def subwords(self) -> Subwords | None:
-        """The subword segmentation, if the units are pieces."""
-        from gardenpath.models.registry import load_subwords
-
-        found, expected = load_subwords(self.folder), self.vocabulary.subword_hash
-        if (None if found is None else found.content_hash) != expected:
-            raise DamagedRunError(
-                f"{self.folder.subwords_path}: is missing or damaged: it is not the segmentation "
-                "of vocabulary.json next to it; copy the run folder again, or train again"
-            )
-        return found
+        """The vocabulary of a model that was trained here."""
+        return self.trained.vocabulary
 
     @property
-    def vocabulary_hash(self) -> str:
-        """A hash that identifies the units of the model."""
-        return self.vocabulary.content_hash
-
-    @property
-    def vocabulary_size(self) -> int | None:
-        """Number of units; None if it is not known."""
-        return len(self.vocabulary)
-
-    @property
-    def has_unknown_words(self) -> bool:
-        """Whether words that are not in the vocabulary are predicted as classes."""
-        return self.vocabulary.subword_hash is None
-
-    def seen_as(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Return what the model sees for each word: the word, its class, or its pieces."""
-        from gardenpath.eval.surprisal.tables import seen_as
-
-        return seen_as(words, self.vocabulary, self.subwords)
-
-    @functools.cached_property
-    def weights_sha256(self) -> str:
-        """The SHA-256 of the file of weights; it must be that of the manifest, if available."""
-        return self.folder.verified_sha256(WEIGHTS_FILE)
+    def reports_progress(self) -> bool:
+        """Whether the scorer reports its progress itself, as searches and adopted models do."""
+        return self.is_syntactic or self.is_adopted
 
     def verify(self) -> None:
         """Raise a :class:`DamagedRunError` if a file that determines numbers is damaged."""
-        _ = self.settings, self.vocabulary, self.subwords, self.weights_sha256
+        self.model.verify()
 
     def knows(self, word: str) -> bool:
-        """Whether a word is in the vocabulary; subword pieces cover any word."""
-        return self.vocabulary.subword_hash is not None or self.vocabulary.knows(word)
-
-    @functools.cached_property
-    def unigram_log_prob(self) -> Callable[[str], float] | None:
-        """Log probability (nats) of a single word: its training frequency, with add-one smoothing.
-
-        None if the units are subword pieces.
-        """
-        if self.vocabulary.subword_hash is not None:
-            return None
-        counts = dict(zip(self.vocabulary.tokens, self.vocabulary.counts, strict=True))
-        total = sum(counts.values()) + len(counts)
-        return lambda word: math.log((counts.get(word, 0) + 1) / total)
+        """Whether the model sees the word itself, not a symbol for unknown words."""
+        return self.model.knows(word)
 
     @property
     def metrics(self) -> dict[str, Any]:
         """Loss and perplexity of a finished run, by split."""
         return self.folder.result()
-
-    @property
-    def strategy(self) -> Strategy:
-        """The order in which a syntactic model generates trees."""
-        family = self.family
-        assert isinstance(family, SyntacticFamily)
-        return family.strategy(self.settings.model)
-
-    def network(self) -> Any:
-        """The trained network, in evaluation mode, on the CPU; the tables of an n-gram model."""
-        from gardenpath.models.registry import load_model
-
-        found = load_model(self.folder, self.settings.model, self.vocabulary)
-        # An unfinished run may be resumed meanwhile; numbers are stored under the hash.
-        if self.mark and self.folder.verified_sha256(WEIGHTS_FILE) != self.weights_sha256:
-            raise DamagedRunError(
-                f"{self.folder.weights_path}: has changed during the evaluation; wait until the "
-                "training ends, and evaluate again"
-            )
-        return found
 
     @functools.cached_property
     def device(self) -> torch.device:
@@ -293,83 +239,46 @@ class Run:
             name = "cuda" if torch.cuda.is_available() else "cpu"
         return torch.device(name)
 
-    @functools.cached_property
+    @property
     def model_key(self) -> str:
         """A hash of everything that determines a log probability: model, words and search."""
-        model = self.settings.model
-        return fingerprint(
-            "log_probs",
-            MODEL_KEY_VERSION,
-            weights=self.weights_sha256,
-            vocabulary=self.vocabulary.content_hash,
-            subwords=self.subwords.content_hash if self.subwords else None,
-            family=model.family,
-            network=self._network_key(),
-            search=self._search_key(),
-            **self._boundary_key(),
-            **self._code_key(),
-        )
-
-    def _network_key(self) -> dict[str, Any]:
-        """Return the settings of the network.
-
-        The usual output layer is left out, so that numbers stored before there was another remain
-        valid.
-        """
-        found: dict[str, Any] = plain(self.settings.model.network)
-        return {name: value for name, value in found.items() if (name, value) != _USUAL_OUTPUT}
-
-    def _boundary_key(self) -> dict[str, Any]:
-        """Return how pieces make words; models of words need no such entry."""
-        if self.boundary is None:
-            return {}
-        return {"boundary": self.boundary, "pieces": PIECES_VERSION}
-
-    def _code_key(self) -> dict[str, Any]:
-        """Return the versions of the code that computes log probabilities.
-
-        Those that are still 1 are left out, so that numbers stored before the code had versions
-        remain valid. ``tests/runs/test_scoring_code.py`` fails if a version should be raised.
-        """
-        versions = {"words": WORDS_VERSION, "family": self.family.scores_version}
-        raised = {name: number for name, number in versions.items() if number != 1}
-        return {"code": raised} if raised else {}
-
-    def _search_key(self) -> dict[str, Any] | None:
-        """Return the settings that affect results; None for sequential models (no search)."""
-        if not self.is_syntactic:
-            return None
-        return {"version": SEARCH_VERSION, **self.search.result_settings()}
-
-    @property
-    def weight_bytes(self) -> int:
-        """The size of the file of weights, or of the tables of an n-gram model."""
-        return self.folder.weights_path.stat().st_size
+        return self.model.key(self.search)
 
     @property
     def chunk_words(self) -> int | None:
         """Number of words scored together, which takes at most about a minute; None: any."""
-        if not isinstance(self.family, NeuralFamily):
-            return None
-        return words_per_chunk(
-            self.weight_bytes,
-            hypotheses=self.search.width if self.is_syntactic else 1,
-            is_gpu=self.device.type != "cpu",
-        )
+        return self.model.chunk_words(self.search, is_gpu=self.device.type != "cpu")
 
     def scorer(
         self, *, search: SearchSettings | None = None, on_words: OnWords = lambda _: None
-    ) -> SequentialScorer | StructuredScorer | AdoptedModel:
+    ) -> LoadedScorer:
         """Return a scorer of words with this model, without the store."""
-        from gardenpath.runs.scorers import make_scorer
+        return self.model.scorer(search or self.search, self.device, on_words)
 
-        return make_scorer(self, search or self.search, on_words=on_words)
+    def prefix_log_probs(self, text: str, boundaries: Sequence[int]) -> Any:
+        """Return the log probability (nats) that a text begins with ``text[:b]``, for each b.
+
+        ``log_probs`` has a value for each boundary; words, regions and single characters are
+        differences of them. ``end`` is that of the whole text and its end. Equal prefixes have
+        equal probabilities, whatever follows. Only models that read text have this interface.
+        """
+        scorer: Any = self._scorer_of_text if self.is_adopted else None
+        if not hasattr(scorer, "prefix_log_probs"):
+            raise RunError(
+                f"{self.path}: this model (model={self.settings.model.family}) scores words only; "
+                "prefix_log_probs needs a causal model of Hugging Face (model=hf)"
+            )
+        return scorer.prefix_log_probs(text, boundaries)
+
+    @functools.cached_property
+    def _scorer_of_text(self) -> Any:
+        return self.scorer()
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return the log probability (nats) of each word and, last, of the end of each sentence."""
-        words = [tuple(one) for one in sentences]
-        scored = self.scored(words)
-        return [np.array(scored[one].log_probs) for one in words]
+        asked = [tuple(words) for words in sentences]
+        scored = self.scored(asked)
+        return [np.array(scored[words].log_probs) for words in asked]
 
     @property
     def chunk(self) -> int:
@@ -404,6 +313,8 @@ class Run:
         from gardenpath.runs.scorers import Computing
 
         asked = list(sentences)
+        if self.model.is_order_dependent:
+            return self._scored_in_order(asked, on_words)
         wanted = set(parsed) if self.is_syntactic else set()
         job = ScoringJob(self, asked, parsed=wanted, chunk=chunk, matters=matters)
         spread_jobs([job], processes)
@@ -412,6 +323,19 @@ class Run:
             chunk=chunk or self.chunk, chunk_words=self.chunk_words, needs=job.needs,
             progress=first_call_of(on_words) if self.reports_progress else on_words,
         )  # fmt: skip
+
+    def _scored_in_order(self, sentences: list[Words], on_words: OnWords) -> dict[Words, Stored]:
+        """Score all sentences in their order; none is stored, since scores depend on the order."""
+        if len(set(sentences)) < len(sentences):
+            raise RunError(
+                f"{self.path}: scores depend on the sentences before (state=carry), but a sentence "
+                "occurs twice and has two scores; adopt the model with another state"
+            )
+        scores = self.scorer(on_words=on_words).word_log_probs(sentences)
+        return {
+            words: Stored(log_probs.tolist())
+            for words, log_probs in zip(sentences, scores, strict=True)
+        }
 
     def entry_needs(self, parsed: Collection[Words], matters: Matters | None) -> EntryNeeds:
         """Return what stored scores must have so that they are not computed again."""
@@ -458,8 +382,8 @@ class Run:
         from gardenpath.runs.text import require_known, style_of, unknown_words
 
         style = None if tokenised else style_of(self)
-        sentences = sentences_of_given(text, self.settings.data.cleaning, style)
-        unknown = unknown_words(self, [one.words for one in sentences])
+        sentences = sentences_of_given(text, self.cleaning, style)
+        unknown = unknown_words(self, [sentence.words for sentence in sentences])
         require_known([unknown], allow_unknown=allow_unknown)
         return sentences
 
@@ -472,8 +396,9 @@ class Run:
         from gardenpath.runs.parsing import parsed
 
         sentences = self._known(text, allow_unknown)
-        found = [one.trees for one in parsed(self, [one.words for one in sentences], k=k)]
-        return found[0] if is_single(text) else found
+        parses = parsed(self, [sentence.words for sentence in sentences], k=k)
+        trees = [parse.trees for parse in parses]
+        return trees[0] if is_single(text) else trees
 
     def perplexity(
         self,

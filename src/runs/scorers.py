@@ -30,6 +30,9 @@ from gardenpath.store.tables import SURPRISAL_SE
 from gardenpath.util import Words
 
 if TYPE_CHECKING:
+    import torch
+
+    from gardenpath.runs.model import TrainedModel
     from gardenpath.runs.run import Run
 
 # A model of any family, with its weights.
@@ -43,21 +46,21 @@ _KEPT_PARSES = 3
 
 
 def make_scorer(
-    run: Run, search: SearchSettings, *, on_words: OnWords = lambda _: None
+    trained: TrainedModel, search: SearchSettings, device: torch.device, *, on_words: OnWords
 ) -> SequentialScorer | StructuredScorer:
-    """Return a scorer with the model of a run; a search calls ``on_words`` with words completed."""
+    """Return a scorer with a trained model; a search calls ``on_words`` with words completed."""
     import torch
 
-    model, family, device = run.network(), run.family, run.device
+    model, family = trained.network(), trained.family
     if not isinstance(family, SyntacticFamily):
         assert isinstance(model, SequentialNetwork | NgramModel)
         return SequentialScorer(
             model=model,
-            vocabulary=run.vocabulary,
-            subwords=run.subwords,
+            vocabulary=trained.vocabulary,
+            subwords=trained.subwords,
             device=device,
             share_prefixes=search.share_prefixes,
-            boundary=run.boundary,
+            boundary=trained.boundary,
         )
     # Reading the number of live hypotheses is free on a CPU but synchronises a GPU.
     is_packed = device.type == "cpu" if search.fixed_shapes is None else not search.fixed_shapes
@@ -65,11 +68,11 @@ def make_scorer(
         searched = family.as_searched(model.to(device), search, is_packed=is_packed)
     return StructuredScorer(
         model=searched,
-        vocabulary=run.vocabulary,
-        subwords=run.subwords,
+        vocabulary=trained.vocabulary,
+        subwords=trained.subwords,
         settings=search,
         is_packed=is_packed,
-        boundary=run.boundary,
+        boundary=trained.boundary,
         on_words=on_words,
     )
 
@@ -134,7 +137,7 @@ class Computing:
         if words in self.parsed:
             parses = partial_parses(
                 result, words, labels=self.run.vocabulary.labels, k=_KEPT_PARSES,
-                strategy=self.run.strategy, starts_word=split.begins_word(number),
+                strategy=self.run.trained.strategy, starts_word=split.begins_word(number),
             )  # fmt: skip
         return as_stored(result, split, number, scorer, parses=parses)
 

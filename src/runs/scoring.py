@@ -6,12 +6,11 @@ grammar of a toy corpus. :mod:`given_surprisals` reads tables of surprisals.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -120,10 +119,10 @@ def measured_run(
         language=run.language,
         surprisal_bits={w: one.surprisal_bits[: len(w)] for w, one in scored.items()},
         knows=run.knows,
-        unigram_log_prob=run.unigram_log_prob,
+        unigram_log_prob=run.model.unigram_log_prob,
         parses={w: one.parses for w, one in scored.items() if one.parses is not None},
         remedies={w: one.remedy for w, one in scored.items() if one.remedy is not None},
-        tokens=_token_count(run),
+        tokens=run.model.units.count,
         columns={w: _of_words(w, one) for w, one in scored.items() if one.columns},
         deviations={
             w: np.array(one.deviations, dtype=np.float64)[: len(w)]
@@ -138,16 +137,6 @@ def measured_run(
 def _of_words(words: Words, scores: Stored) -> dict[str, Sequence[float]]:
     """Return the further numbers of the words, without those of the end."""
     return {name: values[: len(words)] for name, values in scores.columns.items()}
-
-
-def _token_count(run: Run) -> Callable[[Words], int]:
-    """Return a function that counts the units that a run sees for a sentence."""
-    if (count := getattr(run, "token_count", None)) is not None:
-        return cast(Callable[[Words], int], count)
-    if (subwords := run.subwords) is None:
-        return len
-    pieces = functools.cache(lambda word: len(subwords.split(word)))
-    return lambda words: sum(map(pieces, words))
 
 
 def measured_scorer(scorer: Scorer, sentences: Sequence[Words]) -> Measured:
@@ -213,7 +202,9 @@ def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]])
     """
     found: dict[str, Measured] = {}
     for run in runs:
-        data = run.settings.data
+        if run.is_adopted:
+            continue
+        data = run.data
         if data.name in found or not isinstance(data.reader, ToyTreebank):
             continue
         asked = sentences(data.language)
@@ -227,7 +218,7 @@ def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]])
                 for words, scores in zip(asked, log_probs, strict=True)
             },
             knows=run.knows,
-            unigram_log_prob=run.unigram_log_prob,
+            unigram_log_prob=run.model.unigram_log_prob,
         )
     return list(found.values())
 

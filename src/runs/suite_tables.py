@@ -272,12 +272,12 @@ def _failure_notes(suites: Sequence[Suite], models: Sequence[Measured]) -> tuple
 def word_pair_rows(suites: Sequence[Suite], runs: Iterable[Run]) -> list[dict[str, object]]:
     """Count paired critical words in the training corpora, with one row per vocabulary."""
     rows: list[dict[str, object]] = []
-    counted = [run for run in runs if run.unigram_log_prob is not None]
-    for run in {run.vocabulary_hash: run for run in counted}.values():
+    counted = [run for run in runs if run.model.unigram_log_prob is not None]
+    for run in {run.model.units.content_hash: run for run in counted}.values():
         vocabulary: Vocabulary = run.vocabulary
         counts = Counter(dict(zip(vocabulary.tokens, vocabulary.counts, strict=True)))
         for suite in (one for one in suites if one.language == vocabulary.language):
             checked = lint_against(suite, vocabulary.knows, counts.__getitem__)
-            corpus = run.settings.data.name
+            corpus = run.corpus
             rows += [{"corpus": corpus, "suite": suite.name, **asdict(p)} for p in checked.pairs]
     return rows

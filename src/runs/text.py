@@ -28,7 +28,6 @@ from gardenpath.errors import GardenpathError
 from gardenpath.eval.search.replicates import not_converged, tolerance_note
 from gardenpath.eval.surprisal.inputs import GivenText, Stimulus, stimuli_of
 from gardenpath.eval.surprisal.tables import RunHeader, SurprisalRow, failures_of, rows_of
-from gardenpath.models.family import AdoptedFamily
 from gardenpath.settings.schema import plain
 from gardenpath.store.surprisals import Stored
 from gardenpath.store.tables import PLL_BITS, SEARCH_COLUMN_NAMES, SURPRISAL_BITS, SURPRISAL_SE
@@ -116,7 +115,7 @@ def read_as(
 ) -> list[Stimulus]:
     """Return the sentences of an input as a run reads them, like those of its corpus."""
     style = None if tokenised else style_of(run, segmenter)
-    return stimuli_of(given, run.settings.data.cleaning, style)
+    return stimuli_of(given, run.cleaning, style)
 
 
 def style_of(run: Run, segmenter: str | None = None) -> WritingStyle:
@@ -125,9 +124,9 @@ def style_of(run: Run, segmenter: str | None = None) -> WritingStyle:
     ``segmenter`` divides Chinese text into words. Models that read text get words as treebanks
     write them, which are put together again; without blanks, every Chinese character is a word.
     """
-    if run.reads_text:
+    if run.model.units.reads_text:
         return WritingStyle(keeps=lambda _: False, segmenter=segmenter, without_blanks="characters")
-    if isinstance(run.family, AdoptedFamily):
+    if run.is_adopted:
         knows: Callable[[str], bool] = run.knows
         is_lower = any(knows(one.lower()) for one in _CAPITALISED)
         is_lower = is_lower and not any(map(knows, _CAPITALISED))
@@ -258,9 +257,9 @@ def require_known(found: Iterable[UnknownWords], *, allow_unknown: bool) -> None
 
 def _knower(run: Run) -> Known:
     """Return a test of whether a model knows a word."""
-    if isinstance(run.family, AdoptedFamily):
+    if run.is_adopted:
         return run.knows
-    subwords = run.subwords
+    subwords = run.trained.subwords
     if subwords is None:
         return run.knows
     vocabulary = run.vocabulary
@@ -345,14 +344,14 @@ def rows_and_header(
     words = [sentence.words for sentence in sentences]
     log_probs = [np.array(scored[one].log_probs) for one in words]
     remedies = {n: scored[one].remedy or "" for n, one in enumerate(words)}
-    seen = [run.seen_as(one) for one in words]
-    is_adopted = isinstance(run.family, AdoptedFamily)
+    seen = [run.model.seen_as(one) for one in words]
+    is_adopted = run.is_adopted
     # Sequential models are not searched.
     search = plain(run.search) if run.is_syntactic else {"kind": "none"}
     header = RunHeader(
         run=run.name.run,
         model=run.name.model,
-        vocabulary=run.vocabulary_hash,
+        vocabulary=run.model.units.content_hash,
         search=search.pop("kind"),
         settings=search,
         # Adopted models may leave values undefined, such as those of ends; no search has failed.

@@ -101,7 +101,7 @@ def _fill(settings: TrainSettings, claimed: ClaimedRun, team: Team, stop: StopSi
     metrics: Metrics = {
         split: score_split(run, preparation, corpus, split).as_metrics() for split in _SCORED
     }
-    require_finite(run.network(), metrics, claimed.folder)
+    require_finite(run.trained.network(), metrics, claimed.folder)
     stop.check()
     claimed.finish(metrics)
     return metrics

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from gardenpath.data.corpus import DataSettings
-from gardenpath.models.family import ModelSettings
+from gardenpath.models.family import AdoptedSettings, ModelSettings
 from gardenpath.models.registry import ADOPTED_MODELS, FAMILIES, MODELS
 from gardenpath.models.training.settings import LOGGERS, LoggerSettings, NoLogger, TrainerSettings
 from gardenpath.settings.schema import PositiveInt, Seed, Tagged
@@ -97,6 +97,18 @@ class TrainSettings:
                 "so few pieces"
             )
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdoptedRunSettings:
+    """What is known of a model that others trained: stored in its run folder."""
+
+    model: Annotated[AdoptedSettings, Tagged("family", ADOPTED_MODELS)]
+    """Model."""
+    corpus: str
+    """Name of the corpus it was trained on, which is not here."""
+    seed: Seed = 1
+    """Number of the model among those that differ in their random seeds only."""
 
 
 # ----------------------------------------------------------------------------

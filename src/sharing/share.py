@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from gardenpath.console import console
 from gardenpath.errors import ConfigError, GardenpathError, RunError
-from gardenpath.models.family import AdoptedFamily, SyntacticFamily
+from gardenpath.models.family import SyntacticFamily
 from gardenpath.runs.run import Run
 from gardenpath.settings.evaluate import EvaluateSettings
 from gardenpath.settings.schema import plain
@@ -125,11 +125,11 @@ by joining pieces at random, these are {share:.1%}.
 
 def plain_card(run: Run) -> str:
     """Return the card of a portable run folder."""
-    pieces = "; `subwords.model` is the SentencePiece model" if run.subwords else ""
+    pieces = "; `subwords.model` is the SentencePiece model" if run.trained.subwords else ""
     search = (
         "The model is syntactic: the probability of a word is a sum over trees, which Gardenpath\n"
         "finds by search.\n\n"
-        if isinstance(run.family, SyntacticFamily)
+        if isinstance(run.model.family, SyntacticFamily)
         else ""
     )
     body = _PLAIN.format(example=_example(run), pieces=pieces)
@@ -144,7 +144,7 @@ def transformers_card(
     ``difference`` is the largest one that was measured between log probabilities; ``ties`` is the
     share of invented words that have other, equally good pieces.
     """
-    words = _PIECES if run.subwords else _unknown_words(run)
+    words = _PIECES if run.trained.subwords else _unknown_words(run)
     if ties:
         words += _TIES.format(share=ties)
     parts = [
@@ -170,8 +170,8 @@ def _about(run: Run) -> str:
         "family": settings.model.family,
         "corpus": name.corpus,
         "random seed": name.seed,
-        "units": f"{len(run.vocabulary):,} {'pieces' if run.subwords else 'words'}",
-        "weights": f"SHA-256 {run.weights_sha256}",
+        "units": f"{len(run.vocabulary):,} {'pieces' if run.trained.subwords else 'words'}",
+        "weights": f"SHA-256 {run.trained.weights_sha256}",
         "written by": versions("torch"),
     }
     for split, values in run.metrics.items():
@@ -179,7 +179,7 @@ def _about(run: Run) -> str:
             if isinstance(values, dict) and key in values:
                 rows[f"{key.replace('_', ' ')} ({split})"] = f"{values[key]:.2f}"
     table = "\n".join(f"| {key} | {value} |" for key, value in rows.items())
-    lower = "Words are lower-cased.\n\n" if settings.data.cleaning.lowercase else ""
+    lower = "Words are lower-cased.\n\n" if run.cleaning.lowercase else ""
     return f"# {name.model} ({name.corpus})\n\n| | |\n|---|---|\n{table}\n\n{lower}"
 
 
@@ -192,7 +192,7 @@ def _unknown_words(run: Run) -> str:
 
 def _example(run: Run) -> str:
     """Return some words that the model knows; never a sentence of the corpus."""
-    if run.subwords is not None:
+    if run.trained.subwords is not None:
         return "国王 来 了 。" if run.language == "zh" else "the king sings ."
     return " ".join([one for one in run.vocabulary.tokens if run.vocabulary.knows(one)][:4])
 
@@ -216,7 +216,7 @@ def share_run(run: Run, folder: str | Path, form: SharedForm = "safetensors") ->
     a GPT-2 for a Transformer; an LSTM with its code, which transformers lacks.
     """
     target = Path(folder)
-    if isinstance(run.family, AdoptedFamily):
+    if run.is_adopted:
         raise RunError(f"{run.path}: the model was adopted; share it from where it came")
     if not run.folder.is_finished:
         raise RunError(f"{run.path}: the run is not finished; continue it with existing=resume")
@@ -259,7 +259,7 @@ def _described(run: Run) -> dict[str, Any]:
     """Return what determines the numbers of a run; no folders of this machine."""
     settings = run.settings
     shape = getattr(settings.model.network, "shape", None)
-    data = settings.data
+    data = run.data
     return {
         "family": settings.model.family,
         "name": settings.model.name,

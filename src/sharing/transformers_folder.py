@@ -329,7 +329,7 @@ _IMPOSSIBLE = -700.0
 
 def transformers_writer(run: Run) -> Callable[[Path], None]:
     """Return a function that writes the run to a folder; only two families can be written."""
-    network = run.network()
+    network = run.trained.network()
     _require_full_output(run)
     kind: Literal["gpt2", "lstm"]
     if isinstance(network, TransformerNetwork):
@@ -344,8 +344,8 @@ def transformers_writer(run: Run) -> Callable[[Path], None]:
     positions = getattr(run.settings.model.network, "max_positions", None)
     tokenizer, ties = shared_tokenizer(
         run.vocabulary,
-        run.subwords,
-        lowercase=run.settings.data.cleaning.lowercase,
+        run.trained.subwords,
+        lowercase=run.cleaning.lowercase,
         most=positions,
     )
 
@@ -411,7 +411,7 @@ def _difference(run: Run, network: Any, folder: Path, kind: Literal["gpt2", "lst
     loader: Any = AutoModelForCausalLM if kind == "gpt2" else GardenpathLstmForCausalLM
     model = loader.from_pretrained(folder, local_files_only=True).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    invented = invented_words(run.vocabulary, run.subwords, 2 * _COMPARED * _COMPARED_WORDS)
+    invented = invented_words(run.vocabulary, run.trained.subwords, 2 * _COMPARED * _COMPARED_WORDS)
     words = [one for one in invented if _ids(run, [one]) == tokenizer(one)["input_ids"]]
     if len(words) < _COMPARED * _COMPARED_WORDS:
         raise GardenpathError(
@@ -432,7 +432,7 @@ def _difference(run: Run, network: Any, folder: Path, kind: Literal["gpt2", "lst
 
 
 def _ids(run: Run, sentence: list[str]) -> list[int]:
-    split = encode_sentences([sentence], run.vocabulary, run.subwords)
+    split = encode_sentences([sentence], run.vocabulary, run.trained.subwords)
     return [BEGIN_ID, *split.sentence(0).tolist()]
 
 
@@ -453,7 +453,7 @@ def _difference_in(
             f"{run.path}: {' '.join(sentence)!r} has other tokens in the form of transformers; "
             "share it with task.form=safetensors"
         )
-    split = encode_sentences([sentence], run.vocabulary, run.subwords)
+    split = encode_sentences([sentence], run.vocabulary, run.trained.subwords)
     with torch.inference_mode():
         expected = network.log_prob(token_batch(split, np.arange(1)))[0]
         log_probs = model(torch.tensor([ids])).logits[0].log_softmax(-1)

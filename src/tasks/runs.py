@@ -139,7 +139,7 @@ def run_corpus(settings: EvaluateSettings, task: CorpusTask) -> None:
     runs = Runs() if corpora else asked_runs(settings)
     skipped = list(runs.skipped)
     if not corpora:
-        corpora = list({run.settings.data.name: run.settings.data for run in runs}.values())
+        corpora = list({run.corpus: run.data for run in runs}.values())
     cache = Path(settings.paths.cache)
     statistics = [
         one

@@ -483,7 +483,7 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
 def _sentences(run: Run, given: GivenText | None, task: ParseTask) -> list[Sentence]:
     """Return the input, cleaned like the run's corpus, or a split of that corpus."""
     if given is None:
-        return list(run.settings.data.preparation().sentences(task.split))[: task.sentences]
+        return list(run.data.preparation().sentences(task.split))[: task.sentences]
     return [one.sentence for one in read_as(run, given, tokenised=task.tokenised)][: task.sentences]
 
 

@@ -99,7 +99,7 @@ def test_a_model_that_knows_the_grammar_is_right(folder: Path) -> None:
         def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Any]:
             from gardenpath.data.pcfg.exact import ExactModel
 
-            reader: Any = run_of(folder, "ngram").settings.data.reader
+            reader: Any = run_of(folder, "ngram").data.reader
             found = ExactModel(reader.rules).word_log_probs(sentences)
             return [np.nan_to_num(one, nan=-math.inf, neginf=-math.inf) for one in found]
 

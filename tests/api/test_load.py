@@ -135,7 +135,7 @@ def test_a_run_of_format_1_loads_with_the_same_numbers(
     _as_format_1(path)
     old = gp.load(path, device="cpu", search=NARROW_SEARCH)
     new = run_of(folder, model)
-    assert old.settings.model == new.settings.model and old.settings.data == new.settings.data
+    assert old.settings.model == new.settings.model and old.data == new.data
     assert old.model_key == new.model_key and old.metrics == new.metrics
     for found, expected in zip(
         old.word_log_probs(SENTENCES), new.word_log_probs(SENTENCES), strict=True

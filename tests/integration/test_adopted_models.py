@@ -70,7 +70,7 @@ def test_mandarin_through_the_characters(gpt2: Path) -> None:
     """Words without blanks between them are differences of prefixes of the text."""
     run = gp.load(f"hf:{gpt2}")
     (scores,) = run.word_log_probs([["他", "喜欢", "猫"]])
-    prefixes = run.prefix_log_probs("他喜欢猫", [0, 1, 3])  # type: ignore[attr-defined]
+    prefixes = run.prefix_log_probs("他喜欢猫", [0, 1, 3])
     np.testing.assert_allclose(scores[:2], np.diff(prefixes.log_probs), atol=1e-4)
     suite = gp.suites("mandarin/classifier_noun*")[0]
     results = gp.evaluate(run, suite, items=2)
@@ -109,7 +109,7 @@ def test_masked_models_have_no_surprisals(
     assert "surprisal_bits" not in frame.columns and frame["pll_bits"].notna().sum() == 6
     own = toy_runs.run_of(folder, "lstm")
     with pytest.raises(GardenpathError, match="there is no perplexity"):
-        run.perplexity(data=own.settings.data)
+        run.perplexity(data=own.data)
     results = gp.evaluate([run, own], gp.suites("toy_english"), items=2, allow_unknown=True)
     words = results.surprisals
     assert words[words["model"] == "bert"]["surprisal_bits"].isna().all()

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gardenpath.errors import GardenpathError
-from gardenpath.runs.adopting import AdoptedRun, adopt, open_run
+from gardenpath.runs.adopting import adopt
+from gardenpath.runs.run import Run
 from gardenpath.store.surprisals import SurprisalStore
 from gardenpath.util import NATS_PER_LOG10
 from tests.adopted.word_models import make_model, save, step_by_step, write_vocabulary
@@ -30,14 +31,14 @@ def test_a_word_level_lstm_is_a_run(state: str, tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").unlink()
     expected = step_by_step(make_model(1), WORDS, state)
     for _ in range(2):  # computed, and from the store
-        found = open_run(run.path, store=SurprisalStore(tmp_path / "store.sqlite")).scored(WORDS)
+        found = Run(run.path, store=SurprisalStore(tmp_path / "store.sqlite")).scored(WORDS)
         for words, scores in zip(WORDS, expected, strict=True):
             np.testing.assert_allclose(found[words].log_probs, scores, atol=2e-6)
     assert (tmp_path / "store.sqlite").exists() == (state != "carry")
     assert (run.knows("cat"), run.knows("zebra")) == (True, False)
-    assert run.seen_as(("the", "zebra")) == ("the", "<unk>")
-    assert isinstance(run, AdoptedRun)
-    assert run.boundary is None and run.is_order_dependent == (state == "carry")
+    assert run.model.seen_as(("the", "zebra")) == ("the", "<unk>")
+    assert run.is_adopted
+    assert run.boundary is None and run.model.is_order_dependent == (state == "carry")
 
 
 def test_settings_that_change_numbers_have_other_keys(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_an_arpa_file_is_a_run(tmp_path: Path) -> None:
     words = ("the", "cat", "狗")
     text = ("<s>", *words, "</s>")
     expected = [arpa.log10_prob(text[n], text[:n]) * NATS_PER_LOG10 for n in range(1, len(text))]
-    found = open_run(run.path, store=SurprisalStore(tmp_path / "store.sqlite")).scored([words])
+    found = Run(run.path, store=SurprisalStore(tmp_path / "store.sqlite")).scored([words])
     np.testing.assert_allclose(found[words].log_probs, expected, rtol=1e-12)
 
 
@@ -74,7 +75,7 @@ def test_damage_is_noticed(name: str, tmp_path: Path) -> None:
     content[-3] ^= 1
     (run.path / name).write_bytes(bytes(content))
     with pytest.raises(GardenpathError, match=name):
-        open_run(run.path).verify()
+        Run(run.path).verify()
 
 
 def test_a_file_that_is_refused_leaves_nothing(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_model_of_trees_on_text_is_refused_before_loading(
 def test_an_arpa_file_is_used_as_it_is(tmp_path: Path) -> None:
     """A model that is written, and read by another run, gives the same numbers."""
     first = small_runs.run(tmp_path, "model=ngram", "model.network.order=3")
-    model = small_runs.loaded(first).network()
+    model = small_runs.loaded(first).trained.network()
     assert isinstance(model, NgramModel)
     write_arpa(tmp_path / "model.arpa", model, small_runs.loaded(first).vocabulary)
     second = small_runs.run(
@@ -142,7 +142,7 @@ def test_an_arpa_file_is_used_as_it_is(tmp_path: Path) -> None:
     for split in ("valid", "test"):
         assert second.result()[split] == pytest.approx(first.result()[split], rel=1e-6)
     (tmp_path / "model.arpa").unlink()
-    reloaded = small_runs.loaded(second).network()
+    reloaded = small_runs.loaded(second).trained.network()
     assert isinstance(reloaded, NgramModel) and reloaded.order == 3
 
 

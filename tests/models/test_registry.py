@@ -242,7 +242,7 @@ def test_classes_of_words_are_part_of_the_weights(tmp_path: Path, model: str) ->
     moved = loaded(RunFolder(tmp_path / "elsewhere"))
     for before, after in zip(expected, moved.word_log_probs(SENTENCES), strict=True):
         np.testing.assert_array_equal(before, after)
-    output = moved.network().output
+    output = moved.trained.network().output
     stored = load_file(tmp_path / "elsewhere" / "weights.safetensors")["output.word_class"]
     assert torch.equal(output.word_class, stored)
     by_frequency = FactoredToken(hidden=2, vocabulary_size=len(moved.vocabulary))

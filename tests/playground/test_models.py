@@ -142,7 +142,7 @@ def test_what_was_computed_before_a_stop_is_kept(folder: Path, tmp_path: Path) -
 def test_a_model_is_loaded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of(folder, "lstm")
     opened: list[str] = []
-    original = run.network
+    original = run.trained.network
 
     def network() -> object:
         opened.append("lstm")
@@ -168,7 +168,7 @@ def test_models_used_least_recently_are_dropped(folder: Path, tmp_path: Path) ->
 def test_the_weights_in_memory_are_limited(folder: Path, tmp_path: Path) -> None:
     settings = settings_for(folder, tmp_path / "store.sqlite")
     names = list(ModelShelf(settings).models)
-    sizes = {name: run_of(folder, name.split("/")[-2]).weight_bytes for name in names}
+    sizes = {name: run_of(folder, name.split("/")[-2]).model.weight_bytes for name in names}
     largest = max(sizes.values()) / 1e9
     shelf = ModelShelf(settings_for(folder, tmp_path / "store.sqlite", loaded_gb=largest))
     for name in names:

@@ -31,7 +31,7 @@ from gardenpath.eval.search.settings import SEARCH_VERSION, SearchSettings, Unbi
 from gardenpath.models.family import NeuralFamily
 from gardenpath.models.ngram.model import train_ngram
 from gardenpath.models.registry import FAMILIES
-from gardenpath.runs.run import PIECES_VERSION
+from gardenpath.runs.model import PIECES_VERSION
 from gardenpath.runs.scorers import make_scorer
 from tests.models.samples import make_split
 
@@ -164,12 +164,13 @@ def _numbers(vocabulary: Vocabulary, subwords: _Letters | None) -> dict[str, lis
     found = {}
     for name, (family, model) in models.items():
         for kind, search in _SEARCHES.items():
-            run: Any = SimpleNamespace(
+            trained: Any = SimpleNamespace(
                 network=lambda model=model: model, family=FAMILIES[family],
-                device=torch.device("cpu"), vocabulary=vocabulary, subwords=subwords,
+                vocabulary=vocabulary, subwords=subwords,
                 boundary=None if subwords is None else "next",
             )  # fmt: skip
-            scores = make_scorer(run, search).word_log_probs(_SENTENCES)
+            scorer = make_scorer(trained, search, torch.device("cpu"), on_words=lambda _: None)
+            scores = scorer.word_log_probs(_SENTENCES)
             found[f"{name}, {kind}"] = [np.round(one, 6).tolist() for one in scores]
     return found
 

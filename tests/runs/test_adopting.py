@@ -15,7 +15,8 @@ from gardenpath.errors import ConfigError, DamagedRunError, GardenpathError, Run
 from gardenpath.eval.suites.summary import RunName
 from gardenpath.models.ngram.arpa import write_arpa
 from gardenpath.models.ngram.arpa_model import ArpaModel
-from gardenpath.runs.adopting import AdoptedRun, name_of_source, reference_of, settings_of
+from gardenpath.runs.adopting import name_of_source, reference_of, settings_of
+from gardenpath.runs.model import AdoptedModel
 from gardenpath.runs.scoring import HowScored, how_scored, marked, with_own_columns
 from tests import toy_runs
 from tests.integration.commands import call
@@ -28,7 +29,7 @@ def arpa(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The n-gram model of a run, as an ARPA file."""
     run = toy_runs.run_of(folder, "ngram")
     path = tmp_path_factory.mktemp("arpa") / "news.arpa"
-    write_arpa(path, run.network(), run.vocabulary)
+    write_arpa(path, run.trained.network(), run.vocabulary)
     return path
 
 
@@ -38,7 +39,7 @@ def adopted(arpa: Path, tmp_path: Path) -> gp.Run:
 
 
 def test_an_adopted_model_is_a_run(adopted: gp.Run, folder: Path) -> None:
-    assert isinstance(adopted, AdoptedRun)
+    assert adopted.is_adopted
     name = adopted.name
     assert (name.model, name.corpus, name.seed) == ("news", "news", 1)
     assert adopted.language == "en" and adopted.boundary is None
@@ -83,7 +84,7 @@ def test_several_processes(adopted: gp.Run) -> None:
 def test_scores_that_depend_on_the_order_are_not_stored(
     adopted: gp.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(AdoptedRun, "is_order_dependent", True)
+    monkeypatch.setattr(AdoptedModel, "is_order_dependent", True)
     asked: list[Any] = []
     score = ArpaModel.word_log_probs
 
@@ -166,13 +167,13 @@ def test_what_cannot_be_adopted(tmp_path: Path, arpa: Path) -> None:
 
 def test_trees_and_weights_are_those_of_trained_runs(adopted: gp.Run) -> None:
     with pytest.raises(RunError, match="was adopted"):
-        adopted.network()
+        adopted.trained.network()
     with pytest.raises(GardenpathError, match="corpus of an adopted model is not here"):
         adopted.perplexity()
 
 
 def test_perplexity_on_a_named_corpus(adopted: gp.Run, folder: Path) -> None:
-    data = toy_runs.run_of(folder, "ngram").settings.data
+    data = toy_runs.run_of(folder, "ngram").data
     found = adopted.perplexity(data=data)
     own = toy_runs.run_of(folder, "ngram").perplexity()
     assert found["perplexity"].iloc[0] == pytest.approx(own["perplexity"].iloc[0], rel=1e-3)

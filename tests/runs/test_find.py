@@ -146,8 +146,8 @@ def said(path: Path, *, unfinished: bool = False) -> dict[str, Any]:
         "log_probs": [one.tolist() for one in run.word_log_probs(SENTENCES)],
         "metrics": None if unfinished else run.metrics,
         "name": (run.name.model, run.name.corpus, run.name.seed),
-        "cleaning": run.settings.data.cleaning,
-        "unigram": run.unigram_log_prob and run.unigram_log_prob("the"),
+        "cleaning": run.data.cleaning,
+        "unigram": run.model.unigram_log_prob and run.model.unigram_log_prob("the"),
     }
 
 

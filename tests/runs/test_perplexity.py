@@ -124,7 +124,9 @@ def test_corpora_are_kept_apart_and_those_without_a_grammar_have_no_exact_row(
 
 def test_the_cache_of_the_run_is_used_unless_another_is_given(tmp_path: Path) -> None:
     run = small_runs.loaded(small_runs.run(tmp_path, "model=unigram"))
-    assert run.settings.paths == load_settings("train", small_runs.arguments(tmp_path)).paths
+    assert (
+        run.trained.settings.paths == load_settings("train", small_runs.arguments(tmp_path)).paths
+    )
     other = tmp_path / "other"
     list(perplexities([run], split="valid", marginal_sentences=None, cache=other))
     assert other.is_dir() and len(list((tmp_path / "cache").glob("[!.]*"))) == 1
@@ -166,9 +168,7 @@ def test_a_run_reads_another_corpus_with_its_own_vocabulary(folder: Path) -> Non
 def test_the_test_split_of_the_own_corpus_named_again_gives_the_same(folder: Path) -> None:
     runs = [run_of(folder, model) for model in ("ngram", "lstm", "rnng", "plm")]
     (own,) = _perplexities(runs, 3)
-    (again,) = perplexities(
-        runs, split="test", marginal_sentences=3, corpora=[runs[0].settings.data]
-    )
+    (again,) = perplexities(runs, split="test", marginal_sentences=3, corpora=[runs[0].data])
     assert [row.model for row in again.rows] == [row.model for row in own.rows]
     for before, after in zip(own.rows, again.rows, strict=True):
         assert after.perplexity == pytest.approx(before.perplexity, rel=1e-5)
@@ -348,7 +348,7 @@ def test_entries_that_are_too_uncertain_are_computed_again(
     assert [words for words, _ in searches.asked] == [ONE, OTHER]
     run = _run(folder, tmp_path, tolerance=0.025)
     # The tolerance decides how much is computed; here it must not decide where it is stored.
-    run.model_key = first.model_key
+    monkeypatch.setattr(run.model, "key", lambda search: first.model_key)
     searches = Searches(monkeypatch, run)
     assert run.scored([ONE, OTHER], matters={ONE: [1], OTHER: ()}) == before, "precise enough"
     assert searches.asked == []

@@ -116,7 +116,7 @@ def test_the_key_changes_with_the_vocabulary(folder: Path, tmp_path: Path) -> No
 def test_another_segmentation_than_that_of_the_vocabulary_is_refused(tmp_path: Path) -> None:
     pieces = ("data.subwords.algorithm=bpe", "data.subwords.pieces=30")
     first = small_runs.run(tmp_path, "model=unigram", *pieces)
-    assert small_runs.loaded(first).subwords is not None
+    assert small_runs.loaded(first).trained.subwords is not None
     before = _key(first.path)
     (first.path / "manifest.json").unlink()
     assert _key(first.path) == before
@@ -283,24 +283,24 @@ def test_an_unfinished_run_is_left_out(folder: Path, tmp_path: Path) -> None:
 
 def test_what_a_run_knows_of_itself(folder: Path) -> None:
     run = run_of(folder, "rnng")
-    assert run.settings.data.name == "toy_english" and run.settings.seed == 1
+    assert run.data.name == "toy_english" and run.settings.seed == 1
     assert run.metrics == run.folder.result() and set(run.metrics) == {"valid", "test"}
-    assert run.is_syntactic and run.strategy == "top_down"
+    assert run.is_syntactic and run.trained.strategy == "top_down"
     assert not run_of(folder, "lstm").is_syntactic
     assert run.knows("boys") and not run.knows("zebras")
     assert repr(run) == f"Run({str(run.path)!r})"
-    network = run.network()
+    network = run.trained.network()
     assert not any(module.training for module in network.modules())
 
 
 def test_unigram_probabilities_are_those_of_training_plus_one(folder: Path) -> None:
     run = run_of(folder, "ngram")
-    assert run.unigram_log_prob is not None
+    assert run.model.unigram_log_prob is not None
     counts = dict(zip(run.vocabulary.tokens, run.vocabulary.counts, strict=True))
     total = sum(counts.values()) + len(counts)
-    assert run.unigram_log_prob("the") == pytest.approx(math.log((counts["the"] + 1) / total))
-    assert run.unigram_log_prob("zebras") == pytest.approx(math.log(1 / total))
-    assert sum(math.exp(run.unigram_log_prob(word)) for word in counts) == pytest.approx(1.0)
+    assert run.model.unigram_log_prob("the") == pytest.approx(math.log((counts["the"] + 1) / total))
+    assert run.model.unigram_log_prob("zebras") == pytest.approx(math.log(1 / total))
+    assert sum(math.exp(run.model.unigram_log_prob(word)) for word in counts) == pytest.approx(1.0)
 
 
 def test_syntactic_models_are_searched(folder: Path) -> None:
@@ -356,7 +356,7 @@ def _change(run: Run, model: Mapping[str, Any], **top: Any) -> Run:
 def test_an_unknown_family_is_refused(copied: Run, family: object) -> None:
     changed = _change(copied, {"family": family})
     with pytest.raises(RunError, match=r"model\.family=.*lstm") as caught:
-        changed.network()
+        changed.trained.network()
     assert "config.yaml" in str(caught.value) and "train again" in str(caught.value)
 
 
@@ -383,7 +383,7 @@ def test_python_objects_in_a_configuration_are_refused(copied: Run) -> None:
     copied.folder.config_path.write_text(text, encoding="utf-8")
     (copied.path / "manifest.json").unlink()
     with pytest.raises(RunError, match="not a run folder"):
-        copied.network()
+        copied.trained.network()
     assert not trap.exists()
 
 
@@ -392,13 +392,13 @@ def test_a_configuration_that_is_none_is_refused(copied: Run, content: str) -> N
     copied.folder.config_path.write_text(content, encoding="utf-8")
     (copied.path / "manifest.json").unlink()
     with pytest.raises(RunError, match="not a configuration"):
-        copied.network()
+        copied.trained.network()
 
 
 def test_settings_of_another_network_are_refused(copied: Run) -> None:
     changed = _change(copied, {"network": {"heads": 4, "layers": "two"}})
     with pytest.raises(RunError, match="heads is not a setting") as caught:
-        changed.network()
+        changed.trained.network()
     assert "layers=two" in str(caught.value)
 
 
@@ -412,7 +412,7 @@ def test_a_run_that_was_made_on_another_machine_loads(
     expected = copied.word_log_probs([OLD])
     changed = _change(copied, {}, trainer=trainer, logger={"kind": "wandb"})
     loaded = load(changed.path)
-    assert loaded.settings.trainer.accelerator == "gpu"
+    assert loaded.trained.settings.trainer.accelerator == "gpu"
     np.testing.assert_array_equal(loaded.word_log_probs([OLD]), expected)
 
 

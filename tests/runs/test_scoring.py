@@ -338,7 +338,7 @@ def test_undefined_and_impossible_words_are_kept() -> None:
 
 def test_the_grammar_of_a_corpus_is_measured_once(folder: Path) -> None:
     runs = [run_of(folder, "ngram"), run_of(folder, "lstm")]
-    possible = next(iter(runs[0].settings.data.reader.read("test"))).words
+    possible = next(iter(runs[0].data.reader.read("test"))).words
     (found,) = exact_grammars(runs, lambda _: [possible, IMPOSSIBLE])
     assert (found.name.model, found.name.corpus, found.name.seed) == (EXACT, "toy_english", None)
     assert all(0 <= value < math.inf for value in found.surprisal_bits[possible])

@@ -274,12 +274,14 @@ def test_pieces_are_shown_in_the_place_of_words(tmp_path: Path) -> None:
     pieces = ("data.subwords.algorithm=bpe", "data.subwords.pieces=30")
     run = small_runs.loaded(small_runs.run(tmp_path, "model=ngram", *pieces))
     table = run.surprisal(["the old cat", "the 猫"], end=False)
-    assert run.subwords is not None
+    assert run.trained.subwords is not None
     shown = table["seen_as"].tolist()
-    assert shown[:3] == [" ".join(run.subwords.split(word)) for word in ("the", "old", "cat")]
+    assert shown[:3] == [
+        " ".join(run.trained.subwords.split(word)) for word in ("the", "old", "cat")
+    ]
     assert table["seen"].tolist() == [True, True, True, True, False]
     # Pieces cover any word, so that no word counts as out of the vocabulary in suites.
-    assert run.knows("unheard-of") and run.unigram_log_prob is None
+    assert run.knows("unheard-of") and run.model.unigram_log_prob is None
 
 
 def test_stacked_tables_keep_what_was_measured(folder: Path) -> None:

@@ -62,7 +62,7 @@ def test_an_old_run_stays_until_the_new_one_is_ready_to_begin(
     after = {path: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
     assert after == before
     small_runs.run(tmp_path, "model=unigram", "existing=overwrite", "data.min_count=3")
-    assert small_runs.loaded(run).settings.data.min_count == 3
+    assert small_runs.loaded(run).data.min_count == 3
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:

@@ -53,9 +53,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 def _token_log_probs(run: Run, words: list[str]) -> tuple[list[int], list[float]]:
     """Ids and log probabilities of the tokens of a sentence, and of its end, from the network."""
-    split = encode_sentences([words], run.vocabulary, run.subwords)
+    split = encode_sentences([words], run.vocabulary, run.trained.subwords)
     with torch.inference_mode():
-        found = run.network().log_prob(token_batch(split, np.arange(1)))[0].tolist()
+        found = run.trained.network().log_prob(token_batch(split, np.arange(1)))[0].tolist()
     return split.sentence(0).tolist(), found
 
 
@@ -84,7 +84,7 @@ def test_transformers_gives_the_numbers_of_the_run(
         found_ids, found = _scored(model.eval(), tokenizer, " ".join(words))
         assert found_ids == ids
         assert np.allclose(found, expected, rtol=0, atol=2e-5)
-        if run.subwords is None:
+        if run.trained.subwords is None:
             assert np.allclose(found, run.word_log_probs([words])[0], rtol=0, atol=2e-5)
     assert isinstance(model, GPT2LMHeadModel) != has_code
     assert not list((tmp_path / "shared").glob("*.bin"))

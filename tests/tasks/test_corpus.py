@@ -36,7 +36,7 @@ def test_sizes_words_and_constructions(
     found = tmp_path / "corpora"
     statistics = pd.read_csv(found / "statistics.csv").set_index("split")
     assert statistics["sentences"].to_dict() == {"train": 200, "valid": 20, "test": TEST_SENTENCES}
-    reader = run_of(folder, "ngram").settings.data.reader
+    reader = run_of(folder, "ngram").data.reader
     words = [word for sentence in reader.read("train") for word in sentence.words]
     assert statistics.loc["train", "tokens"] == len(words)
     assert statistics.loc["train", "types"] == len(set(words))

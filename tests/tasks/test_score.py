@@ -37,7 +37,7 @@ def _trees(path: Path) -> list[str]:
 def test_trees_and_their_scores(folder: Path, tmp_path: Path) -> None:
     evaluate(folder, tmp_path, "task=parse", "task.sentences=6")
     scores = pd.read_csv(tmp_path / "parses" / "f1.csv").set_index("run")
-    corpus = run_of(folder, "rnng").settings.data.preparation()
+    corpus = run_of(folder, "rnng").data.preparation()
     expected = [sentence.words for sentence in corpus.sentences("test")][:6]
     for model in ("plm", "rnng"):
         lines = _trees(tmp_path / "parses" / f"toy_english_{model}_seed1.trees")
