@@ -39,6 +39,8 @@ ELSEWHERE = "elsewhere"
 # hf:gpt2, arpa:models/news.arpa
 _REFERENCE = re.compile(r"([a-z]+):(.+)", re.DOTALL)
 _DIGITS = 10
+# Raise it whenever the folders of references have other files or settings.
+_FOLDER_FORMAT = 2
 
 
 def adopt(
@@ -98,7 +100,8 @@ def adopted_reference(reference: str, place: Path) -> Path:
         raise GardenpathError(f"{reference}: write the kind of a model and its source: hf:gpt2")
     with tempfile.TemporaryDirectory(prefix="gardenpath-") as stage:
         adopted = _adopted(settings_of(found[0], {}), found[1], Path(stage))
-        key = digest(repr(_content(adopted, Path(stage))).encode())[:_DIGITS]
+        content = (_FOLDER_FORMAT, *_content(adopted, Path(stage)))
+        key = digest(repr(content).encode())[:_DIGITS]
         folder = place / f"{file_stem(adopted.name)}-{key}"
         _write(folder, adopted, Path(stage), corpus=ELSEWHERE, seed=1, existing="skip")
     return folder

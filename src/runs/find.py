@@ -177,7 +177,7 @@ def _tell_corpora_apart(runs: Sequence[Run], settings: Sequence[dict[str, Any]])
     for run, one, vocabulary in zip(runs, settings, known, strict=True):
         found = folders.setdefault(repr(one), {})
         if vocabulary:
-            found.setdefault(vocabulary, str(run.data.root))
+            found.setdefault(vocabulary, str(None if run.is_adopted else run.data.root))
     for one, vocabulary in zip(settings, known, strict=True):
         found = folders[repr(one)]
         if len(found) < 2 or not vocabulary:

@@ -90,7 +90,8 @@ class Parsing:
         for number, (words, result) in enumerate(zip(sentences, results, strict=True)):
             trees = k_best(
                 result, words, labels=self._run.vocabulary.labels,
-                strategy=self._run.trained.strategy, k=self._k, starts_word=split.begins_word(number),
+                strategy=self._run.trained.strategy, k=self._k,
+                starts_word=split.begins_word(number),
             )  # fmt: skip
             remedy = result.failure.remedy if result.failure is not None else None
             shares = [float(share) for share in best_shares_of(result, split, number)]
