@@ -1,4 +1,9 @@
-"""Settings that name files of surprisals and materials: one path, a list, or paths by corpus."""
+"""Settings of the tasks of evaluate.py, one dataclass each, and what several of them share.
+
+:mod:`gardenpath.registry` lists them; :mod:`gardenpath.settings.evaluate` holds those of one task.
+The docstrings below fields are what --help and the reference show. Nothing here scores or reads
+runs.
+"""
 
 from __future__ import annotations
 
@@ -73,10 +78,6 @@ def shown_paths(given: SurprisalPaths) -> str:
     )
 
 
-# ----------------------------------------------------------------------------
-# Settings of the tasks of evaluate.py, one dataclass each.
-
-
 # A run folder with a description in JSON, or a model of the library transformers.
 SharedForm = Literal["safetensors", "huggingface"]
 
@@ -84,97 +85,9 @@ _A_FOLDER_OF_SURPRISALS = "the folder with one folder per model, or a table"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerplexityTask:
-    """Perplexity on a split of each run's own corpus, or of the corpora in data= and corpora=."""
+class ScoringSettings:
+    """Settings of tasks that score sentences with runs."""
 
-    name: Literal["perplexity"] = "perplexity"
-    split: Split = "test"
-    """Split of the corpora."""
-    marginal_sentences: NonNegativeInt | None = None
-    """Number of sentences, from the first, on which syntactic models are also scored by search;
-    null uses all, 0 none."""
-    processes: ProcessCount | None = "auto"
-    """Number of processes, of one thread each, that share the sentences; auto starts them for long
-    searches on a CPU, one in place of each thread; null scores in one process with all threads."""
-    allow_unknown: bool = False
-    """Whether to score input of which a run does not know most words."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SurprisalTask:
-    """Surprisal in bits of every word of the input, from every run."""
-
-    REMEDIES: ClassVar[Mapping[str, str]] = {
-        "input": "a sentence, a file of sentences, or - for standard input"
-    }
-
-    name: Literal["surprisal"] = "surprisal"
-    input: str | Sequence[str]
-    """A sentence, several as [A,B], or a file: plain text, bracketed trees, or a table (.csv, .tsv,
-    .xlsx); - reads standard input."""
-    column: str | Sequence[str] | None = None
-    """Column of a table that holds the sentences, or columns of regions as [A,B]; null finds the
-    column sentence, or reads one row per region (item, condition, region, content)."""
-    tokenised: bool = False
-    """Whether blanks alone separate words; otherwise text is divided as each model's corpus is."""
-    segmenter: str | None = None
-    """What divides Chinese text into words: jieba, characters, spacy:MODEL or pkuseg:MODEL; null
-    requires blanks between words, except for models that read text."""
-    shown: NonNegativeInt = 10
-    """Number of sentences up to which surprisals are printed; 0 prints none."""
-    end: bool = True
-    """Whether to add a row for the end of each sentence (</s>)."""
-    file: str | None = None
-    """Output file: .csv, .tsv, .jsonl or .parquet; null writes to output=, in a folder as
-    surprisal.tsv."""
-    format: Literal["csv", "tsv", "jsonl", "parquet"] | None = None
-    """Format of the table on standard output (output=-) or in a folder; null writes csv to standard
-    output and tsv to a folder. The name of a file chooses its format."""
-    form: TableForm = "own"
-    """Columns of the table: our own, or those of LM Zoo (one run; .tsv)."""
-    columns: TableColumns = "all"
-    """Whether the table also has the columns of the search of syntactic models (all), or only the
-    surprisal (surprisal)."""
-    chunk: PositiveInt | None = None
-    """Number of sentences scored together; an interrupted job loses at most one chunk. Null uses 64
-    for a search on a CPU, 256 otherwise."""
-    processes: ProcessCount | None = "auto"
-    """Number of processes, of one thread each, that share the sentences; auto starts them for long
-    searches on a CPU, one in place of each thread; null scores in one process with all threads."""
-    allow_unknown: bool = False
-    """Whether to score input of which a run does not know most words."""
-
-    def mistakes(self) -> list[str]:
-        """Return a mistake if a segmenter has no work to do."""
-        both = self.tokenised and self.segmenter is not None
-        return ["segmenter= has no effect with tokenised=true"] if both else []
-
-    def unavailable(self) -> list[str]:
-        """Return a mistake if the segmenter is unknown or not installed."""
-        problem = segmenter_problem(self.segmenter) if self.segmenter else ""
-        return [problem] if problem else []
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParseTask:
-    """The best trees of every sentence, and labelled bracketing F1 against gold trees."""
-
-    name: Literal["parse"] = "parse"
-    input: str | Sequence[str] | None = None
-    """A sentence, several as [A,B], or a file, plain or as bracketed trees; null parses a split of
-    each run's corpus."""
-    tokenised: bool = False
-    """Whether blanks alone separate words; otherwise text is divided as each model's corpus is."""
-    split: Split = "test"
-    """Split of each run's corpus."""
-    sentences: PositiveInt | None = None
-    """Number of sentences, from the first; null uses all."""
-    k_best: PositiveInt = 1
-    """Number of trees written per sentence."""
-    ignore_punctuation: bool = True
-    """Whether to ignore punctuation in F1 (EVALB's convention)."""
-    convergence: bool = False
-    """Whether to measure the change of surprisal with beams two and four times as wide."""
     processes: ProcessCount | None = "auto"
     """Number of processes, of one thread each, that share the sentences; auto starts them for long
     searches on a CPU, one in place of each thread; null scores in one process with all threads."""
@@ -211,10 +124,21 @@ class TieSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuiteTask(TieSettings):
-    """Test suites: accuracies, effects, statistics, figures and a report for all matching runs."""
+class StatisticsSettings(TieSettings):
+    """Which differences count, and how they are tested."""
 
-    name: Literal["suite"] = "suite"
+    correction: Correction | None = None
+    """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
+    """
+    min_items: PositiveInt = MIN_ITEMS
+    """Least number of usable items (critical words known, surprisals present) for any test,
+    interval or verdict; below it, the reason is given instead."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings(StatisticsSettings):
+    """What is written of the results of suites."""
+
     report: bool = True
     """Whether to write statistics, figures and the HTML report."""
     formula: str | None = None
@@ -223,15 +147,108 @@ class SuiteTask(TieSettings):
     also: Sequence[ResultForm] = ()
     """Further forms in which to write results: syntaxgym (surprisals of regions), babylm (the
     preferred sentences of minimal pairs)."""
-    correction: Correction | None = None
-    """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
-    """
+
+    def mistakes(self) -> list[str]:
+        """Return a mistake in the formula."""
+        if self.formula is None:
+            return []
+        mistakes = [] if self.report else ["formula= needs task.report=true"]
+        problem = formula_mistake(self.formula)
+        return [*mistakes, f"formula: {problem}"] if problem else mistakes
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerplexityTask(ScoringSettings):
+    """Perplexity on a split of each run's own corpus, or of the corpora in data= and corpora=."""
+
+    name: Literal["perplexity"] = "perplexity"
+    split: Split = "test"
+    """Split of the corpora."""
+    marginal_sentences: NonNegativeInt | None = None
+    """Number of sentences, from the first, on which syntactic models are also scored by search;
+    null uses all, 0 none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurprisalTask(ScoringSettings):
+    """Surprisal in bits of every word of the input, from every run."""
+
+    REMEDIES: ClassVar[Mapping[str, str]] = {
+        "input": "a sentence, a file of sentences, or - for standard input"
+    }
+
+    name: Literal["surprisal"] = "surprisal"
+    input: str | Sequence[str]
+    """A sentence, several as [A,B], or a file: plain text, bracketed trees, or a table (.csv, .tsv,
+    .xlsx); - reads standard input."""
+    column: str | Sequence[str] | None = None
+    """Column of a table that holds the sentences, or columns of regions as [A,B]; null finds the
+    column sentence, or reads one row per region (item, condition, region, content)."""
+    tokenised: bool = False
+    """Whether blanks alone separate words; otherwise text is divided as each model's corpus is."""
+    segmenter: str | None = None
+    """What divides Chinese text into words: jieba, characters, spacy:MODEL or pkuseg:MODEL; null
+    requires blanks between words, except for models that read text."""
+    shown: NonNegativeInt = 10
+    """Number of sentences up to which surprisals are printed; 0 prints none."""
+    end: bool = True
+    """Whether to add a row for the end of each sentence (</s>)."""
+    file: str | None = None
+    """Output file: .csv, .tsv, .jsonl or .parquet; null writes to output=, in a folder as
+    surprisal.tsv."""
+    format: Literal["csv", "tsv", "jsonl", "parquet"] | None = None
+    """Format of the table on standard output (output=-) or in a folder; null writes csv to standard
+    output and tsv to a folder. The name of a file chooses its format."""
+    form: TableForm = "own"
+    """Columns of the table: our own, or those of LM Zoo (one run; .tsv)."""
+    columns: TableColumns = "all"
+    """Whether the table also has the columns of the search of syntactic models (all), or only the
+    surprisal (surprisal)."""
+    chunk: PositiveInt | None = None
+    """Number of sentences scored together; an interrupted job loses at most one chunk. Null uses 64
+    for a search on a CPU, 256 otherwise."""
+
+    def mistakes(self) -> list[str]:
+        """Return a mistake if a segmenter has no work to do."""
+        both = self.tokenised and self.segmenter is not None
+        return ["segmenter= has no effect with tokenised=true"] if both else []
+
+    def unavailable(self) -> list[str]:
+        """Return a mistake if the segmenter is unknown or not installed."""
+        problem = segmenter_problem(self.segmenter) if self.segmenter else ""
+        return [problem] if problem else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseTask(ScoringSettings):
+    """The best trees of every sentence, and labelled bracketing F1 against gold trees."""
+
+    name: Literal["parse"] = "parse"
+    input: str | Sequence[str] | None = None
+    """A sentence, several as [A,B], or a file, plain or as bracketed trees; null parses a split of
+    each run's corpus."""
+    tokenised: bool = False
+    """Whether blanks alone separate words; otherwise text is divided as each model's corpus is."""
+    split: Split = "test"
+    """Split of each run's corpus."""
+    sentences: PositiveInt | None = None
+    """Number of sentences, from the first; null uses all."""
+    k_best: PositiveInt = 1
+    """Number of trees written per sentence."""
+    ignore_punctuation: bool = True
+    """Whether to ignore punctuation in F1 (EVALB's convention)."""
+    convergence: bool = False
+    """Whether to measure the change of surprisal with beams two and four times as wide."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteTask(ReportSettings, ScoringSettings):
+    """Test suites: accuracies, effects, statistics, figures and a report for all matching runs."""
+
+    name: Literal["suite"] = "suite"
     weights: Weighting = "none"
     """Weights of rows in linear mixed models: none, or error, by the search error of their response
     (search=unbiased)."""
-    min_items: PositiveInt = MIN_ITEMS
-    """Least number of usable items (critical words known, surprisals present) for any test,
-    interval or verdict; below it, the reason is given instead."""
     perplexity: bool = False
     """Whether the report also shows perplexities on a split of each run's corpus."""
     split: Split = "test"
@@ -241,15 +258,6 @@ class SuiteTask(TieSettings):
     all."""
     parsed_items: NonNegativeInt = 8
     """Number of items of each suite for which the report shows partial parses."""
-    processes: ProcessCount | None = "auto"
-    """Number of processes, of one thread each, that share the sentences; auto starts them for long
-    searches on a CPU, one in place of each thread; null scores in one process with all threads."""
-    allow_unknown: bool = False
-    """Whether to score input of which a run does not know most words."""
-
-    def mistakes(self) -> list[str]:
-        """Return a mistake in the formula."""
-        return _formula_mistakes(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,7 +286,7 @@ class NewSuiteTask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RescoreTask(TieSettings):
+class RescoreTask(ReportSettings):
     """Score surprisals produced by other models."""
 
     REMEDIES: ClassVar[Mapping[str, str]] = {"surprisals": _A_FOLDER_OF_SURPRISALS}
@@ -300,32 +308,6 @@ class RescoreTask(TieSettings):
     ties: Ties = "exact"
     """Which differences are ties: exact (zero, as published scores have it) or near (too small to
     tell from zero)."""
-    report: bool = True
-    """Whether to write statistics, figures and the HTML report."""
-    formula: str | None = None
-    """A mixed model of one's own, in the notation of lme4, as in "local_bits ~ condition + (1 |
-    item)"; the response is local_bits, difference_bits, value_bits, outcome or slor."""
-    also: Sequence[ResultForm] = ()
-    """Further forms in which to write results: syntaxgym (surprisals of regions), babylm (the
-    preferred sentences of minimal pairs)."""
-    correction: Correction | None = None
-    """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
-    """
-    min_items: PositiveInt = MIN_ITEMS
-    """Least number of usable items (critical words known, surprisals present) for any test,
-    interval or verdict; below it, the reason is given instead."""
-
-    def mistakes(self) -> list[str]:
-        """Return a mistake in the formula."""
-        return _formula_mistakes(self)
-
-
-def _formula_mistakes(task: SuiteTask | RescoreTask) -> list[str]:
-    if task.formula is None:
-        return []
-    found = [] if task.report else ["formula= needs task.report=true"]
-    problem = formula_mistake(task.formula)
-    return [*found, f"formula: {problem}"] if problem else found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,7 +370,7 @@ class RunsTask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyTask(TieSettings):
+class StudyTask(StatisticsSettings, ScoringSettings):
     """A published study: tables, figures and claims, from released surprisals and from runs."""
 
     name: Literal["study"] = "study"
@@ -404,26 +386,15 @@ class StudyTask(TieSettings):
     """Items of the published reflexives in Table 3: those that the paper used, or all released."""
     pairing: PairingRules = PairingRules()
     """How strictly sentences must equal those of the materials, and the unit of surprisals."""
-    correction: Correction | None = None
-    """Adjustment of the p values of each analysis for the number of its tests; null adjusts none.
-    """
     weights: Weighting = "none"
     """Weights of rows in linear mixed models: none, or error, by the search error of their response
     (search=unbiased)."""
     ties: Ties = "exact"
     """Which differences are ties: exact (zero, as in the papers) or near (too small to tell from
     zero)."""
-    min_items: PositiveInt = MIN_ITEMS
-    """Least number of usable items (critical words known, surprisals present) for any test,
-    interval or verdict; below it, the reason is given instead."""
     marginal_sentences: NonNegativeInt | None = 100
     """Number of sentences, from the first, on which syntactic models are searched for perplexities
     on the first corpus in corpora=; null uses all, 0 none."""
-    processes: ProcessCount | None = "auto"
-    """Number of processes, of one thread each, that share the sentences; auto starts them for long
-    searches on a CPU, one in place of each thread; null scores in one process with all threads."""
-    allow_unknown: bool = False
-    """Whether to score input of which a run does not know most words."""
 
 
 @dataclass(frozen=True, kw_only=True)
