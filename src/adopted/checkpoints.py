@@ -179,7 +179,9 @@ def _require_shards(folder: Path) -> None:
     if not (folder / _INDEX).is_file():
         return
     shards = _content(folder / _INDEX).get("weight_map")
-    if not isinstance(shards, Mapping) or not all(isinstance(one, str) for one in shards.values()):
+    if not isinstance(shards, Mapping) or not all(
+        isinstance(shard, str) for shard in shards.values()
+    ):
         raise InputError("is not an index of weights", path=folder / _INDEX)
     for name in sorted(set(shards.values())):
         if PurePosixPath(name).name != name or not name.endswith(".safetensors"):

@@ -430,7 +430,7 @@ class Covered:
 
     def given_first(self, contexts: Contexts) -> Covered:
         """Return the terms in which the first token is that of the prefix, given this token."""
-        terms = [one for one in self.terms if contexts.first_token(one[0]) == self.first_token]
+        terms = [term for term in self.terms if contexts.first_token(term[0]) == self.first_token]
         exact = [(EMPTY, None)] if not terms and self.first_token is not None else []
         return Covered((*terms, *exact), self.first_token)
 

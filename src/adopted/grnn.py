@@ -411,7 +411,7 @@ class GrnnLm:
             rows = torch.arange(len(inputs), device=self._device)
             scores.append(_on_host(self._network.log_probs(states, rows, targets)))
             self._on_words(int((targets != eos).sum()))
-        ends = np.cumsum([len(one) + 1 for one in sentences])
+        ends = np.cumsum([len(sentence) + 1 for sentence in sentences])
         return np.split(np.concatenate(scores), ends[:-1])
 
     @cached_property

@@ -94,7 +94,7 @@ class ContextScores:
         done = 0
         with torch.inference_mode():
             for logits, rows in self._logits(
-                [one for one in readings if one.tokens or self._begin is not None]
+                [reading for reading in readings if reading.tokens or self._begin is not None]
             ):
                 numbers, values = asked.sums(logits, rows)
                 found[numbers] = values
@@ -126,7 +126,7 @@ class ContextScores:
 
     def _logits(self, readings: Sequence[_Reading]) -> Iterator[tuple[Tensor, dict[int, int]]]:
         alone: list[_Reading] = []
-        sentences = [np.array(one.tokens, dtype=np.int32) for one in readings]
+        sentences = [np.array(reading.tokens, dtype=np.int32) for reading in readings]
         for trie in tries_by_size(sentences, most=self._size):
             members = [readings[number] for number in trie.numbers]
             if self.reads_trees(trie.length + 1):
@@ -309,11 +309,11 @@ def _parts(sizes: Ints) -> Iterator[tuple[int, int]]:
 def _batches(readings: Iterable[_Reading], size: int) -> Iterator[list[_Reading]]:
     """Divide sequences, longest first, into batches of limited size."""
     batch: list[_Reading] = []
-    for one in readings:
+    for reading in readings:
         if batch and (len(batch) + 1) * (len(batch[0].tokens) + 1) > size:
             yield batch
             batch = []
-        batch.append(one)
+        batch.append(reading)
     if batch:
         yield batch
 
@@ -398,7 +398,7 @@ class CausalScorer:
         """Return the log probability (nats) of each word and, last, of the end of each sentence."""
         results: list[Floats] = [np.zeros(0)] * len(sentences)
         texts = [joined_words(words, self._settings.spacing) for words in sentences]
-        for numbers in _sorted_parts([one.text for one in texts]):
+        for numbers in _sorted_parts([text.text for text in texts]):
             part = [texts[number] for number in numbers]
             words = sum(len(one.ends) for one in part)
             found = self._parts(part, _Progress(self._on_words, words))
@@ -456,7 +456,7 @@ class CausalScorer:
 
     def _parts(self, texts: Sequence[SpacedText], progress: _Progress) -> Iterator[Floats]:
         """Score sentences together."""
-        marks = [self._marks(one) for one in texts]
+        marks = [self._marks(text) for text in texts]
         found = self._prefixes([one.text for one in texts], marks, texts, progress)
         for covered, end in found:
             values, firsts = np.array([(value, first) for value, first in covered]).reshape(-1, 2).T
@@ -482,7 +482,7 @@ class CausalScorer:
         covers = Covers(self._tokens, contexts)
         whole = covers.whole(texts)
         if self._boundary == "none" and words is not None:
-            covered = [self._by_tokens(*one, contexts) for one in zip(words, whole, strict=True)]
+            covered = [self._by_tokens(*word, contexts) for word in zip(words, whole, strict=True)]
         else:
             covered = covers.prefixes(texts, marks)
         has_end = self._end is not None

@@ -295,7 +295,7 @@ class MaskedScorer:
             for row, one in self._predictions(words):
                 rows[row].append(one)
                 scores[words][one.word] = 0.0
-        self._on_words(sum(int(np.isnan(one[:-1]).sum()) for one in scores.values()))
+        self._on_words(sum(int(np.isnan(score[:-1]).sum()) for score in scores.values()))
         for batch in self._batches(list(rows)):
             members = [(place, one) for place, row in enumerate(batch) for one in rows[row]]
             found = self._log_probs(batch, [(place, one.target) for place, one in members])

@@ -107,7 +107,7 @@ def write_word_table(path: Path, table: WordTable) -> None:
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(_line(header))
         for words, log_probs in table.sentences.items():
-            file.write(_line({"words": words, "log_probs": [_written(one) for one in log_probs]}))
+            file.write(_line({"words": words, "log_probs": [_written(prob) for prob in log_probs]}))
 
 
 def _line(content: Any) -> str:
@@ -382,8 +382,8 @@ def _foreign_table(path: Path, reading: TableSettings, form: SurprisalForm) -> W
     rules = PairingRules(unit=reading.unit, prefixes=reading.prefixes)
     scored = read_scored_words(path, form, rules, sentences=asked, run=reading.run)
     found: dict[Words, tuple[float, ...]] = {}
-    for one in scored.sentences:
-        _add(found, one.tokens, [*one.values, math.nan], path)
+    for sentence in scored.sentences:
+        _add(found, sentence.tokens, [*sentence.values, math.nan], path)
     run = next(iter(stated_runs(path).values()), None)
     stated = None if run is None else run.boundary
     boundary = reading.boundary or stated or ("none" if scored.has_pieces else None)

@@ -78,7 +78,7 @@ def pairs_for(subjects: Iterable[Subject], source: PairSource) -> PairSource:
     Models that read text see the same text whatever its words are, so characters suit them. For
     models of words there is no default: their corpus decides what a word is.
     """
-    concerned = [one for one in subjects if _language(one) in (None, "any", "zh")]
+    concerned = [subject for subject in subjects if _language(subject) in (None, "any", "zh")]
     read_text = [bool(getattr(one, "reads_text", False)) for one in concerned]
     if source.segmenter is not None or not read_text or not all(read_text):
         return source
@@ -128,7 +128,7 @@ def evaluate(
         for suite in asked
     }
     asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
-    models = [one for one in models if any(_fits(one, suite.language) for suite in asked)]
+    models = [model for model in models if any(_fits(model, suite.language) for suite in asked)]
     _require_different(models)
     how = how_scored(one for one in models if isinstance(one, Run))
     require_known(
@@ -218,7 +218,7 @@ def suitable(suites: Sequence[Suite], models: Sequence[Subject]) -> list[Suite]:
     found = [suite for suite in suites if any(_fits(one, suite.language) for one in models)]
     if not found:
         languages = sorted({suite.language for suite in suites})
-        known = sorted({str(_language(one)) for one in models})
+        known = sorted({str(_language(model)) for model in models})
         raise GardenpathError(
             f"the suites are in {', '.join(languages)}, but all models are in {', '.join(known)}; "
             "train one with 'python train.py data=…', or choose another suite="
@@ -246,7 +246,9 @@ def _as_suites(suites: Suite | Sequence[Suite]) -> list[Suite]:
 
 def _require_different(models: Sequence[Subject]) -> None:
     """Refuse models with one name: their results could not be told apart."""
-    names = Counter(one.name.run if isinstance(one, Run) else scorer_name(one) for one in models)
+    names = Counter(
+        model.name.run if isinstance(model, Run) else scorer_name(model) for model in models
+    )
     if twice := [name for name, count in names.items() if count > 1]:
         raise GardenpathError(
             f"{twice[0]}: {names[twice[0]]} models have this name; give each once, with an "
@@ -269,7 +271,7 @@ def _knows(subject: Subject) -> Any:
 def _whole(models: Sequence[Subject], skipped: list[RunStatus]) -> list[Subject]:
     """Return the models without damaged runs."""
     runs = whole_runs([one for one in models if isinstance(one, Run)], skipped)
-    return [one for one in models if not isinstance(one, Run) or one in runs]
+    return [model for model in models if not isinstance(model, Run) or model in runs]
 
 
 def _spread(
@@ -282,7 +284,7 @@ def _spread(
     from gardenpath.runs.processes import ScoringJob, spread_jobs
 
     parsed, matters = _parsed(suites, parsed_items), positions_that_matter(suites)
-    runs = [one for one in models if isinstance(one, Run)]
+    runs = [model for model in models if isinstance(model, Run)]
     jobs = [
         ScoringJob(run, sentences_in(suites, run.language), parsed=parsed, matters=matters)
         for run in runs
@@ -304,7 +306,7 @@ def _measured(
             wanted = [words for words in sentences if words in parsed]
             return measured_run(run, sentences, parsed=wanted, on_words=on_words, matters=matters)
 
-    runs = [one for one in models if isinstance(one, Run)]
+    runs = [model for model in models if isinstance(model, Run)]
     others = {
         id(one): measured_scorer(one, sentences_in(suites, _language(one)))
         for one in models
@@ -334,7 +336,7 @@ def _with_opening(tables: SuiteTables, suites: Sequence[Suite], runs: Sequence[R
     if first is None or (first.suite, first.item) in {key[1:3] for key in tables.parses}:
         return tables
     alone = [
-        replace(suite, items=tuple(one for one in suite.items if one.number == first.item))
+        replace(suite, items=tuple(item for item in suite.items if item.number == first.item))
         for suite in suites
         if suite.name == first.suite
     ]

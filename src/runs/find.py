@@ -92,7 +92,7 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
         return
     if any(one.state == "copy" and _is_below(one.folder.path, root) for one in skipped):
         return
-    if any(one.state == "done" for one in find_statuses(root)):
+    if any(status.state == "done" for status in find_statuses(root)):
         return  # a link to a run below another folder
     if not root.is_dir():
         problem = "is not a folder" if root.exists() else "does not exist"
@@ -111,10 +111,10 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
 
 def _beside(root: Path) -> str:
     """Return the folder that was probably meant, or those where the path goes wrong."""
-    folder = next((one for one in root.parents if one.is_dir()), None)
+    folder = next((parent for parent in root.parents if parent.is_dir()), None)
     if folder is None:
         return ""
-    names = sorted(one.name for one in folder.iterdir() if one.is_dir() and one.name[0] != ".")
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
     wrong = root.relative_to(folder).parts[0]
     shown = names[:_MOST_LISTED]
     hint = nearest(wrong, names, otherwise=[*shown, "…"] if len(names) > len(shown) else shown)
@@ -202,8 +202,8 @@ def _variants(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     names = short_names(different)
     return [
-        ", ".join(f"{names[key]}={written_value(one.get(key))}" for key in different)
-        for one in settings
+        ", ".join(f"{names[key]}={written_value(setting.get(key))}" for key in different)
+        for setting in settings
     ]
 
 

@@ -97,7 +97,7 @@ def _metrics(folder: RunFolder) -> tuple[int | None, float | None, float | None]
 def _perplexity(result: Mapping[str, Any], split: str) -> float | None:
     metrics = result.get(split)
     values = [metrics.get(name) for name in _PERPLEXITIES] if isinstance(metrics, dict) else []
-    return next((float(one) for one in values if isinstance(one, int | float)), None)
+    return next((float(value) for value in values if isinstance(value, int | float)), None)
 
 
 def _wall_clock(folder: RunFolder) -> float | None:
@@ -158,7 +158,7 @@ def states_of(folders: Sequence[str | Path]) -> list[RunSummary]:
             raise RunError(
                 f"{folder} is not a folder; name a run folder, or one that contains runs"
             )
-    return _in_order([summary_of(one) for one in find_statuses(*map(Path, folders))])
+    return _in_order([summary_of(status) for status in find_statuses(*map(Path, folders))])
 
 
 def states_of_jobs(targets: Sequence[str], failures: Mapping[str, str]) -> list[RunSummary]:
@@ -250,7 +250,7 @@ def _with_path(state: RunSummary) -> str:
 def _common_folder(paths: Sequence[str]) -> tuple[str, list[str]]:
     """Return the folder that contains all runs, and the paths of the runs within it."""
     above = os.path.commonpath([Path(one).parent for one in paths]) if paths else ""
-    return above, [os.path.relpath(one, above or ".") for one in paths]
+    return above, [os.path.relpath(path, above or ".") for path in paths]
 
 
 def _row(state: RunSummary, settings: Mapping[str, str]) -> dict[str, Any]:

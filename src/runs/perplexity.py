@@ -214,7 +214,7 @@ def _of_own_corpus(
     skipped: list[RunStatus],
 ) -> CorpusPerplexities:
     corpus = prepare(progress=show_counting)
-    sentences = [one.words for one in data.preparation().sentences(split)]
+    sentences = [sentence.words for sentence in data.preparation().sentences(split)]
     shared = _known_to_all(runs)
     _spread([(run, sentences) for run in runs], limit)
 
@@ -255,7 +255,7 @@ def _of_another_corpus(
     for form in forms.values():
         if all(form != known for known, _ in read):
             read.append((form, list(form.preparation().sentences(split))))
-    texts = [[one.words for one in sentences] for _, sentences in read]
+    texts = [[sentence.words for sentence in sentences] for _, sentences in read]
     unknown = [
         unknown_words(run, text)
         for run in fitting
@@ -276,7 +276,7 @@ def _of_another_corpus(
         if run.is_syntactic:
             joint, note = _joint_elsewhere(run, sentences)
             notes.extend(note)
-        return [*joint, *_of_words(run, [one.words for one in sentences], limit, shared)]
+        return [*joint, *_of_words(run, [sentence.words for sentence in sentences], limit, shared)]
 
     scored = each_whole(track_runs(fitting, f"scoring {data.name}"), score, skipped)
     measured = [one for _, found in scored for one in found]
@@ -296,7 +296,7 @@ def _joint_elsewhere(
         encoded = encode_with(sentences, run.vocabulary, run.trained.subwords)
     except UnknownLabelsError as error:
         return [], [f"{missing} {error}"]
-    words = [one.words for one in sentences]
+    words = [sentence.words for sentence in sentences]
     return [_named(run, as_perplexity(joint_of(run, encoded)), words, JOINT)], []
 
 
@@ -344,7 +344,7 @@ def with_errors(
     deviations = [one for words in found if (one := scored[words].deviations) is not None]
     if not found or len(deviations) < len(found):
         return result
-    errors = estimate_errors(found, [np.array(one) for one in deviations])
+    errors = estimate_errors(found, [np.array(deviation) for deviation in deviations])
     return replace(result, error_nats=errors.error_nats, bias_nats=errors.bias_nats)
 
 

@@ -218,7 +218,7 @@ def _free_on_machine() -> float:
     except OSError:
         # Without Linux's count of what is free, half of all memory counts as free.
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
-    kilobytes = {name: rest.split()[0] for name, _, rest in (one.partition(":") for one in lines)}
+    kilobytes = {name: rest.split()[0] for name, _, rest in (line.partition(":") for line in lines)}
     return float(kilobytes["MemAvailable"]) * 1024
 
 
@@ -527,11 +527,11 @@ def _spread_automatically(jobs: Sequence[ScoringJob]) -> None:
 
 def _is_small(jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard]) -> bool:
     """Whether other processes would take longer to start than to compute."""
-    return sum(_seconds(jobs[one.job], one) for one in shards) < LEAST_SECONDS
+    return sum(_seconds(jobs[shard.job], shard) for shard in shards) < LEAST_SECONDS
 
 
 def _compute(jobs: Sequence[ScoringJob], shards: Sequence[ScoringShard], count: int) -> None:
-    total = sum(one.words for one in shards)
+    total = sum(shard.words for shard in shards)
     title = f"scoring ({count} processes)" if count > 1 else "scoring"
     try:
         with words_progress(title, total) as on_words:

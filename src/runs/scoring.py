@@ -243,12 +243,13 @@ def measured_table(surprisals: Any, sentences: Sequence[Words]) -> list[Measured
     is an error.
     """
     models = _from_mapping(surprisals) if isinstance(surprisals, Mapping) else _from(surprisals)
-    for one in models:
-        lacking = [words for words in sentences if words not in one.values]
+    for model in models:
+        lacking = [words for words in sentences if words not in model.values]
         if lacking:
             raise GardenpathError(
-                f"{one.name.run}: no surprisals for {len(lacking)} of {len(sentences)} sentences, "
-                f"such as {' '.join(lacking[0])!r}; score the sentences of the suites word by word"
+                f"{model.name.run}: no surprisals for {len(lacking)} of {len(sentences)} "
+                f"sentences, such as {' '.join(lacking[0])!r}; score the sentences of the suites "
+                "word by word"
             )
     return [
         Measured(

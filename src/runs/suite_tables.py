@@ -75,7 +75,7 @@ def selected(
         ]
     if items is not None:
         suites = [replace(one, items=one.items[:items]) for one in suites]
-    found = [one for one in suites if one.items]
+    found = [suite for suite in suites if suite.items]
     if not found:
         raise GardenpathError(
             "no item of these suites has only words that all models know; set "
@@ -128,7 +128,10 @@ class _OnSuite:
             suite=self.suite,
             rows=self.rows,
             tokens=self.tokens,
-            errors=[None if one is None else sum_deviations(one) for one in self.deviations],
+            errors=[
+                None if deviation is None else sum_deviations(deviation)
+                for deviation in self.deviations
+            ],
             is_searched=self.is_searched,
         )
 
@@ -181,7 +184,7 @@ def _measured_on(suites: Sequence[Suite], models: Sequence[Measured]) -> Iterato
                 unknown={w for s in suite.sentences for w in s if not model.knows(w)},
                 unigram_log_prob=model.unigram_log_prob,
                 tokens=model.tokens,
-                deviations=[model.deviations.get(one) for one in sentences]
+                deviations=[model.deviations.get(sentence) for sentence in sentences]
                 if model.deviations
                 else (),
                 columns=[model.columns.get(one, {}) for one in sentences] if model.columns else (),

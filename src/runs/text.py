@@ -133,7 +133,7 @@ def style_of(run: Run, segmenter: str | None = None) -> WritingStyle:
     else:
         vocabulary = run.vocabulary
         knows = _word_test(vocabulary)
-        is_lower = not any(one != one.lower() for one in vocabulary.tokens if one[0] != "<")
+        is_lower = not any(token != token.lower() for token in vocabulary.tokens if token[0] != "<")
     return WritingStyle(
         keeps=knows,
         splits_punctuation=any(map(knows, MARKS)),
@@ -276,7 +276,7 @@ def _knower(run: Run) -> Known:
         if any(piece not in vocabulary.ids for piece in pieces):
             return False
         letters = [piece.removeprefix(_BOUNDARY) for piece in pieces]
-        is_spelled = len(word) >= _SPELLED_OUT and all(len(one) <= 1 for one in letters)
+        is_spelled = len(word) >= _SPELLED_OUT and all(len(letter) <= 1 for letter in letters)
         return not (is_usually_whole and is_spelled)
 
     return knows
@@ -342,7 +342,7 @@ def rows_and_header(
     ``given`` are further columns of the input, for each word and the end of each sentence.
     """
     words = [sentence.words for sentence in sentences]
-    log_probs = [np.array(scored[one].log_probs) for one in words]
+    log_probs = [np.array(scored[sentence].log_probs) for sentence in words]
     remedies = {n: scored[one].remedy or "" for n, one in enumerate(words)}
     seen = [run.model.seen_as(one) for one in words]
     is_adopted = run.is_adopted
@@ -371,7 +371,7 @@ def unconverged_notes(
     if tolerance is None:
         return []
     errors = [scored[words].columns.get(SURPRISAL_SE, ()) for words in dict.fromkeys(sentences)]
-    above = [not_converged(one, None, tolerance) for one in errors]
+    above = [not_converged(error, None, tolerance) for error in errors]
     of = f"{sum(map(len, errors))} words and ends"
     note = tolerance_note(run.name.run, above, of, tolerance)
     return [] if note is None else [note]
@@ -408,6 +408,6 @@ def _attrs(run: Run, header: RunHeader) -> dict[str, Any]:
         "notes": list(run.notes),
         "search": {"kind": header.search, **header.settings},
         "vocabulary": header.vocabulary,
-        "failures": [str(one) for one in header.failures],
+        "failures": [str(failure) for failure in header.failures],
         "versions": versions(*_PACKAGES),
     }

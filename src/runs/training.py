@@ -56,7 +56,7 @@ def train(*settings: TrainSettings | str) -> Metrics:
 def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
     if len(settings) == 1 and isinstance(settings[0], TrainSettings):
         return settings[0]
-    overrides = [one for one in settings if isinstance(one, str)]
+    overrides = [setting for setting in settings if isinstance(setting, str)]
     if len(overrides) < len(settings):
         raise TypeError("train() takes strings such as 'model=rnng', or one TrainSettings")
     found: TrainSettings = load_settings("train", overrides)

@@ -71,7 +71,9 @@ class SuiteSettings:
     def criteria(self) -> GivenCriteria:
         """What is tested in tables of items that no file describes."""
         formulas = (self.predictions, self.effects)
-        predictions, effects = ((one,) if isinstance(one, str) else one for one in formulas)
+        predictions, effects = (
+            (formula,) if isinstance(formula, str) else formula for formula in formulas
+        )
         return GivenCriteria(predictions=predictions, effects=effects, regions=self.regions)
 
     @property
@@ -79,7 +81,7 @@ class SuiteSettings:
         """The name of the set or, without one, of its first file and the number of others."""
         if self.name is not None:
             return self.name
-        stems = [PurePath(one).stem for one in self.suites]
+        stems = [PurePath(suite).stem for suite in self.suites]
         return stems[0] if len(stems) == 1 else f"{stems[0]}_and_{len(stems) - 1}_more"
 
     def mistakes(self) -> list[str]:
@@ -90,7 +92,9 @@ class SuiteSettings:
             if getattr(self, name) is not None and self.suites and not has_pairs:
                 sets = ", ".join(PAIR_SETS)
                 found.append(f"{name} is only used by published minimal pairs: suite={sets}")
-        if self.criteria and not any(one.lower().endswith(TABLE_SUFFIXES) for one in self.suites):
+        if self.criteria and not any(
+            suite.lower().endswith(TABLE_SUFFIXES) for suite in self.suites
+        ):
             found.append(
                 "predictions=, effects= and regions= are for tables of items, as in "
                 "'suite.suites=[items.csv]'; other suites have their own"
@@ -251,7 +255,7 @@ class EvaluateSettings:
             found.append("task.format=parquet: name a file, as in output=words.parquet")
         if self.model is not None and not isinstance(self.task, AdoptTask):
             found.append(f"model= has no effect on task={self.task.name}; name runs with run=")
-        names = [one.name for one in self.named_corpora]
+        names = [corpus.name for corpus in self.named_corpora]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             found.append(f"two corpora are called {twice[0]}; set the name of one of them")
         return found

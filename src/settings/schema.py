@@ -194,7 +194,7 @@ class _Reading:
             if tagged := next((one for one in metadata if isinstance(one, Tagged)), None):
                 return self._tagged(value, tagged, place)
         elif origin in (Union, types.UnionType):
-            records = [one for one in get_args(annotation) if _holds_records(one)]
+            records = [arg for arg in get_args(annotation) if _holds_records(arg)]
             if value is not None and records:
                 return self.value(value, records[0], place)
         elif dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
@@ -255,7 +255,7 @@ def _remedy(record: type, name: str) -> str:
 
 def _holds_records(annotation: Any) -> bool:
     if get_origin(annotation) is Annotated:
-        return any(isinstance(one, Tagged) for one in get_args(annotation)[1:])
+        return any(isinstance(arg, Tagged) for arg in get_args(annotation)[1:])
     return dataclasses.is_dataclass(annotation)
 
 
@@ -326,7 +326,7 @@ def _converted(value: Any, annotation: Any) -> Any:
     if origin is Annotated:
         return _converted(value, get_args(annotation)[0])
     if origin in (Union, types.UnionType):
-        fitting = [one for one in get_args(annotation) if not type_problem(value, one)]
+        fitting = [arg for arg in get_args(annotation) if not type_problem(value, arg)]
         return value if value is None else _converted(value, fitting[0])
     if origin is Literal:
         choices = get_args(annotation)

@@ -137,7 +137,7 @@ def in_new_words(arguments: Sequence[str]) -> list[str]:
     """Translate the arguments of a command line: ``resume=true`` to ``existing=resume``."""
     given = {name: value for name, _, value in (one.partition("=") for one in arguments)}
     old = [name for name in _OLD_NAMES if name in given]
-    kept = [one for one in arguments if one.partition("=")[0] not in _OLD_NAMES]
+    kept = [argument for argument in arguments if argument.partition("=")[0] not in _OLD_NAMES]
     for name in old:
         value = given[name].lower()
         if value == "false":

@@ -74,7 +74,9 @@ def print_search(runs: Iterable[Run]) -> None:
 
 def print_too_few(results: Results) -> None:
     """Say how many analyses, or parts of them, have too few usable items, and how few."""
-    reasons = [reason for one in results.analyses for reason in one.skipped if TOO_FEW in reason]
+    reasons = [
+        reason for analysis in results.analyses for reason in analysis.skipped if TOO_FEW in reason
+    ]
     if reasons:
         shown = enumeration(reasons[:_MOST_REASONS], last="; ")
         more = "; …" if len(reasons) > _MOST_REASONS else ""
@@ -86,7 +88,7 @@ def print_analyses(analyses: Iterable[Shown]) -> None:
 
     Questions with significant answers come first.
     """
-    asked = [one for one in analyses if one.sentences]
+    asked = [analysis for analysis in analyses if analysis.sentences]
     asked.sort(key=lambda one: not any(one.found))
     if not asked:
         return

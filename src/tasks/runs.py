@@ -87,13 +87,15 @@ def print_states(states: list[RunSummary]) -> None:
 def run_merge(settings: EvaluateSettings, task: MergeTask) -> None:
     """Add all entries to the file of the settings; damaged files are refused, not copied."""
     target = SurprisalStore(Path(settings.paths.surprisals))
-    sources = [SurprisalStore(Path(one)) for one in task.stores]
-    for one in sources:
-        if not one.path.is_file():
-            raise InputError("does not exist", path=one.path, remedy="name others with stores=")
-        if target.path.exists() and one.path.samefile(target.path):
+    sources = [SurprisalStore(Path(store)) for store in task.stores]
+    for source in sources:
+        if not source.path.is_file():
+            raise InputError("does not exist", path=source.path, remedy="name others with stores=")
+        if target.path.exists() and source.path.samefile(target.path):
             raise InputError(
-                "is the file to merge into", path=one.path, remedy="set another paths.surprisals="
+                "is the file to merge into",
+                path=source.path,
+                remedy="set another paths.surprisals=",
             )
     count = sum(target.add_from(one) for one in sources)
     console.print(

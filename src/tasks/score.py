@@ -270,7 +270,7 @@ def _run(settings: EvaluateSettings, task: SurprisalTask, path: Path | None) -> 
     read = _inputs(task, runs)
     require_known_input(runs, [[one.sentence for one in given] for given in read], task)
     words = [[stimulus.sentence.words for stimulus in given] for given in read]
-    spread_jobs([ScoringJob(*one, chunk=task.chunk) for one in zip(runs, words, strict=True)])
+    spread_jobs([ScoringJob(*run, chunk=task.chunk) for run in zip(runs, words, strict=True)])
     inputs = dict(zip(map(id, runs), read, strict=True))
     scored = each_whole(runs, lambda one: _scored(one, inputs[id(one)], task), skipped)
     rows = [row for _, (found, _, _) in scored for row in found]
@@ -320,8 +320,8 @@ def _scored(
     run: Run, stimuli: Sequence[Stimulus], task: SurprisalTask
 ) -> tuple[list[SurprisalRow], RunHeader, list[str]]:
     """Return the rows of a run, how they were computed, and notes for the reader."""
-    sentences = [one.sentence for one in stimuli]
-    words = [one.words for one in sentences]
+    sentences = [stimulus.sentence for stimulus in stimuli]
+    words = [sentence.words for sentence in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
         scored = run.scored(words, on_words=on_words, chunk=task.chunk)
     given = [one.carried for one in stimuli]
@@ -356,7 +356,7 @@ def run_perplexity(settings: EvaluateSettings, task: PerplexityTask) -> None:
     )
     path = perplexity_file(settings)
     frame = perplexity_frame(rows)
-    is_searched = any(one.is_syntactic for one in runs)
+    is_searched = any(run.is_syntactic for run in runs)
     search = search_in_words(plain(settings.search)) if is_searched else None
     write_table(path, frame, PERPLEXITY.header(frame.columns, split=task.split, search=search))
     console.print(f"Written to {path}")
@@ -450,7 +450,7 @@ def _cell(value: object) -> str:
 def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> dict[str, object]:
     """Parse with one run; ``place`` is the beginning of its file names."""
     sentences = _sentences(run, given, task)
-    words = [one.words for one in sentences]
+    words = [sentence.words for sentence in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
         found = parsed(run, words, k=task.k_best, on_words=on_words)
     parses = [one.trees for one in found]
@@ -466,7 +466,7 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
     write_table(best_parse, [asdict(row) for row in mass], header)
     if task.convergence:
         _show_convergence(run, words)
-    best = [one[0][1] if one else None for one in parses]
+    best = [parse[0][1] if parse else None for parse in parses]
     score = _score([one.tree for one in sentences], best, run, task)
     total = score.total if score else None
     return {
