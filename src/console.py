@@ -62,9 +62,9 @@ def exit_on_error() -> Iterator[None]:
         print(error, file=sys.stderr)
         raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt as stop:
-        found = stop if isinstance(stop, StoppedError) else StoppedError()
-        print(found.in_words, file=sys.stderr)
-        raise SystemExit(128 + found.number) from None
+        stopped = stop if isinstance(stop, StoppedError) else StoppedError()
+        print(stopped.in_words, file=sys.stderr)
+        raise SystemExit(128 + stopped.number) from None
 
 
 @contextmanager
@@ -330,7 +330,7 @@ class FittedTable(Table):
         room = width - self._around(len(shown))
         columns = [self.columns[place] for place in shown]
         widths = [max(_widest(column.header), _cells_width(column)) for column in columns]
-        headings_wrapped = [max(_longest(one.header), _cells_width(one)) for one in columns]
+        headings_wrapped = [max(_longest(each.header), _cells_width(each)) for each in columns]
         # The last bounds break words: they are reached if one word is wider than the terminal.
         for least in (headings_wrapped, [self._least(place) for place in shown], [1] * len(shown)):
             while sum(widths) > room:

@@ -185,7 +185,7 @@ def os_problem(error: OSError) -> str:
     """Return one line on an error of the operating system: the path, the problem, the remedy."""
     problem = error.strerror or str(error) or type(error).__name__
     remedy = remedy_of(error)
-    paths = [os.fsdecode(one) for one in (error.filename, error.filename2) if _is_path(one)]
+    paths = [os.fsdecode(name) for name in (error.filename, error.filename2) if _is_path(name)]
     return f"{': '.join([' → '.join(paths), problem] if paths else [problem])} ({remedy})"
 
 

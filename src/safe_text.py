@@ -179,11 +179,11 @@ def _require_shallow(content: Any) -> None:
     level = [content]
     for _ in range(MOST_NESTED + 1):
         inner: list[Any] = []
-        for one in level:
-            if isinstance(one, dict):
-                inner += [value for value in one.values() if isinstance(value, dict | list)]
-            elif isinstance(one, list):
-                inner += [value for value in one if isinstance(value, dict | list)]
+        for node in level:
+            if isinstance(node, dict):
+                inner += [value for value in node.values() if isinstance(value, dict | list)]
+            elif isinstance(node, list):
+                inner += [value for value in node if isinstance(value, dict | list)]
         if not inner:
             return
         level = inner
@@ -194,16 +194,16 @@ def _require_characters(content: Any) -> None:
     """Refuse halves of surrogate pairs: text with these cannot be written to any file."""
     pending = [content]
     while pending:
-        one = pending.pop()
-        if isinstance(one, str):
+        node = pending.pop()
+        if isinstance(node, str):
             try:
-                one.encode("utf-8")
+                node.encode("utf-8")
             except UnicodeEncodeError as error:
-                raise MalformedTextError(f"{one[:50]!r} is not Unicode text") from error
-        elif isinstance(one, dict):
-            pending += [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple):
-            pending += one
+                raise MalformedTextError(f"{node[:50]!r} is not Unicode text") from error
+        elif isinstance(node, dict):
+            pending += [*node.keys(), *node.values()]
+        elif isinstance(node, list | tuple):
+            pending += node
 
 
 # ----------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def probable_encoding(content: bytes) -> str:
         return by_zeros
     if _is_in_pairs(head):
         return "GB18030"
-    return "WINDOWS-1252" if any(0x80 <= one <= 0x9F for one in head) else "LATIN1"
+    return "WINDOWS-1252" if any(0x80 <= byte <= 0x9F for byte in head) else "LATIN1"
 
 
 def marked_encoding(head: bytes) -> str:
@@ -253,9 +253,9 @@ def how_to_convert(encoding: str, path: str | PurePath | None) -> str:
     convert = f"iconv -f {encoding} -t UTF-8"
     if path is None:
         return f"convert it with: {convert} FILE | python evaluate.py …"
-    given = PurePath(path)
-    new = given.with_name(f"{given.stem}.utf8{given.suffix}")
-    return f"convert it with: {convert} {shlex.quote(str(given))} > {shlex.quote(str(new))}"
+    name = PurePath(path)
+    new = name.with_name(f"{name.stem}.utf8{name.suffix}")
+    return f"convert it with: {convert} {shlex.quote(str(name))} > {shlex.quote(str(new))}"
 
 
 def _is_in_pairs(head: bytes) -> bool:

@@ -181,12 +181,12 @@ def _revision(root: Path) -> str:
         return ""
     command = ["git", "-C", str(root), "describe", "--always", "--abbrev=9", "--exclude=*"]
     try:
-        found = subprocess.run(
+        completed = subprocess.run(
             [*command, "--dirty= and changes"], capture_output=True, text=True, timeout=10
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return "" if found.returncode else f" (commit {found.stdout.strip()})"
+    return "" if completed.returncode else f" (commit {completed.stdout.strip()})"
 
 
 # ----------------------------------------------------------------------------

@@ -61,9 +61,9 @@ def adopt(
     which it is scored, ``corpus`` that of the corpus it was trained on. By default the folder is
     ``runs/adopted/<name>``.
     """
-    asked = model if isinstance(model, AdoptedSettings) else settings_of(model, settings)
+    wanted = model if isinstance(model, AdoptedSettings) else settings_of(model, settings)
     with tempfile.TemporaryDirectory(prefix="gardenpath-") as stage:
-        adopted = _adopted(asked, str(source), Path(stage))
+        adopted = _adopted(wanted, str(source), Path(stage))
         folder = Path(run_dir or Path(Paths().runs) / "adopted" / file_stem(adopted.name))
         _write(folder, adopted, Path(stage), corpus=corpus, seed=seed, existing=existing)
     return Run(folder)
@@ -76,17 +76,17 @@ def settings_of(family: str, settings: Mapping[str, Any]) -> AdoptedSettings:
     kind = ADOPTED[family].settings
     own = {name: value for name, value in settings.items() if name in ("name", "language")}
     network = {name: value for name, value in settings.items() if name not in own}
-    found = read(kind, {"family": family, **own, "network": network}, place="model")
-    assert isinstance(found, AdoptedSettings)
-    return found
+    checked = read(kind, {"family": family, **own, "network": network}, place="model")
+    assert isinstance(checked, AdoptedSettings)
+    return checked
 
 
 def reference_of(text: str | Path) -> tuple[str, str] | None:
     """Return kind and source of a reference such as ``hf:gpt2``; None for a path."""
-    found = _REFERENCE.fullmatch(str(text))
-    if found is None or found[1] not in ADOPTED or Path(str(text)).exists():
+    match = _REFERENCE.fullmatch(str(text))
+    if match is None or match[1] not in ADOPTED or Path(str(text)).exists():
         return None
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def adopted_reference(reference: str, place: Path) -> Path:
@@ -95,11 +95,11 @@ def adopted_reference(reference: str, place: Path) -> Path:
     The name of the run folder contains a hash of the files of the model, so that a model that has
     changed is another run.
     """
-    found = reference_of(reference)
-    if found is None:
+    kind_and_source = reference_of(reference)
+    if kind_and_source is None:
         raise GardenpathError(f"{reference}: write the kind of a model and its source: hf:gpt2")
     with tempfile.TemporaryDirectory(prefix="gardenpath-") as stage:
-        adopted = _adopted(settings_of(found[0], {}), found[1], Path(stage))
+        adopted = _adopted(settings_of(kind_and_source[0], {}), kind_and_source[1], Path(stage))
         content = (_FOLDER_FORMAT, *_content(adopted, Path(stage)))
         key = digest(repr(content).encode())[:_DIGITS]
         folder = place / f"{file_stem(adopted.name)}-{key}"
@@ -114,8 +114,8 @@ def name_of_source(source: str) -> str:
     return (path.stem if path.is_file() else path.name) or source
 
 
-def _adopted(asked: AdoptedSettings, source: str, stage: Path) -> AdoptedSettings:
-    adopted = ADOPTED[asked.family].adopt(asked, source, stage)
+def _adopted(settings: AdoptedSettings, source: str, stage: Path) -> AdoptedSettings:
+    adopted = ADOPTED[settings.family].adopt(settings, source, stage)
     if adopted.name:
         return adopted
     return replace(adopted, name=name_of_source(source))

@@ -79,7 +79,7 @@ def pairs_for(subjects: Iterable[Subject], source: PairSource) -> PairSource:
     models of words there is no default: their corpus decides what a word is.
     """
     concerned = [subject for subject in subjects if _language(subject) in (None, "any", "zh")]
-    read_text = [bool(getattr(one, "reads_text", False)) for one in concerned]
+    read_text = [bool(getattr(model, "reads_text", False)) for model in concerned]
     if source.segmenter is not None or not read_text or not all(read_text):
         return source
     return replace(source, segmenter="characters")
@@ -122,44 +122,44 @@ def evaluate(
     models = _whole(_as_list(subjects), skipped)
     name_variants([one for one in models if isinstance(one, Run)])
     _require_own_names(_as_suites(suites))
-    asked = suitable(_as_suites(suites), models)
+    chosen = suitable(_as_suites(suites), models)
     knowers = {
         suite.language: [_knows(one) for one in models if _fits(one, suite.language)]
-        for suite in asked
+        for suite in chosen
     }
-    asked = selected(asked, knowers, in_vocabulary=in_vocabulary, items=items)
-    models = [model for model in models if any(_fits(model, suite.language) for suite in asked)]
+    chosen = selected(chosen, knowers, in_vocabulary=in_vocabulary, items=items)
+    models = [model for model in models if any(_fits(model, suite.language) for suite in chosen)]
     _require_different(models)
     how = how_scored(one for one in models if isinstance(one, Run))
     require_known(
         [
-            unknown_words(one, sentences_in(asked, one.language))
+            unknown_words(one, sentences_in(chosen, one.language))
             for one in models
             if isinstance(one, Run)
         ],
         allow_unknown=allow_unknown,
     )
-    _spread(models, asked, parsed_items, processes)
-    measured = _measured(models, asked, parsed_items, skipped)
+    _spread(models, chosen, parsed_items, processes)
+    measured = _measured(models, chosen, parsed_items, skipped)
     names = tuple(one.name for one in measured)
     scored = {one.run for one in names}
     runs = [one for one in models if isinstance(one, Run) and one.name.run in scored]
     if in_vocabulary:
-        measured += exact_grammars(runs, lambda language: sentences_in(asked, language))
+        measured += exact_grammars(runs, lambda language: sentences_in(chosen, language))
     searches = dict.fromkeys(search_in_words(plain(r.search)) for r in runs if r.is_syntactic)
     rule = tie_rule(ties)
-    tables = suite_tables(asked, measured, ties=rule)
+    tables = suite_tables(chosen, measured, ties=rule)
     if parsed_items:
-        tables = _with_opening(tables, asked, runs)
+        tables = _with_opening(tables, chosen, runs)
     tables = marked(tables, how)
     return Results(
         title=title,
-        suites=tuple(asked),
+        suites=tuple(chosen),
         names=names,
         tables=replace(tables, notes=(*scoring_notes(runs), *tables.notes, *skip_notes(skipped))),
         how=how,
         skipped=tuple(skipped),
-        word_pairs=word_pair_rows(asked, runs),
+        word_pairs=word_pair_rows(chosen, runs),
         curves=tuple(curve for run in runs if (curve := _curve(run)) is not None),
         search="; ".join(searches) or None,
         about={
@@ -200,14 +200,14 @@ def score(
     known, so only exactly equal surprisals are ties, unless ``ties`` says otherwise.
     """
     rule = tie_rule(ties)
-    asked = _as_suites(suites)
-    _require_own_names(asked)
-    measured = measured_table(surprisals, sentences_in(asked, None))
+    chosen = _as_suites(suites)
+    _require_own_names(chosen)
+    measured = measured_table(surprisals, sentences_in(chosen, None))
     return Results(
         title=title,
-        suites=tuple(asked),
-        names=tuple(one.name for one in measured),
-        tables=suite_tables(asked, measured, ties=rule),
+        suites=tuple(chosen),
+        names=tuple(subject.name for subject in measured),
+        tables=suite_tables(chosen, measured, ties=rule),
         min_items=min_items,
         ties=rule,
     )
@@ -215,33 +215,35 @@ def score(
 
 def suitable(suites: Sequence[Suite], models: Sequence[Subject]) -> list[Suite]:
     """Return the suites in the languages of the models; raise an error if there are none."""
-    found = [suite for suite in suites if any(_fits(one, suite.language) for one in models)]
-    if not found:
+    fitting = [
+        suite for suite in suites if any(_fits(subject, suite.language) for subject in models)
+    ]
+    if not fitting:
         languages = sorted({suite.language for suite in suites})
         known = sorted({str(_language(model)) for model in models})
         raise GardenpathError(
             f"the suites are in {', '.join(languages)}, but all models are in {', '.join(known)}; "
             "train one with 'python train.py data=…', or choose another suite="
         )
-    return found
+    return fitting
 
 
 def _as_list(subjects: Subject | Iterable[Subject]) -> list[Subject]:
     if isinstance(subjects, Run) or hasattr(subjects, "word_log_probs"):
         return [cast(Subject, subjects)]
-    found = list(subjects)
-    if not found:
+    listed = list(subjects)
+    if not listed:
         raise GardenpathError("no models given")
-    return found
+    return listed
 
 
 def _as_suites(suites: Suite | Sequence[Suite]) -> list[Suite]:
-    found = [suites] if isinstance(suites, Suite) else list(suites)
-    if not found:
+    listed = [suites] if isinstance(suites, Suite) else list(suites)
+    if not listed:
         raise GardenpathError("no suites are given")
-    if not all(isinstance(one, Suite) for one in found):
+    if not all(isinstance(suite, Suite) for suite in listed):
         raise TypeError("give suites, as gp.suites('reflexives') and gp.read_suite(file) return")
-    return found
+    return listed
 
 
 def _require_different(models: Sequence[Subject]) -> None:
@@ -270,7 +272,7 @@ def _knows(subject: Subject) -> Any:
 
 def _whole(models: Sequence[Subject], skipped: list[RunStatus]) -> list[Subject]:
     """Return the models without damaged runs."""
-    runs = whole_runs([one for one in models if isinstance(one, Run)], skipped)
+    runs = whole_runs([subject for subject in models if isinstance(subject, Run)], skipped)
     return [model for model in models if not isinstance(model, Run) or model in runs]
 
 
@@ -308,13 +310,13 @@ def _measured(
 
     runs = [model for model in models if isinstance(model, Run)]
     others = {
-        id(one): measured_scorer(one, sentences_in(suites, _language(one)))
-        for one in models
-        if not isinstance(one, Run)
+        id(subject): measured_scorer(subject, sentences_in(suites, _language(subject)))
+        for subject in models
+        if not isinstance(subject, Run)
     }
-    found = each_whole(track_runs(runs, "scoring runs"), measured, skipped)
-    of_all = {**others, **{id(run): one for run, one in found}}
-    return [of_all[id(one)] for one in models if id(one) in of_all]
+    of_runs = each_whole(track_runs(runs, "scoring runs"), measured, skipped)
+    of_all = {**others, **{id(run): subject for run, subject in of_runs}}
+    return [of_all[id(subject)] for subject in models if id(subject) in of_all]
 
 
 def _parsed(suites: Sequence[Suite], items: int) -> set[Words]:
@@ -344,8 +346,8 @@ def _with_opening(tables: SuiteTables, suites: Sequence[Suite], runs: Sequence[R
     for run in runs:
         sentences = sentences_in(alone, run.language)
         if run.is_syntactic and sentences:
-            found = measured_run(run, sentences, parsed=sentences, matters=matters)
-            parses |= parse_table(alone, [found])
+            opening_run = measured_run(run, sentences, parsed=sentences, matters=matters)
+            parses |= parse_table(alone, [opening_run])
     return replace(tables, parses=parses)
 
 

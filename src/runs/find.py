@@ -81,16 +81,18 @@ def require_usable(folder: RunFolder, *, unfinished: bool) -> None:
 def require_named(roots: Sequence[str | Path], skipped: Sequence[RunStatus]) -> None:
     """Raise an error if a folder that was named is itself a run, and was skipped."""
     places = {real_place(Path(root)) for root in roots}
-    for one in skipped:
-        if real_place(one.folder.path) in places and one.state != "copy":
-            raise _unusable(one)
+    for status in skipped:
+        if real_place(status.folder.path) in places and status.state != "copy":
+            raise _unusable(status)
 
 
 def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) -> None:
     require_named([root], skipped)
     if any(_is_below(run.path, root) for run in runs):
         return
-    if any(one.state == "copy" and _is_below(one.folder.path, root) for one in skipped):
+    if any(
+        left_out.state == "copy" and _is_below(left_out.folder.path, root) for left_out in skipped
+    ):
         return
     if any(status.state == "done" for status in find_statuses(root)):
         return  # a link to a run below another folder
@@ -100,7 +102,7 @@ def _require_any(root: Path, runs: Sequence[Run], skipped: Sequence[RunStatus]) 
             f"{root}: no finished runs at or below this folder: it {problem}{_beside(root)}; train "
             "one with 'python train.py', or name another folder (run=)"
         )
-    reasons = [one.reason for one in skipped if _is_below(one.folder.path, root)]
+    reasons = [left_out.reason for left_out in skipped if _is_below(left_out.folder.path, root)]
     listed = "".join(f"\n  - {reason}" for reason in reasons[:_MOST_LISTED])
     more = f"\n  - … {len(reasons) - _MOST_LISTED} more" * (len(reasons) > _MOST_LISTED)
     raise RunError(
@@ -174,18 +176,18 @@ def _tell_corpora_apart(runs: Sequence[Run], settings: Sequence[dict[str, Any]])
     """
     folders: dict[str, dict[str, str]] = {}
     known = [_vocabulary(run) for run in runs]
-    for run, one, vocabulary in zip(runs, settings, known, strict=True):
-        found = folders.setdefault(repr(one), {})
+    for run, chosen, vocabulary in zip(runs, settings, known, strict=True):
+        folders_of = folders.setdefault(repr(chosen), {})
         if vocabulary:
-            found.setdefault(vocabulary, str(None if run.is_adopted else run.data.root))
-    for one, vocabulary in zip(settings, known, strict=True):
-        found = folders[repr(one)]
-        if len(found) < 2 or not vocabulary:
+            folders_of.setdefault(vocabulary, str(None if run.is_adopted else run.data.root))
+    for chosen, vocabulary in zip(settings, known, strict=True):
+        folders_of = folders[repr(chosen)]
+        if len(folders_of) < 2 or not vocabulary:
             continue
-        if len(set(found.values())) == len(found):
-            one[f"data.{_FOLDER}"] = found[vocabulary]
+        if len(set(folders_of.values())) == len(folders_of):
+            chosen[f"data.{_FOLDER}"] = folders_of[vocabulary]
         else:
-            one["vocabulary"] = vocabulary[:_HASH_LENGTH]
+            chosen["vocabulary"] = vocabulary[:_HASH_LENGTH]
 
 
 def _vocabulary(run: Run) -> str:
@@ -196,9 +198,9 @@ def _vocabulary(run: Run) -> str:
 
 
 def _variants(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    keys = list(dict.fromkeys(key for one in settings for key in one))
+    keys = list(dict.fromkeys(key for chosen in settings for key in chosen))
     different = [
-        key for key in keys if any(one.get(key) != settings[0].get(key) for one in settings)
+        key for key in keys if any(chosen.get(key) != settings[0].get(key) for chosen in settings)
     ]
     names = short_names(different)
     return [
@@ -231,22 +233,22 @@ def each_whole(
 
     If all runs are damaged, or the only one, the first error is raised.
     """
-    found: list[tuple[Run, _Found]] = []
+    results: list[tuple[Run, _Found]] = []
     errors: list[DamagedRunError] = []
     for run in runs:
         try:
-            found.append((run, act(run)))
+            results.append((run, act(run)))
         except DamagedRunError as error:
             errors.append(error)
             skipped.append(RunStatus(folder=run.folder, state="damaged", reason=str(error)))
-    if errors and not found:
+    if errors and not results:
         raise errors[0]
-    return found
+    return results
 
 
 def whole_runs(runs: Iterable[Run], skipped: list[RunStatus]) -> list[Run]:
     """Return the runs whose files have their checksums; the others are added to ``skipped``."""
-    return [run for run, _ in each_whole(runs, lambda one: one.verify(), skipped)]
+    return [run for run, _ in each_whole(runs, lambda member: member.verify(), skipped)]
 
 
 def skipped_runs(runs: Iterable[object]) -> list[RunStatus]:
@@ -256,20 +258,20 @@ def skipped_runs(runs: Iterable[object]) -> list[RunStatus]:
 
 def skip_notes(skipped: Sequence[RunStatus]) -> tuple[str, ...]:
     """Return a note for each skipped run."""
-    return tuple(f"skipped ({one.state}): {one.reason}" for one in skipped)
+    return tuple(f"skipped ({status.state}): {status.reason}" for status in skipped)
 
 
 def skip_facts(skipped: Sequence[RunStatus]) -> dict[str, dict[str, str]]:
     """Return what a manifest says of skipped runs; nothing if there are none."""
-    facts = {str(one.folder.path): f"{one.state}: {one.reason}" for one in skipped}
+    facts = {str(status.folder.path): f"{status.state}: {status.reason}" for status in skipped}
     return {"skipped": facts} if facts else {}
 
 
 def skip_counts(skipped: Sequence[RunStatus]) -> str:
     """Return a text such as ``3 run folders skipped: 1 damaged, 2 unfinished``."""
     counts: Mapping[str, int] = {
-        state: sum(one.state == state for one in skipped)
-        for state in dict.fromkeys(one.state for one in skipped)
+        state: sum(status.state == state for status in skipped)
+        for state in dict.fromkeys(status.state for status in skipped)
     }
     listed = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
     return f"{plural(len(skipped), 'run folder')} skipped: {listed}"
@@ -277,7 +279,7 @@ def skip_counts(skipped: Sequence[RunStatus]) -> str:
 
 def damaged_among(skipped: Iterable[RunStatus]) -> list[RunStatus]:
     """Return the skipped runs that should have been evaluated."""
-    return [one for one in skipped if one.state not in HARMLESS]
+    return [status for status in skipped if status.state not in HARMLESS]
 
 
 # ----------------------------------------------------------------------------
@@ -308,12 +310,12 @@ class Runs(list[Run]):
         """
         from gardenpath.runs.text import stacked
 
-        found = each_whole(
+        tables = each_whole(
             self,
             lambda run: run.surprisal(text, end=end, allow_unknown=allow_unknown, columns=columns),
             self.skipped,
         )
-        return stacked([frame for _, frame in found])
+        return stacked([frame for _, frame in tables])
 
     def perplexity(
         self,
@@ -399,9 +401,9 @@ def find(
         )
 
     folders = [_folder_of(root, cache) for root in roots]
-    found, skipped = runs_below(folders, make, unfinished=unfinished)
-    name_variants(found)
-    return Runs(found, skipped=skipped)
+    runs, skipped = runs_below(folders, make, unfinished=unfinished)
+    name_variants(runs)
+    return Runs(runs, skipped=skipped)
 
 
 def _folder_of(root: str | Path, cache: str | Path | None) -> Path:
@@ -437,11 +439,16 @@ def file_places(runs: Sequence[Run]) -> list[Path]:
     Runs that agree in all three are distinguished by the parts of their paths that differ.
     """
     # The names come from run folders, which may be those of others.
-    named = [(one.name.corpus, one.settings.model.name + one.mark, one.name.seed) for one in runs]
+    named = [
+        (named_run.name.corpus, named_run.settings.model.name + named_run.mark, named_run.name.seed)
+        for named_run in runs
+    ]
     stems = [file_stem(f"{corpus}_{model}_seed{seed}") for corpus, model, seed in named]
     places = []
     for run, stem in zip(runs, stems, strict=True):
-        namesakes = [one.path for one, other in zip(runs, stems, strict=True) if other == stem]
+        namesakes = [
+            named_run.path for named_run, other in zip(runs, stems, strict=True) if other == stem
+        ]
         shared = os.path.commonpath(namesakes)
         is_alone = len(namesakes) == 1
         places.append(Path(stem) if is_alone else run.path.relative_to(shared) / stem)

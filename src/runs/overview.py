@@ -52,15 +52,15 @@ class RunSummary:
         return value
 
 
-def summary_of(found: RunStatus) -> RunSummary:
+def summary_of(status: RunStatus) -> RunSummary:
     """Return what is known of a run."""
-    folder = found.folder
+    folder = status.folder
     epochs, perplexity, seconds = _metrics(folder)
-    result = _read_json(folder.result_path) if found.state in ("done", "copy") else {}
+    result = _read_json(folder.result_path) if status.state in ("done", "copy") else {}
     return RunSummary(
         path=folder.path,
-        status=found.state,
-        reason=found.reason,
+        status=status.state,
+        reason=status.reason,
         config=_config(folder),
         epochs=epochs,
         valid_perplexity=_perplexity(result, "valid") or perplexity,
@@ -83,15 +83,15 @@ def _metrics(folder: RunFolder) -> tuple[int | None, float | None, float | None]
     rows = epoch_rows(folder)
     try:
         seconds = sum(float(row["seconds"]) for row in rows)
-        found = [
+        perplexities = [
             float(row[name])
             for row in rows
-            for name in (f"valid/{one}" for one in _PERPLEXITIES)
+            for name in (f"valid/{key}" for key in _PERPLEXITIES)
             if row.get(name)
         ]
     except (ValueError, KeyError, TypeError):
         return None, None, None
-    return (len(rows), min(found, default=None), seconds) if rows else (None, None, None)
+    return (len(rows), min(perplexities, default=None), seconds) if rows else (None, None, None)
 
 
 def _perplexity(result: Mapping[str, Any], split: str) -> float | None:
@@ -163,13 +163,13 @@ def states_of(folders: Sequence[str | Path]) -> list[RunSummary]:
 
 def states_of_jobs(targets: Sequence[str], failures: Mapping[str, str]) -> list[RunSummary]:
     """Return the states of the runs of a sweep, with the reasons for which jobs failed."""
-    found = []
+    summaries = []
     for target in targets:
         state = summary_of(run_status(RunFolder(Path(target))))
         if target in failures:
             state = replace(state, status="failed", reason=failures[target])
-        found.append(state)
-    return _in_order(found)
+        summaries.append(state)
+    return _in_order(summaries)
 
 
 def _in_order(states: Sequence[RunSummary]) -> list[RunSummary]:
@@ -187,9 +187,9 @@ def different_settings(states: Sequence[RunSummary]) -> dict[str, str]:
     Settings that only some models have are compared among these.
     """
     flat = [flat_settings(state.config) for state in states if state.config]
-    names = list(dict.fromkeys(name for one in flat for name in one))
-    found = [name for name in names if _differs(name, flat)]
-    return short_names(found)
+    names = list(dict.fromkeys(name for settings in flat for name in settings))
+    different = [name for name in names if _differs(name, flat)]
+    return short_names(different)
 
 
 def overview_frame(states: Sequence[RunSummary]) -> pd.DataFrame:
@@ -249,7 +249,7 @@ def _with_path(state: RunSummary) -> str:
 
 def _common_folder(paths: Sequence[str]) -> tuple[str, list[str]]:
     """Return the folder that contains all runs, and the paths of the runs within it."""
-    above = os.path.commonpath([Path(one).parent for one in paths]) if paths else ""
+    above = os.path.commonpath([Path(place).parent for place in paths]) if paths else ""
     return above, [os.path.relpath(path, above or ".") for path in paths]
 
 

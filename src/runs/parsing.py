@@ -54,7 +54,7 @@ def parsed(
     from gardenpath.runs.processes import ScoringJob, spread_jobs
 
     spread_jobs([ScoringJob(run, sentences, chunk=chunk, k_best=k)])
-    found = score_through(
+    stored = score_through(
         run.store,
         parses_key(run, k),
         sentences,
@@ -63,7 +63,7 @@ def parsed(
         chunk_words=run.chunk_words,
         progress=first_call_of(on_words),
     )
-    return [_from_stored(found[tuple(words)], words) for words in sentences]
+    return [_from_stored(stored[tuple(words)], words) for words in sentences]
 
 
 def parses_key(run: Run, k: int) -> str:
@@ -86,7 +86,7 @@ class Parsing:
             assert isinstance(scorer, StructuredScorer)
             self._scorer = scorer
         results, split = self._scorer.search(sentences, keeps_history=True)
-        found = []
+        entries = []
         for number, (words, result) in enumerate(zip(sentences, results, strict=True)):
             trees = k_best(
                 result, words, labels=self._run.vocabulary.labels,
@@ -97,14 +97,14 @@ class Parsing:
             shares = [float(share) for share in best_shares_of(result, split, number)]
             boundary = self._scorer.boundary
             log_probs = word_log_probs_of(result, split, number, boundary=boundary).tolist()
-            found.append(_as_stored(log_probs, remedy, Parsed(trees, tuple(shares))))
-        return found
+            entries.append(_as_stored(log_probs, remedy, Parsed(trees, tuple(shares))))
+        return entries
 
 
-def _as_stored(log_probs: Sequence[float], remedy: str | None, one: Parsed) -> Stored:
+def _as_stored(log_probs: Sequence[float], remedy: str | None, parses: Parsed) -> Stored:
     """Convert to an entry of the store: shares in the first list, trees in the second."""
-    shares = [(share, "") for share in one.best_shares]
-    trees = [(share, format_tree(tree)) for share, tree in one.trees]
+    shares = [(share, "") for share in parses.best_shares]
+    trees = [(share, format_tree(tree)) for share, tree in parses.trees]
     return Stored(log_probs, remedy=remedy, parses=(shares, trees))
 
 

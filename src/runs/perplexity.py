@@ -78,7 +78,7 @@ def _encoded_log_probs(scorer: SequentialScorer, encoded: EncodedSplit) -> Itera
 
 
 def _word_log_probs(scorer: SequentialScorer, sentences: Iterator[Sentence]) -> Iterator[Floats]:
-    while words := [one.words for one in itertools.islice(sentences, SCORED_AT_ONCE)]:
+    while words := [sentence.words for sentence in itertools.islice(sentences, SCORED_AT_ONCE)]:
         yield from scorer.word_log_probs(words)
 
 
@@ -148,7 +148,7 @@ def perplexities_of_runs(
     a run does not know most words is refused, unless ``allow_unknown`` is set.
     """
     members = list(runs)
-    found = perplexities(
+    rows = perplexities(
         members,
         split=split,
         marginal_sentences=marginal_sentences,
@@ -156,7 +156,7 @@ def perplexities_of_runs(
         skipped=getattr(runs, "skipped", None),
         allow_unknown=allow_unknown,
     )
-    return perplexity_frame([row for corpus in found for row in corpus.rows])
+    return perplexity_frame([row for corpus in rows for row in corpus.rows])
 
 
 def perplexities(
@@ -189,10 +189,10 @@ def perplexities(
         sorted(members, key=lambda run: str(run.data)), key=lambda run: run.data
     )
     for data, grouped in by_corpus:
-        found = list(grouped)
-        place = cache or Path(found[0].trained.settings.paths.cache)
+        rows = list(grouped)
+        place = cache or Path(rows[0].trained.settings.paths.cache)
         prepare = partial(data.preparation().prepare, place, processes=processes)
-        yield _of_own_corpus(data, found, prepare, split, marginal_sentences, left_out)
+        yield _of_own_corpus(data, rows, prepare, split, marginal_sentences, left_out)
 
 
 def _require_probabilities(runs: Sequence[Run]) -> None:
@@ -219,11 +219,11 @@ def _of_own_corpus(
     _spread([(run, sentences) for run in runs], limit)
 
     def score(run: Run) -> list[ModelPerplexity]:
-        found = []
+        measured_splits = []
         if run.is_syntactic:
             joint = as_perplexity(joint_with_gold_trees(run, corpus, split))
-            found.append(_named(run, joint, sentences, JOINT))
-        return [*found, *_of_words(run, sentences, limit, shared)]
+            measured_splits.append(_named(run, joint, sentences, JOINT))
+        return [*measured_splits, *_of_words(run, sentences, limit, shared)]
 
     scored = each_whole(track_runs(runs, f"scoring {data.name}"), score, skipped)
     measured = [one for _, found in scored for one in found]
@@ -290,7 +290,7 @@ def _joint_elsewhere(
 ) -> tuple[list[ModelPerplexity], list[str]]:
     """Return the joint perplexity of another corpus's trees, or a note why there is none."""
     missing = f"{run.path}: no joint perplexity:"
-    if any(one.tree is None for one in sentences):
+    if any(member.tree is None for member in sentences):
         return [], [f"{missing} the corpus has no trees"]
     try:
         encoded = encode_with(sentences, run.vocabulary, run.trained.subwords)
@@ -329,22 +329,24 @@ def _of_words(
     with words_progress(f"scoring {run.path}", sum(map(len, chosen))) as on_words:
         kept = _Kept(run.scored(chosen, on_words=on_words, matters=_no_word_matters(chosen)))
     result = with_errors(measure(kept, chosen), chosen, kept.scored)
-    found = _named(run, result, chosen, MARGINAL if run.is_syntactic else "")
+    row = _named(run, result, chosen, MARGINAL if run.is_syntactic else "")
     if is_shared is None:
-        return [found]
+        return [row]
     of_shared = measure(kept, chosen, is_counted=is_shared)
-    return [replace(found, shared_perplexity=of_shared.with_end)]
+    return [replace(row, shared_perplexity=of_shared.with_end)]
 
 
 def with_errors(
     result: Perplexity, sentences: Sequence[Words], scored: Mapping[Words, Stored]
 ) -> Perplexity:
     """Add standard error and bias, if the log probabilities are estimates with replicates."""
-    found = [words for words in sentences if not np.isnan(scored[words].log_probs).any()]
-    deviations = [one for words in found if (one := scored[words].deviations) is not None]
-    if not found or len(deviations) < len(found):
+    scored_sentences = [words for words in sentences if not np.isnan(scored[words].log_probs).any()]
+    deviations = [
+        spread for words in scored_sentences if (spread := scored[words].deviations) is not None
+    ]
+    if not scored_sentences or len(deviations) < len(scored_sentences):
         return result
-    errors = estimate_errors(found, [np.array(deviation) for deviation in deviations])
+    errors = estimate_errors(scored_sentences, [np.array(deviation) for deviation in deviations])
     return replace(result, error_nats=errors.error_nats, bias_nats=errors.bias_nats)
 
 
@@ -418,9 +420,9 @@ def _compared(
         text for mark, text in _CAPTIONS.items() if any(m.model.endswith(mark) for m in measured)
     ]
     captions += [
-        f"{one.model}: {one.result.failed} sentences without a surviving hypothesis are excluded"
-        for one in measured
-        if one.result.failed
+        f"{row.model}: {row.result.failed} sentences without a surviving hypothesis are excluded"
+        for row in measured
+        if row.result.failed
     ]
     captions += [f"search: {words}" for words in dict.fromkeys(m.search for m in measured) if words]
     captions += error_notes(measured)
@@ -430,7 +432,7 @@ def _compared(
     if isinstance(reader, ToyTreebank) and len(texts) == 1 and not data.cleaning.lowercase:
         sentences = texts[0]
         model = ExactModel(reader.rules)
-        sizes = {len(sentences), *(one.result.sentences for one in measured)}
+        sizes = {len(sentences), *(row.result.sentences for row in measured)}
         exact = {size: measure(model, sentences[:size]) for size in sizes}
         entropy = reader.rules.derivation_entropy_bits
         captions.insert(0, f"entropy of the grammar: {entropy:.2f} bits per sentence")

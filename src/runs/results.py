@@ -200,8 +200,8 @@ class Results:
         """
         from gardenpath.eval.suites.pairs import pair_tables
 
-        found = self.scored.tables(title=f"{self.title}: accuracy")
-        return [*found, *pair_tables(self.aggregate)]
+        tables = self.scored.tables(title=f"{self.title}: accuracy")
+        return [*tables, *pair_tables(self.aggregate)]
 
     @cached_property
     def analyses(self) -> list[AnalysisResult]:
@@ -300,7 +300,7 @@ class Results:
             "unit": "bits",
             "search": self.search,
             "columns": schema.meanings(columns),
-            "runs": [{"run": run, **asdict(one)} for run, one in how.items()],
+            "runs": [{"run": run, **asdict(scoring)} for run, scoring in how.items()],
         }
 
     def _about(self) -> dict[str, Any]:
@@ -344,22 +344,26 @@ def write_result_forms(results: Results, folder: Path) -> None:
     scored = list(results.imported or _scored_words(results))
     if "syntaxgym" in results.also:
         names = _Names()
-        for one in scored:
-            place = folder / "syntaxgym" / names.of(one.name.run)
-            path = place / f"{names.of(one.suite.name, one.name.run)}.json"
-            write_text(path, dump_results(one.suite, _regions(one), model=one.name.model))
+        for imported in scored:
+            place = folder / "syntaxgym" / names.of(imported.name.run)
+            path = place / f"{names.of(imported.suite.name, imported.name.run)}.json"
+            write_text(
+                path, dump_results(imported.suite, _regions(imported), model=imported.name.model)
+            )
     if "babylm" in results.also:
         names = _Names()
-        for run in dict.fromkeys(one.name.run for one in scored):
-            own = [(one.suite, one.rows) for one in scored if one.name.run == run]
+        for run in dict.fromkeys(imported.name.run for imported in scored):
+            own = [
+                (imported.suite, imported.rows) for imported in scored if imported.name.run == run
+            ]
             path = folder / "babylm" / names.of(run) / "predictions.json"
             write_text(path, dump_predictions(pair_predictions(own)))
 
 
-def _regions(one: ImportedRun) -> Sequence[tuple[tuple[float, ...], ...]]:
-    if not one.tokens:
-        return word_regions(one.suite, one.rows)
-    return token_regions(one.suite, [(each.tokens, each.values) for each in one.tokens])
+def _regions(imported: ImportedRun) -> Sequence[tuple[tuple[float, ...], ...]]:
+    if not imported.tokens:
+        return word_regions(imported.suite, imported.rows)
+    return token_regions(imported.suite, [(each.tokens, each.values) for each in imported.tokens])
 
 
 def _scored_words(results: Results) -> Iterator[ImportedRun]:
@@ -388,7 +392,7 @@ class _Names:
     def of(self, name: str, within: str = "") -> str:
         """Return the name of the file of something called ``name``, among those ``within``."""
         if (within, name) not in self._given:
-            taken = {given.lower() for (place, _), given in self._given.items() if place == within}
+            taken = {other.lower() for (place, _), other in self._given.items() if place == within}
             stem, number = file_stem(name), 1
             while (new := stem if number == 1 else f"{stem}.{number}").lower() in taken:
                 number += 1

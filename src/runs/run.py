@@ -276,9 +276,9 @@ class Run:
 
     def word_log_probs(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return the log probability (nats) of each word and, last, of the end of each sentence."""
-        asked = [tuple(words) for words in sentences]
-        scored = self.scored(asked)
-        return [np.array(scored[words].log_probs) for words in asked]
+        wanted = [tuple(words) for words in sentences]
+        scored = self.scored(wanted)
+        return [np.array(scored[words].log_probs) for words in wanted]
 
     @property
     def chunk(self) -> int:
@@ -312,14 +312,14 @@ class Run:
         from gardenpath.runs.processes import ScoringJob, spread_jobs
         from gardenpath.runs.scorers import Computing
 
-        asked = list(sentences)
+        listed = list(sentences)
         if self.model.is_order_dependent:
-            return self._scored_in_order(asked, on_words)
+            return self._scored_in_order(listed, on_words)
         wanted = set(parsed) if self.is_syntactic else set()
-        job = ScoringJob(self, asked, parsed=wanted, chunk=chunk, matters=matters)
+        job = ScoringJob(self, listed, parsed=wanted, chunk=chunk, matters=matters)
         spread_jobs([job], processes)
         return score_through(
-            self.store, self.model_key, asked, Computing(self, wanted, on_words, matters),
+            self.store, self.model_key, listed, Computing(self, wanted, on_words, matters),
             chunk=chunk or self.chunk, chunk_words=self.chunk_words, needs=job.needs,
             progress=first_call_of(on_words) if self.reports_progress else on_words,
         )  # fmt: skip

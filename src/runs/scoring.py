@@ -117,17 +117,17 @@ def measured_run(
     return Measured(
         name=run.name,
         language=run.language,
-        surprisal_bits={w: one.surprisal_bits[: len(w)] for w, one in scored.items()},
+        surprisal_bits={w: stored.surprisal_bits[: len(w)] for w, stored in scored.items()},
         knows=run.knows,
         unigram_log_prob=run.model.unigram_log_prob,
-        parses={w: one.parses for w, one in scored.items() if one.parses is not None},
-        remedies={w: one.remedy for w, one in scored.items() if one.remedy is not None},
+        parses={w: stored.parses for w, stored in scored.items() if stored.parses is not None},
+        remedies={w: stored.remedy for w, stored in scored.items() if stored.remedy is not None},
         tokens=run.model.units.count,
-        columns={w: _of_words(w, one) for w, one in scored.items() if one.columns},
+        columns={w: _of_words(w, stored) for w, stored in scored.items() if stored.columns},
         deviations={
-            w: np.array(one.deviations, dtype=np.float64)[: len(w)]
-            for w, one in scored.items()
-            if one.deviations is not None
+            w: np.array(stored.deviations, dtype=np.float64)[: len(w)]
+            for w, stored in scored.items()
+            if stored.deviations is not None
         },
         tolerance=getattr(run.search, "tolerance", None) if run.is_syntactic else None,
         is_searched=run.is_syntactic,
@@ -176,9 +176,9 @@ def _surprisals(name: str, words: Words, log_probs: Floats) -> list[float]:
             f"{' '.join(words)!r}; word_log_probs must return one per word and, last, one for "
             "the end"
         )
-    found: list[float] = bits(log_probs[: len(words)]).tolist()
-    require_possible(name, words, found)
-    return found
+    surprisal_bits: list[float] = bits(log_probs[: len(words)]).tolist()
+    require_possible(name, words, surprisal_bits)
+    return surprisal_bits
 
 
 def require_possible(name: str, words: Words, surprisal_bits: Sequence[float]) -> None:
@@ -200,27 +200,27 @@ def exact_grammars(runs: Iterable[Run], sentences: Callable[[str], list[Words]])
 
     ``sentences`` returns the sentences in a language.
     """
-    found: dict[str, Measured] = {}
+    grammars: dict[str, Measured] = {}
     for run in runs:
         if run.is_adopted:
             continue
         data = run.data
-        if data.name in found or not isinstance(data.reader, ToyTreebank):
+        if data.name in grammars or not isinstance(data.reader, ToyTreebank):
             continue
-        asked = sentences(data.language)
-        log_probs = ExactModel(data.reader.rules).word_log_probs(asked)
-        found[data.name] = Measured(
+        wanted = sentences(data.language)
+        log_probs = ExactModel(data.reader.rules).word_log_probs(wanted)
+        grammars[data.name] = Measured(
             name=RunName(run=f"exact/{data.name}", model=EXACT, corpus=data.name),
             language=data.language,
             # After an impossible word, all following words are impossible.
             surprisal_bits={
                 words: np.nan_to_num(bits(scores[:-1]), nan=np.inf, posinf=np.inf).tolist()
-                for words, scores in zip(asked, log_probs, strict=True)
+                for words, scores in zip(wanted, log_probs, strict=True)
             },
             knows=run.knows,
             unigram_log_prob=run.model.unigram_log_prob,
         )
-    return list(found.values())
+    return list(grammars.values())
 
 
 # ----------------------------------------------------------------------------
@@ -253,12 +253,12 @@ def measured_table(surprisals: Any, sentences: Sequence[Words]) -> list[Measured
             )
     return [
         Measured(
-            name=one.name,
+            name=given_model.name,
             language=None,
-            surprisal_bits={words: one.values[words] for words in sentences},
-            is_searched=one.is_searched,
+            surprisal_bits={words: given_model.values[words] for words in sentences},
+            is_searched=given_model.is_searched,
         )
-        for one in models
+        for given_model in models
     ]
 
 
@@ -272,15 +272,15 @@ class _Given:
 
     def add(self, words: Words, surprisals: Iterable[Any]) -> None:
         """Add a sentence; one that is there already must have the same surprisals."""
-        found = [float(value) for value in surprisals]
-        require_possible(self.name.run, words, found)
-        if found and not any(found):
+        values = [float(value) for value in surprisals]
+        require_possible(self.name.run, words, values)
+        if values and not any(values):
             raise GardenpathError(
                 f"{self.name.run}: all surprisals of {' '.join(words)!r} are 0; give each word the "
                 "surprisal that a model computed"
             )
-        before = self.values.setdefault(words, found)
-        if not all(map(_is_same, before, found)):
+        before = self.values.setdefault(words, values)
+        if not all(map(_is_same, before, values)):
             raise GardenpathError(
                 f"{self.name.run}: two different surprisals for {' '.join(words)!r}; give each "
                 "sentence once, and tell models apart by the columns model, run or seed"
@@ -293,14 +293,14 @@ def _is_same(one: float, other: float) -> bool:
 
 
 def _from_mapping(surprisals: Mapping[Any, Any]) -> list[_Given]:
-    found = []
+    models = []
     for model, scored in surprisals.items():
         if not isinstance(scored, Mapping):
             raise GardenpathError(
                 f"{model}: not a mapping from sentences to surprisals; give "
                 "{model: {sentence: [bits, …]}}"
             )
-        given = _Given(RunName(run=str(model), model=str(model)))
+        of_model = _Given(RunName(run=str(model), model=str(model)))
         for sentence, values in scored.items():
             words = tuple(sentence.split()) if isinstance(sentence, str) else tuple(sentence)
             if len(values) not in (len(words), len(words) + 1):
@@ -308,9 +308,9 @@ def _from_mapping(surprisals: Mapping[Any, Any]) -> list[_Given]:
                     f"{model}: {len(values)} surprisals for the {len(words)} words of "
                     f"{' '.join(words)!r}; give one for each word"
                 )
-            given.add(words, list(values)[: len(words)])
-        found.append(given)
-    return found
+            of_model.add(words, list(values)[: len(words)])
+        models.append(of_model)
+    return models
 
 
 def _from(table: pd.DataFrame) -> list[_Given]:
@@ -322,18 +322,18 @@ def _from(table: pd.DataFrame) -> list[_Given]:
             f"{', '.join(_COLUMNS)}, and model or run for several models"
         )
     who = [column for column in ("run", "model", "seed") if column in table.columns]
-    found: dict[str, _Given] = {}
+    models: dict[str, _Given] = {}
     groups = table.groupby(who, sort=False, dropna=False) if who else [((), table)]
     for key, rows in groups:
         name = _name_from(dict(zip(who, key, strict=True)))
-        if name.run in found:
+        if name.run in models:
             raise GardenpathError(
                 f"{name.run}: the rows of this run are of several models or seeds "
-                f"({found[name.run].name.model} and {name.model}); give each a run of its own"
+                f"({models[name.run].name.model} and {name.model}); give each a run of its own"
             )
-        given = _Given(name, is_searched=_is_searched(rows))
-        found[name.run] = _sentences_from(rows, given)
-    return list(found.values())
+        of_model = _Given(name, is_searched=_is_searched(rows))
+        models[name.run] = _sentences_from(rows, of_model)
+    return list(models.values())
 
 
 def _is_searched(rows: pd.DataFrame) -> bool:
@@ -357,7 +357,7 @@ def _seed_from(value: Any) -> int | None:
         raise GardenpathError(f"column seed: {value!r} is not a whole number") from error
 
 
-def _sentences_from(rows: pd.DataFrame, given: _Given) -> _Given:
+def _sentences_from(rows: pd.DataFrame, of_model: _Given) -> _Given:
     rows = rows[rows["word"] != END]
     is_numbered = "word_id" in rows.columns
     if is_numbered:
@@ -365,9 +365,9 @@ def _sentences_from(rows: pd.DataFrame, given: _Given) -> _Given:
     for _, group in rows.groupby("sentence_id", sort=False):
         words = tuple(map(str, group["word"]))
         if is_numbered:
-            _require_numbered(given.name.run, words, group["word_id"].tolist())
-        given.add(words, group["surprisal_bits"])
-    return given
+            _require_numbered(of_model.name.run, words, group["word_id"].tolist())
+        of_model.add(words, group["surprisal_bits"])
+    return of_model
 
 
 def _require_numbered(run: str, words: Words, numbers: Sequence[Any]) -> None:
@@ -396,15 +396,17 @@ class HowScored:
 
 def how_scored(runs: Iterable[Run]) -> dict[str, HowScored]:
     """Return, by the names of runs, how they score words; different boundaries are refused."""
-    found = {run.name.run: HowScored(run.boundary, run.measure) for run in runs}
-    by_choice = {one.boundary: name for name, one in found.items() if one.boundary is not None}
+    how = {run.name.run: HowScored(run.boundary, run.measure) for run in runs}
+    by_choice = {
+        scoring.boundary: name for name, scoring in how.items() if scoring.boundary is not None
+    }
     if len(by_choice) > 1:
         listed = ", ".join(f"{name} has boundary={choice}" for choice, name in by_choice.items())
         raise GardenpathError(
             f"words of several pieces were scored in different ways, which cannot be compared: "
             f"{listed}; set boundary= for all, or evaluate these runs apart"
         )
-    return found
+    return how
 
 
 def require_one_measure(runs: Sequence[Run]) -> None:
@@ -420,7 +422,7 @@ def require_one_measure(runs: Sequence[Run]) -> None:
 
 def marked(tables: SuiteTables, how: Mapping[str, HowScored]) -> SuiteTables:
     """Add a column ``boundary`` to all tables, if a run has pieces of words."""
-    choices = {name: one.boundary or "" for name, one in how.items()}
+    choices = {name: scoring.boundary or "" for name, scoring in how.items()}
     if not any(choices.values()):
         return tables
     names = ("items", "effects", "surprisals", "sentences")
@@ -433,7 +435,7 @@ def _with(table: pd.DataFrame, choices: Mapping[str, str]) -> pd.DataFrame:
 
 def with_own_columns(table: pd.DataFrame, how: Mapping[str, HowScored]) -> pd.DataFrame:
     """Move the values of masked models from ``surprisal_bits`` to a column ``pll_bits``."""
-    masked = [name for name, one in how.items() if one.measure == "pll"]
+    masked = [name for name, scoring in how.items() if scoring.measure == "pll"]
     if not masked:
         return table
     is_pll = table["run"].isin(masked)
@@ -443,13 +445,13 @@ def with_own_columns(table: pd.DataFrame, how: Mapping[str, HowScored]) -> pd.Da
 
 def scoring_notes(runs: Sequence[Run]) -> tuple[str, ...]:
     """Say how words were scored where it is not obvious."""
-    found = [note for run in runs for note in run.notes]
+    notes = [note for run in runs for note in run.notes]
     masked = [run.name.model for run in runs if run.measure == "pll"]
     if masked:
         names = ", ".join(dict.fromkeys(masked))
-        found.append(f"{names}: pseudo-log-likelihoods of masked words, no surprisals")
+        notes.append(f"{names}: pseudo-log-likelihoods of masked words, no surprisals")
     pieces = {run.name.model: run.boundary for run in runs if run.boundary is not None}
     if pieces:
         choice = next(iter(pieces.values()))
-        found.append(f"words of several pieces: boundary={choice} ({', '.join(pieces)})")
-    return tuple(dict.fromkeys(found))
+        notes.append(f"words of several pieces: boundary={choice} ({', '.join(pieces)})")
+    return tuple(dict.fromkeys(notes))

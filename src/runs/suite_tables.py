@@ -70,18 +70,23 @@ def selected(
     """
     if in_vocabulary:
         suites = [
-            replace(one, items=tuple(i for i in one.items if _is_known(i, knowers[one.language])))
-            for one in suites
+            replace(
+                candidate,
+                items=tuple(
+                    i for i in candidate.items if _is_known(i, knowers[candidate.language])
+                ),
+            )
+            for candidate in suites
         ]
     if items is not None:
-        suites = [replace(one, items=one.items[:items]) for one in suites]
-    found = [suite for suite in suites if suite.items]
-    if not found:
+        suites = [replace(candidate, items=candidate.items[:items]) for candidate in suites]
+    kept = [suite for suite in suites if suite.items]
+    if not kept:
         raise GardenpathError(
             "no item of these suites has only words that all models know; set "
             "suite.in_vocabulary=false"
         )
-    return found
+    return kept
 
 
 def _is_known(item: Item, knowers: Sequence[Knows]) -> bool:
@@ -152,13 +157,15 @@ def suite_tables(
     outcomes: list[tuple[RunName, list[ItemOutcome]]] = []
     effects: list[tuple[RunName, list[ItemEffect]]] = []
     measures: list[dict[str, object]] = []
-    for one in scored:
-        table = RegionTable.from_rows(one.suite, one.rows, one.deviations)
-        found = score_table(table, unknown=one.unknown, ties=ties, is_searched=one.is_searched)
-        outcomes.append((one.name, found))
-        measured = item_effects(table, ties=ties, is_searched=one.is_searched)
-        effects.append((one.name, measured))
-        measures += _measures(one)
+    for on_suite in scored:
+        table = RegionTable.from_rows(on_suite.suite, on_suite.rows, on_suite.deviations)
+        scores = score_table(
+            table, unknown=on_suite.unknown, ties=ties, is_searched=on_suite.is_searched
+        )
+        outcomes.append((on_suite.name, scores))
+        measured = item_effects(table, ties=ties, is_searched=on_suite.is_searched)
+        effects.append((on_suite.name, measured))
+        measures += _measures(on_suite)
     return SuiteTables(
         items=items_frame(outcomes),
         effects=effects_frame(effects),
@@ -169,7 +176,7 @@ def suite_tables(
             *_failure_notes(suites, models),
             *(note for model in models for note in model.precision_notes(suites)),
         ),
-        aggregate=pair_accuracies((one.as_pairs for one in scored), ties),
+        aggregate=pair_accuracies((on_suite.as_pairs for on_suite in scored), ties),
     )
 
 
@@ -207,35 +214,45 @@ def _surprisals(scored: Sequence[_OnSuite]) -> pd.DataFrame:
     frame = SURPRISALS.frame(
         [
             row
-            for one in scored
-            for row in word_rows(one.name, one.suite, one.rows, unknown=one.unknown)
+            for on_suite in scored
+            for row in word_rows(
+                on_suite.name, on_suite.suite, on_suite.rows, unknown=on_suite.unknown
+            )
         ]
     )
-    given = {name for one in scored for columns in one.columns for name in columns}
-    names = [column.name for column in SEARCH_COLUMNS if column.name in given]
+    columns_given = {
+        name for on_suite in scored for columns in on_suite.columns for name in columns
+    }
+    names = [column.name for column in SEARCH_COLUMNS if column.name in columns_given]
     return frame.assign(**{name: list(_word_numbers(scored, name)) for name in names})
 
 
 def _word_numbers(scored: Iterable[_OnSuite], name: str) -> Iterator[float]:
     """Yield the numbers in a column of a search, for every word; NaN where there are none."""
-    for one in scored:
-        given = one.columns or [{}] * len(one.rows)
-        for row, columns in zip(one.rows, given, strict=True):
+    for on_suite in scored:
+        by_row = on_suite.columns or [{}] * len(on_suite.rows)
+        for row, columns in zip(on_suite.rows, by_row, strict=True):
             yield from columns.get(name) or itertools.repeat(math.nan, len(row))
 
 
-def _measures(one: _OnSuite) -> Iterator[dict[str, object]]:
+def _measures(on_suite: _OnSuite) -> Iterator[dict[str, object]]:
     """Yield local and global surprisal and SLOR of every sentence; each label becomes a column."""
-    suite = one.suite
+    suite = on_suite.suite
     who = {
-        **asdict(one.name), "suite": suite.name, "class": suite.kind, "modifier": suite.modifier
-    }  # fmt: skip
+        **asdict(on_suite.name),
+        "suite": suite.name,
+        "class": suite.kind,
+        "modifier": suite.modifier,
+    }
     # Not asdict, which copies every value and takes most of the time for large suites.
-    errors = set(ERROR_COLUMNS.values()) if not one.deviations else set()
+    errors = set(ERROR_COLUMNS.values()) if not on_suite.deviations else set()
     hidden = {"labels", *errors}
     names = [part.name for part in fields(SentenceMeasures) if part.name not in hidden]
     measures = sentence_measures(
-        suite, one.rows, unigram_log_prob=one.unigram_log_prob, deviations=one.deviations
+        suite,
+        on_suite.rows,
+        unigram_log_prob=on_suite.unigram_log_prob,
+        deviations=on_suite.deviations,
     )
     for each in measures:
         measured = {name: getattr(each, name) for name in names}
@@ -247,7 +264,7 @@ def parse_table(
     suites: Sequence[Suite], models: Sequence[Measured]
 ) -> dict[ParseKey, Sequence[Parse]]:
     """Return the partial parses of the words of all variants that have them."""
-    found: dict[ParseKey, Sequence[Parse]] = {}
+    parses_found: dict[ParseKey, Sequence[Parse]] = {}
     for model in models:
         for suite in suites:
             for item in suite.items:
@@ -258,8 +275,8 @@ def parse_table(
                     parses = model.parses.get(variant.words, ())
                     for place, best in enumerate(parses[: len(variant.words)]):
                         key = (model.name.run, suite.name, item.number, variant.condition, number)
-                        found[(*key, place + 1)] = best
-    return found
+                        parses_found[(*key, place + 1)] = best
+    return parses_found
 
 
 def _failure_notes(suites: Sequence[Suite], models: Sequence[Measured]) -> tuple[str, ...]:
@@ -279,7 +296,9 @@ def word_pair_rows(suites: Sequence[Suite], runs: Iterable[Run]) -> list[dict[st
     for run in {run.model.units.content_hash: run for run in counted}.values():
         vocabulary: Vocabulary = run.vocabulary
         counts = Counter(dict(zip(vocabulary.tokens, vocabulary.counts, strict=True)))
-        for suite in (one for one in suites if one.language == vocabulary.language):
+        for suite in (
+            candidate for candidate in suites if candidate.language == vocabulary.language
+        ):
             checked = lint_against(suite, vocabulary.knows, counts.__getitem__)
             corpus = run.corpus
             rows += [{"corpus": corpus, "suite": suite.name, **asdict(p)} for p in checked.pairs]

@@ -44,27 +44,31 @@ Given = OneGiven | Sequence[OneGiven]
 _SOURCE = "sentence"
 
 
-def is_single(given: Given) -> bool:
+def is_single(text: Given) -> bool:
     """Whether a single sentence is given, not a list of sentences."""
-    return isinstance(given, str | Tree)
+    return isinstance(text, str | Tree)
 
 
 def sentences_of_given(
-    given: Given, cleaning: Cleaning, style: WritingStyle | None = None
+    text: Given, cleaning: Cleaning, style: WritingStyle | None = None
 ) -> list[Sentence]:
     """Return sentences, cleaned like the corpus of a model; none may be empty.
 
     A list of strings is a list of sentences; a list of lists of strings is a list of tokenised
     sentences. Strings are divided into words as the corpus is (``style``), else at blanks.
     """
-    members = [given] if isinstance(given, str | Tree) else list(given)
-    sentences = [_sentence(one, number) for number, one in enumerate(members, start=1)]
+    members = [text] if isinstance(text, str | Tree) else list(text)
+    sentences = [_sentence(member, number) for number, member in enumerate(members, start=1)]
     cleaned = list(replace(cleaning, max_tokens=None).apply(sentences))
     if style is not None:
-        written = {number for number, one in enumerate(members, start=1) if isinstance(one, str)}
+        written = {
+            number for number, member in enumerate(members, start=1) if isinstance(member, str)
+        }
         cleaned = [
-            _divided(one, style) if one.source.line in written and one.tree is None else one
-            for one in cleaned
+            _divided(member, style)
+            if member.source.line in written and member.tree is None
+            else member
+            for member in cleaned
         ]
     if len(cleaned) < len(sentences) or not sentences:
         kept = {sentence.source.line for sentence in cleaned}
@@ -78,25 +82,25 @@ def _divided(sentence: Sentence, style: WritingStyle) -> Sentence:
     return replace(sentence, words=tuple(word for word, _ in words))
 
 
-def _sentence(one: OneGiven, number: int) -> Sentence:
+def _sentence(text: OneGiven, number: int) -> Sentence:
     source = Source(_SOURCE, number)
-    if isinstance(one, str) and one.lstrip().startswith("("):
-        one = parse_tree(one)
-    if isinstance(one, Tree):
-        return Sentence(one.words(), source, one)
-    if isinstance(one, str) and len(one.strip().splitlines()) > 1:
+    if isinstance(text, str) and text.lstrip().startswith("("):
+        text = parse_tree(text)
+    if isinstance(text, Tree):
+        return Sentence(text.words(), source, text)
+    if isinstance(text, str) and len(text.strip().splitlines()) > 1:
         raise GardenpathError(
             f"sentence {number} contains line breaks; give a list with one string per sentence, "
             "such as text.splitlines()"
         )
-    words = tuple(one.split()) if isinstance(one, str) else tuple(_words(one))
+    words = tuple(text.split()) if isinstance(text, str) else tuple(_words(text))
     if not words:
         raise GardenpathError(f"sentence {number} has no words")
     return Sentence(words, source)
 
 
-def _words(one: Iterable[str]) -> Iterable[str]:
-    for word in one:
+def _words(sentence: Iterable[str]) -> Iterable[str]:
+    for word in sentence:
         if not isinstance(word, str) or word.split() != [word]:
             raise GardenpathError(f"{word!r} is not a word; give strings, lists of words, or trees")
         yield word
@@ -111,11 +115,11 @@ _CAPITALISED = ("The", "A", "I", "He", "She", "It", "In", "But", "This", "And")
 
 
 def read_as(
-    run: Run, given: GivenText, *, tokenised: bool, segmenter: str | None = None
+    run: Run, text: GivenText, *, tokenised: bool, segmenter: str | None = None
 ) -> list[Stimulus]:
     """Return the sentences of an input as a run reads them, like those of its corpus."""
     style = None if tokenised else style_of(run, segmenter)
-    return stimuli_of(given, run.cleaning, style)
+    return stimuli_of(text, run.cleaning, style)
 
 
 def style_of(run: Run, segmenter: str | None = None) -> WritingStyle:
@@ -128,7 +132,7 @@ def style_of(run: Run, segmenter: str | None = None) -> WritingStyle:
         return WritingStyle(keeps=lambda _: False, segmenter=segmenter, without_blanks="characters")
     if run.is_adopted:
         knows: Callable[[str], bool] = run.knows
-        is_lower = any(knows(one.lower()) for one in _CAPITALISED)
+        is_lower = any(knows(word.lower()) for word in _CAPITALISED)
         is_lower = is_lower and not any(map(knows, _CAPITALISED))
     else:
         vocabulary = run.vocabulary
@@ -236,20 +240,20 @@ def unknown_words(run: Run, sentences: Iterable[Sequence[str]]) -> UnknownWords:
     )
 
 
-def require_known(found: Iterable[UnknownWords], *, allow_unknown: bool) -> None:
+def require_known(unknown: Iterable[UnknownWords], *, allow_unknown: bool) -> None:
     """Refuse an input of which a run does not know most words, unless that is allowed."""
     if allow_unknown:
         return
-    counted = list(found)
-    large = [one for one in counted if one.is_large]
+    counted = list(unknown)
+    large = [counts for counts in counted if counts.is_large]
     if not large:
         return
     others = f" (and for {plural(len(large) - 1, 'other run')})" if len(large) > 1 else ""
-    fitting = [one.run for one in counted if not one.is_large]
+    fitting = [counts.run for counts in counted if not counts.is_large]
     named = ",".join(fitting[:_SHOWN]) + (",…" if len(fitting) > _SHOWN else "")
     which = f"run={named}, which know the words," if fitting else "run="
     raise GardenpathError(
-        f"{max(large, key=lambda one: one.share)}{others}. Is the input in the language, the "
+        f"{max(large, key=lambda counts: counts.share)}{others}. Is the input in the language, the "
         f"tokenisation and the case of the model's corpus? Name other runs with {which} or score "
         "it all the same with task.allow_unknown=true (in Python, allow_unknown=True)"
     )
@@ -323,8 +327,8 @@ def surprisal_frame(
     if run.measure == "pll":
         frame = frame.rename(columns={SURPRISAL_BITS: PLL_BITS})
     frame.attrs.update(_attrs(run, header))
-    frame.attrs["notes"] += unconverged_notes(run, [one.words for one in sentences], scored)
-    frame.attrs["unknown"] = unknown_words(run, [one.words for one in sentences]).share
+    frame.attrs["notes"] += unconverged_notes(run, [member.words for member in sentences], scored)
+    frame.attrs["unknown"] = unknown_words(run, [member.words for member in sentences]).share
     return frame
 
 
@@ -335,7 +339,7 @@ def rows_and_header(
     *,
     end: bool,
     columns: TableColumns = "all",
-    given: Sequence[Sequence[Mapping[str, str]]] = (),
+    carried: Sequence[Sequence[Mapping[str, str]]] = (),
 ) -> tuple[list[SurprisalRow], RunHeader]:
     """Return the rows of a run, and a description of how they were computed.
 
@@ -343,8 +347,8 @@ def rows_and_header(
     """
     words = [sentence.words for sentence in sentences]
     log_probs = [np.array(scored[sentence].log_probs) for sentence in words]
-    remedies = {n: scored[one].remedy or "" for n, one in enumerate(words)}
-    seen = [run.model.seen_as(one) for one in words]
+    remedies = {n: scored[sentence_words].remedy or "" for n, sentence_words in enumerate(words)}
+    seen = [run.model.seen_as(sentence_words) for sentence_words in words]
     is_adopted = run.is_adopted
     # Sequential models are not searched.
     search = plain(run.search) if run.is_syntactic else {"kind": "none"}
@@ -358,8 +362,12 @@ def rows_and_header(
         failures=() if is_adopted else failures_of(sentences, log_probs, remedies),
         boundary=run.boundary,
     )
-    found = [scored[one].columns for one in words] if columns == "all" else None
-    rows = rows_of(run.name.run, words, log_probs, seen, columns=found, given=given, end=end)
+    found_columns = (
+        [scored[sentence_words].columns for sentence_words in words] if columns == "all" else None
+    )
+    rows = rows_of(
+        run.name.run, words, log_probs, seen, columns=found_columns, given=carried, end=end
+    )
     return rows, header
 
 

@@ -59,8 +59,8 @@ def _typed(settings: Sequence[TrainSettings | str]) -> TrainSettings:
     overrides = [setting for setting in settings if isinstance(setting, str)]
     if len(overrides) < len(settings):
         raise TypeError("train() takes strings such as 'model=rnng', or one TrainSettings")
-    found: TrainSettings = load_settings("train", overrides)
-    return found
+    composed: TrainSettings = load_settings("train", overrides)
+    return composed
 
 
 def _train(settings: TrainSettings, placement: Placement) -> Metrics:

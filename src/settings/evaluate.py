@@ -86,23 +86,23 @@ class SuiteSettings:
 
     def mistakes(self) -> list[str]:
         """Return mistakes: no suite is named, or a setting of published pairs has no effect."""
-        found = [] if self.suites else ["name files, as in 'suite.suites=[mine.yaml]'"]
+        mistakes = [] if self.suites else ["name files, as in 'suite.suites=[mine.yaml]'"]
         has_pairs = any(is_pair_pattern(name) for name in self.suites)
         for name in ("root", "segmenter"):
             if getattr(self, name) is not None and self.suites and not has_pairs:
                 sets = ", ".join(PAIR_SETS)
-                found.append(f"{name} is only used by published minimal pairs: suite={sets}")
+                mistakes.append(f"{name} is only used by published minimal pairs: suite={sets}")
         if self.criteria and not any(
             suite.lower().endswith(TABLE_SUFFIXES) for suite in self.suites
         ):
-            found.append(
+            mistakes.append(
                 "predictions=, effects= and regions= are for tables of items, as in "
                 "'suite.suites=[items.csv]'; other suites have their own"
             )
         if self.segmenter is not None and self.segmenter not in SEGMENTERS:
             hint = nearest(self.segmenter, SEGMENTERS)
-            found.append(f"segmenter: {self.segmenter!r} is unknown; {hint}")
-        return found
+            mistakes.append(f"segmenter: {self.segmenter!r} is unknown; {hint}")
+        return mistakes
 
     def unavailable(self) -> list[str]:
         """Return a mistake if the package of the segmenter is not installed."""
@@ -220,7 +220,7 @@ class EvaluateSettings:
     def named_corpora(self) -> list[DataSettings]:
         """The corpora that the settings name, each once."""
         named = [*([] if self.data is None else [self.data]), *self.corpora.values()]
-        return [one for place, one in enumerate(named) if one not in named[:place]]
+        return [corpus for place, corpus in enumerate(named) if corpus not in named[:place]]
 
     @classmethod
     def absent(cls, content: Mapping[str, Any]) -> list[str]:
@@ -240,25 +240,25 @@ class EvaluateSettings:
 
     def mistakes(self) -> list[str]:
         """Return the mistakes in the combination of a task, runs and corpora."""
-        found = []
+        mistakes = []
         if self.suite is not None and isinstance(self.task, StudyTask):
-            found.append("suite= has no effect on a study; study.suites=[…] names other suites")
+            mistakes.append("suite= has no effect on a study; study.suites=[…] names other suites")
         if self.run is None and not isinstance(self.task, StudyTask):
-            found.append("run is missing: name a run folder, or a folder that contains runs")
+            mistakes.append("run is missing: name a run folder, or a folder that contains runs")
         if self.output == EvaluateSettings.output and hasattr(self.task, "OUTPUT_REMEDY"):
-            found.append(f"output is missing: {self.task.OUTPUT_REMEDY}")
+            mistakes.append(f"output is missing: {self.task.OUTPUT_REMEDY}")
         if self.named_corpora and not isinstance(self.task, TASKS_OF_CORPORA):
-            found.append(f"data= and corpora= have no effect on task={self.task.name}")
+            mistakes.append(f"data= and corpora= have no effect on task={self.task.name}")
         if self.output == STANDARD_OUTPUT and not isinstance(self.task, SurprisalTask):
-            found.append(f"output=-: task={self.task.name} writes a folder; name it")
+            mistakes.append(f"output=-: task={self.task.name} writes a folder; name it")
         if self.output == STANDARD_OUTPUT and getattr(self.task, "format", None) == "parquet":
-            found.append("task.format=parquet: name a file, as in output=words.parquet")
+            mistakes.append("task.format=parquet: name a file, as in output=words.parquet")
         if self.model is not None and not isinstance(self.task, AdoptTask):
-            found.append(f"model= has no effect on task={self.task.name}; name runs with run=")
+            mistakes.append(f"model= has no effect on task={self.task.name}; name runs with run=")
         names = [corpus.name for corpus in self.named_corpora]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            found.append(f"two corpora are called {twice[0]}; set the name of one of them")
-        return found
+            mistakes.append(f"two corpora are called {twice[0]}; set the name of one of them")
+        return mistakes
 
     def unavailable(self) -> list[str]:
         """What this machine lacks for these settings."""

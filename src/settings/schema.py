@@ -87,7 +87,7 @@ def nearest(name: str, valid: Iterable[str], otherwise: Iterable[str] | None = N
     """Suggest the closest valid name or, if none is close, list all of them (or ``otherwise``)."""
     names = [str(candidate) for candidate in itertools.islice(valid, _MOST_COMPARED)]
     # Comparing takes time that is quadratic in the lengths of names, which a file may choose.
-    short = [one for one in names if len(one) <= _LONGEST_COMPARED]
+    short = [candidate_name for candidate_name in names if len(candidate_name) <= _LONGEST_COMPARED]
     is_short = len(name) <= _LONGEST_COMPARED
     close = difflib.get_close_matches(name, short, n=1, cutoff=0.6) if is_short else []
     listed = names if otherwise is None else otherwise
@@ -130,20 +130,20 @@ def plain(settings: Any) -> Any:
 
 def defaults(record: type) -> dict[str, Any]:
     """Return the defaults of a record as nested mappings; ``???`` marks required values."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     hints = get_type_hints(record, include_extras=True)
     for field in dataclasses.fields(record):
         if not field.init:
             continue
         if field.default is not dataclasses.MISSING:
-            found[field.name] = plain(field.default)
+            values[field.name] = plain(field.default)
         elif field.default_factory is not dataclasses.MISSING:
-            found[field.name] = plain(field.default_factory())
+            values[field.name] = plain(field.default_factory())
         elif dataclasses.is_dataclass(hints[field.name]):
-            found[field.name] = defaults(hints[field.name])
+            values[field.name] = defaults(hints[field.name])
         else:
-            found[field.name] = MISSING
-    return found
+            values[field.name] = MISSING
+    return values
 
 
 class _Reading:
@@ -167,12 +167,12 @@ class _Reading:
         hints = get_type_hints(record, include_extras=True)
         values = {}
         for name, field in fields.items():
-            given = content.get(name, MISSING)
+            entry = content.get(name, MISSING)
             where = _join(place, name)
-            if _is_missing(given, field, hints[name]):
+            if _is_missing(entry, field, hints[name]):
                 self.mistakes.append(f"{self._shown(where)} is missing{_remedy(record, name)}")
-            elif not _is_unset(given):
-                values[name] = self.value(given, hints[name], where)
+            elif not _is_unset(entry):
+                values[name] = self.value(entry, hints[name], where)
         if absent := getattr(record, "absent", None):
             self.mistakes += absent(content)
         if len(self.mistakes) > before:

@@ -54,27 +54,27 @@ MaterialPaths = str | Sequence[str]
 ItemChoice = Literal["paper", "all"]
 
 
-def surprisal_sets(given: SurprisalPaths) -> list[SurprisalSet]:
+def surprisal_sets(paths_or_sets: SurprisalPaths) -> list[SurprisalSet]:
     """Return the sets of surprisals that a setting names."""
-    if isinstance(given, Mapping):
+    if isinstance(paths_or_sets, Mapping):
         return [
             SurprisalSet(path, corpus=str(corpus))
-            for corpus, paths in given.items()
+            for corpus, paths in paths_or_sets.items()
             for path in material_paths(paths)
         ]
-    return [SurprisalSet(path) for path in material_paths(given)]
+    return [SurprisalSet(path) for path in material_paths(paths_or_sets)]
 
 
-def material_paths(given: MaterialPaths) -> list[Path]:
+def material_paths(setting: MaterialPaths) -> list[Path]:
     """Return the paths that a setting names."""
-    return [Path(given)] if isinstance(given, str) else [Path(one) for one in given]
+    return [Path(setting)] if isinstance(setting, str) else [Path(path) for path in setting]
 
 
-def shown_paths(given: SurprisalPaths) -> str:
+def shown_paths(setting: SurprisalPaths) -> str:
     """Return a setting as text, for reports."""
     return ", ".join(
-        f"{one.corpus}: {one.path}" if one.corpus else str(one.path)
-        for one in surprisal_sets(given)
+        f"{source.corpus}: {source.path}" if source.corpus else str(source.path)
+        for source in surprisal_sets(setting)
     )
 
 

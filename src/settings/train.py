@@ -83,20 +83,20 @@ class TrainSettings:
 
     def mistakes(self) -> list[str]:
         """Return the mistakes in the combination of corpus and model."""
-        found = []
+        mistakes = []
         if FAMILIES[self.model.family].needs_trees and not self.data.reader.has_trees:
-            found.append(
+            mistakes.append(
                 f"model={self.model.name} learns from trees, but data={self.data.name} has none; "
                 "use a treebank, or model=lstm, transformer or ngram"
             )
         is_factored = getattr(self.model.network, "output", "full") == "factored"
         if is_factored and self.data.subwords.algorithm != "none":
-            found.append(
+            mistakes.append(
                 "model.network.output=factored needs whole words, but data.subwords.algorithm="
                 f"{self.data.subwords.algorithm} divides them; use output=full, which is fast with "
                 "so few pieces"
             )
-        return found
+        return mistakes
 
 
 @dataclass(frozen=True, kw_only=True)

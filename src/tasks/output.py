@@ -41,34 +41,36 @@ _MOST_REASONS = 2
 
 def print_unusable(results: Results) -> None:
     """Print how many items of each model are not usable: accuracies rest on the others."""
-    for one in results.unusable:
-        style = "[bold red]" if one.is_large else "[yellow]"
-        console.print(f"{style}{escape(str(one))}[/]", soft_wrap=True)
+    for suite in results.unusable:
+        style = "[bold red]" if suite.is_large else "[yellow]"
+        console.print(f"{style}{escape(str(suite))}[/]", soft_wrap=True)
 
 
 def require_known_input(
     runs: Sequence[Run], inputs: Sequence[Sequence[Sentence]], task: SurprisalTask | ParseTask
 ) -> None:
     """Refuse input of mostly unknown words; print the share and the words of each run."""
-    found = [
+    unknown = [
         unknown_words(run, [sentence.words for sentence in sentences])
         for run, sentences in zip(runs, inputs, strict=True)
     ]
-    require_known(found, allow_unknown=task.allow_unknown)
-    for one in found:
-        if one.unknown:
-            loud = f"WARNING: more than {MANY_UNKNOWN:.0%} unknown words. " if one.is_many else ""
-            style = "[bold red]" if one.is_many else "[dim]"
-            console.print(f"{style}{loud}{escape(one.said())}[/]", soft_wrap=True)
-    if all_known := [one.run for one in found if not one.unknown]:
+    require_known(unknown, allow_unknown=task.allow_unknown)
+    for counts in unknown:
+        if counts.unknown:
+            loud = (
+                f"WARNING: more than {MANY_UNKNOWN:.0%} unknown words. " if counts.is_many else ""
+            )
+            style = "[bold red]" if counts.is_many else "[dim]"
+            console.print(f"{style}{loud}{escape(counts.said())}[/]", soft_wrap=True)
+    if all_known := [counts.run for counts in unknown if not counts.unknown]:
         whose = all_known[0] if len(all_known) == 1 else f"{len(all_known)} runs"
         console.print(f"[dim]{escape(whose)}: no unknown words[/]", soft_wrap=True)
 
 
 def print_search(runs: Iterable[Run]) -> None:
     """Name the search of syntactic models, with its settings: numbers depend on it."""
-    found = (search_in_words(plain(run.search)) for run in runs if run.is_syntactic)
-    for search in dict.fromkeys(found):
+    searches = (search_in_words(plain(run.search)) for run in runs if run.is_syntactic)
+    for search in dict.fromkeys(searches):
         console.print(f"[dim]search: {escape(search)}[/]", highlight=False)
 
 
@@ -88,15 +90,15 @@ def print_analyses(analyses: Iterable[Shown]) -> None:
 
     Questions with significant answers come first.
     """
-    asked = [analysis for analysis in analyses if analysis.sentences]
-    asked.sort(key=lambda one: not any(one.found))
-    if not asked:
+    with_answers = [analysis for analysis in analyses if analysis.sentences]
+    with_answers.sort(key=lambda reported: not any(reported.found))
+    if not with_answers:
         return
     console.print("[bold]Statistics[/bold] (answers: statistics/ and the report)")
-    shown = asked if len(asked) < _MOST_LINES else asked[: _MOST_LINES - 2]
-    for one in shown:
-        console.print(_in_a_line(one), markup=False, highlight=False, soft_wrap=True)
-    if more := len(asked) - len(shown):
+    shown = with_answers if len(with_answers) < _MOST_LINES else with_answers[: _MOST_LINES - 2]
+    for reported in shown:
+        console.print(_in_a_line(reported), markup=False, highlight=False, soft_wrap=True)
+    if more := len(with_answers) - len(shown):
         say(f"… {plural(more, 'more question')}")
 
 
@@ -173,7 +175,7 @@ def asked_runs(settings: EvaluateSettings) -> Runs:
 
     The others are named. All files are compared with their checksums before the first is scored.
     """
-    found = find(
+    runs = find(
         *settings.run_folders,
         device=settings.device,
         search=settings.search,
@@ -182,11 +184,11 @@ def asked_runs(settings: EvaluateSettings) -> Runs:
         boundary=settings.boundary,
         processes=getattr(settings.task, "processes", None),
     )
-    whole = whole_runs(track_runs(found, "verifying runs"), found.skipped)
-    require_named(settings.run_folders, found.skipped)
-    print_skipped(found.skipped)
+    whole = whole_runs(track_runs(runs, "verifying runs"), runs.skipped)
+    require_named(settings.run_folders, runs.skipped)
+    print_skipped(runs.skipped)
     name_variants(whole)  # a setting in which only skipped runs differ is no part of names
-    return Runs(whole, skipped=found.skipped)
+    return Runs(whole, skipped=runs.skipped)
 
 
 def print_skipped(skipped: Sequence[RunStatus]) -> None:
@@ -202,10 +204,10 @@ def conclude(skipped: Sequence[RunStatus], named: Sequence[RunStatus] = ()) -> N
     """
     if not skipped:
         return
-    print_skipped([one for one in skipped if one not in named])
+    print_skipped([status for status in skipped if status not in named])
     console.print(skip_counts(skipped), markup=False, highlight=False, soft_wrap=True)
     if damaged := damaged_among(skipped):
-        listed = "".join(f"\n  - {one.reason}" for one in damaged)
+        listed = "".join(f"\n  - {status.reason}" for status in damaged)
         raise SkippedRunsError(
             f"the results do not contain all runs; those of the others are written:{listed}"
         )

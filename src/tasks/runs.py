@@ -97,7 +97,7 @@ def run_merge(settings: EvaluateSettings, task: MergeTask) -> None:
                 path=source.path,
                 remedy="set another paths.surprisals=",
             )
-    count = sum(target.add_from(one) for one in sources)
+    count = sum(map(target.add_from, sources))
     console.print(
         f"{plural(count, 'sentence')} from {plural(len(sources), 'file')}: {target.path}",
         highlight=False,
@@ -115,7 +115,7 @@ def run_adopt(settings: EvaluateSettings, task: AdoptTask) -> None:
     model = settings.model
     name = model.name or name_of_source(task.source)
     place = task.run_dir or Path(settings.paths.runs) / "adopted" / file_stem(name)
-    found = adopt(
+    run = adopt(
         replace(model, name=name),
         task.source,
         run_dir=place,
@@ -123,10 +123,10 @@ def run_adopt(settings: EvaluateSettings, task: AdoptTask) -> None:
         seed=task.seed,
         existing=task.existing,
     )
-    for note in found.notes:
+    for note in run.notes:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     console.print(
-        f"{found.path}: {name} is a run now; score it with 'evaluate.py suite=… run={found.path}'",
+        f"{run.path}: {name} is a run now; score it with 'evaluate.py suite=… run={run.path}'",
         markup=False, highlight=False, soft_wrap=True,
     )  # fmt: skip
 
@@ -144,9 +144,9 @@ def run_corpus(settings: EvaluateSettings, task: CorpusTask) -> None:
         corpora = list({run.corpus: run.data for run in runs}.values())
     cache = Path(settings.paths.cache)
     statistics = [
-        one
+        row
         for data in corpora
-        for one in statistics_of(
+        for row in statistics_of(
             data,
             cache=cache,
             words=task.words,
@@ -157,7 +157,7 @@ def run_corpus(settings: EvaluateSettings, task: CorpusTask) -> None:
     for table in (statistics_table(statistics), words_table(statistics)):
         if table is not None:
             console.print(table)
-    counts = [one for data in corpora for one in _counted(data)] if task.constructions else []
+    counts = [row for data in corpora for row in _counted(data)] if task.constructions else []
     if counts:
         console.print(construction_table(counts))
     rows = printed_perplexities(
@@ -182,10 +182,10 @@ def _counted(data: DataSettings) -> list[ConstructionCount]:
     wanted = constructions_for(data.language)
     if not wanted or not data.reader.has_trees:
         return []
-    found = construction_counts(data, wanted, progress=show_progress)
-    if skipped := sorted({one.name for one in wanted} - {one.construction for one in found}):
+    counts = construction_counts(data, wanted, progress=show_progress)
+    if skipped := sorted({one.name for one in wanted} - {one.construction for one in counts}):
         say(f"{data.name}: not counted, because they need traces and tags: {', '.join(skipped)}")
-    return found
+    return counts
 
 
 def _study(

@@ -104,10 +104,10 @@ def print_cells(runs: Sequence[ScoredRun], *, measure: str) -> None:
 
 
 def _by_sentence(rows: Sequence[SurprisalRow]) -> list[list[SurprisalRow]]:
-    found: dict[int, list[SurprisalRow]] = {}
+    sentences: dict[int, list[SurprisalRow]] = {}
     for row in rows:
-        found.setdefault(row.sentence_id, []).append(row)
-    return list(found.values())
+        sentences.setdefault(row.sentence_id, []).append(row)
+    return list(sentences.values())
 
 
 def _heading(number: int, first: Stimulus, runs: Sequence[ScoredRun]) -> Iterator[Text]:
@@ -128,7 +128,10 @@ def _labels(names: Sequence[str]) -> list[str]:
         return [""]
     shared = os.path.commonpath(names) if len(set(map(os.path.isabs, names))) == 1 else ""
     short = [os.path.relpath(name, shared) if shared else name for name in names]
-    return [one if len(one) <= _LONGEST_LABEL else f"…{one[1 - _LONGEST_LABEL :]}" for one in short]
+    return [
+        heading if len(heading) <= _LONGEST_LABEL else f"…{heading[1 - _LONGEST_LABEL :]}"
+        for heading in short
+    ]
 
 
 def _blocks(
@@ -208,9 +211,9 @@ def surprisal_file(settings: EvaluateSettings, task: SurprisalTask) -> Path | No
 
 def _require_no_input(path: Path, task: SurprisalTask) -> None:
     """Refuse to replace the sentences by their surprisals."""
-    given = Path(task.input) if isinstance(task.input, str) else None
+    path_given = Path(task.input) if isinstance(task.input, str) else None
     with contextlib.suppress(OSError, ValueError):  # a sentence that is too long for a file name
-        if given is not None and path.is_file() and path.samefile(given):
+        if path_given is not None and path.is_file() and path.samefile(path_given):
             remedy = "choose another output="
             raise InputError("is the input, which would be overwritten", path=path, remedy=remedy)
 
@@ -301,15 +304,17 @@ def _header(
     headers: Sequence[RunHeader], policy: EndPolicy, skipped: Sequence[RunStatus]
 ) -> TableHeader:
     return TableHeader(
-        runs=tuple(headers), end_of_sentence=policy, skipped=tuple(one.reason for one in skipped)
+        runs=tuple(headers),
+        end_of_sentence=policy,
+        skipped=tuple(status.reason for status in skipped),
     )
 
 
 def _inputs(task: SurprisalTask, runs: Sequence[Run]) -> list[list[Stimulus]]:
     """Return, for each run, the input cleaned and divided into words like its corpus."""
-    given = read_input(task.input, task.column)
+    text = read_input(task.input, task.column)
     inputs = [
-        read_as(run, given, tokenised=task.tokenised, segmenter=task.segmenter) for run in runs
+        read_as(run, text, tokenised=task.tokenised, segmenter=task.segmenter) for run in runs
     ]
     named = zip(runs, inputs, strict=True)
     check_alignment({str(run.path): [one.sentence for one in found] for run, found in named})
@@ -324,9 +329,9 @@ def _scored(
     words = [sentence.words for sentence in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
         scored = run.scored(words, on_words=on_words, chunk=task.chunk)
-    given = [one.carried for one in stimuli]
+    carried = [member.carried for member in stimuli]
     rows, header = rows_and_header(
-        run, sentences, scored, end=task.end, columns=task.columns, given=given
+        run, sentences, scored, end=task.end, columns=task.columns, carried=carried
     )
     return rows, header, unconverged_notes(run, words, scored)
 
@@ -378,7 +383,7 @@ def printed_perplexities(
     Damaged runs among several are added to ``skipped``.
     """
     rows: list[PerplexityRow] = []
-    for found in perplexities(
+    for of_run in perplexities(
         runs,
         split=split,
         marginal_sentences=limit,
@@ -388,9 +393,9 @@ def printed_perplexities(
         processes=settings.paths.preparation_processes,
         allow_unknown=allow_unknown,
     ):
-        title = f"{found.corpus}: perplexity per word ({split} split)"
-        console.print(as_table(found.rows, title=title, caption=found.caption))
-        rows += found.rows
+        title = f"{of_run.corpus}: perplexity per word ({split} split)"
+        console.print(as_table(of_run.rows, title=title, caption=of_run.caption))
+        rows += of_run.rows
     return rows
 
 
@@ -405,8 +410,8 @@ _COLUMNS = ("run", "sentences", "precision", "recall", "F1", "exact match", "bes
 @sole_writer_of(lambda settings: Path(settings.output) / PARSES_FOLDER)
 def run_parse(settings: EvaluateSettings, task: ParseTask) -> None:
     """Parse with every syntactic model; write trees, and F1 if gold trees are available."""
-    asked = asked_runs(settings)
-    runs = [run for run in asked if run.is_syntactic]
+    runs_asked = asked_runs(settings)
+    runs = [run for run in runs_asked if run.is_syntactic]
     if not runs:
         raise RunError(
             f"{', '.join(settings.run_folders)}: no run of a syntactic model at or below; "
@@ -415,19 +420,21 @@ def run_parse(settings: EvaluateSettings, task: ParseTask) -> None:
     table = FittedTable("Labelled bracketing", elsewhere=BRACKETING.file)
     for name in _COLUMNS:
         table.column(name, right=name != "run")
-    given = read_input(task.input) if task.input is not None else None
-    if given is not None:
-        require_known_input(runs, [_sentences(one, given, task) for one in runs], task)
+    text = read_input(task.input) if task.input is not None else None
+    if text is not None:
+        require_known_input(runs, [_sentences(candidate, text, task) for candidate in runs], task)
     folder = Path(settings.output) / PARSES_FOLDER
-    skipped = list(asked.skipped)
+    skipped = list(runs_asked.skipped)
     about = how_made(settings=plain(settings))
     places = dict(zip(map(id, runs), file_places(runs), strict=True))
     how = search_in_words(plain(settings.search))
     with results_folder(folder, about=about) as temporary:
-        found = each_whole(
-            runs, lambda one: _parsed(one, given, temporary / places[id(one)], task), skipped
+        parsed_runs = each_whole(
+            runs,
+            lambda candidate: _parsed(candidate, text, temporary / places[id(candidate)], task),
+            skipped,
         )
-        rows = [row for _, row in found]
+        rows = [row for _, row in parsed_runs]
         for row in rows:
             table.add_row(*[_cell(value) for value in row.values()])
         frame = BRACKETING.frame(rows)
@@ -438,7 +445,7 @@ def run_parse(settings: EvaluateSettings, task: ParseTask) -> None:
     console.print(table)
     print_search(runs)
     console.print(f"Trees: {folder}")
-    conclude(skipped, asked.skipped)
+    conclude(skipped, runs_asked.skipped)
 
 
 def _cell(value: object) -> str:
@@ -447,15 +454,15 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> dict[str, object]:
+def _parsed(run: Run, text: GivenText | None, place: Path, task: ParseTask) -> dict[str, object]:
     """Parse with one run; ``place`` is the beginning of its file names."""
-    sentences = _sentences(run, given, task)
+    sentences = _sentences(run, text, task)
     words = [sentence.words for sentence in sentences]
     with words_progress(str(run.path), sum(map(len, words))) as on_words:
-        found = parsed(run, words, k=task.k_best, on_words=on_words)
-    parses = [one.trees for one in found]
+        parses_found = parsed(run, words, k=task.k_best, on_words=on_words)
+    parses = [one.trees for one in parses_found]
     write_text(place.with_name(f"{place.name}.trees"), trees_text(parses))
-    mass = mass_rows(words, [one.best_shares for one in found])
+    mass = mass_rows(words, [one.best_shares for one in parses_found])
     header = {
         "table": "best parse",
         "unit": "share of the probability of the words so far, from 0 to 1",
@@ -480,11 +487,13 @@ def _parsed(run: Run, given: GivenText | None, place: Path, task: ParseTask) -> 
     }
 
 
-def _sentences(run: Run, given: GivenText | None, task: ParseTask) -> list[Sentence]:
+def _sentences(run: Run, text: GivenText | None, task: ParseTask) -> list[Sentence]:
     """Return the input, cleaned like the run's corpus, or a split of that corpus."""
-    if given is None:
+    if text is None:
         return list(run.data.preparation().sentences(task.split))[: task.sentences]
-    return [one.sentence for one in read_as(run, given, tokenised=task.tokenised)][: task.sentences]
+    return [stimulus.sentence for stimulus in read_as(run, text, tokenised=task.tokenised)][
+        : task.sentences
+    ]
 
 
 def _score(

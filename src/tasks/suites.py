@@ -172,7 +172,7 @@ def _imported(suite: SuiteSettings, task: RescoreTask) -> Imported:
         suites = load_suites(
             suite.suites, pairs=suite.pairs, leave_out=suite.leave_out, criteria=suite.criteria
         )
-        if not any(one.predictions for one in suites):
+        if not any(candidate.predictions for candidate in suites):
             raise InputError(
                 "has no predictions, so nothing can be scored",
                 path=", ".join(map(str, suite.suites)),
@@ -204,17 +204,24 @@ def run_list_suites(settings: EvaluateSettings, task: SuitesTask) -> None:
 
 
 def _asked_suites(settings: EvaluateSettings, task: SuitesTask) -> list[Suite]:
-    asked = settings.suite
-    if asked is None:
+    chosen_set = settings.suite
+    if chosen_set is None:
         return load_suites(task.show or suite_names())
-    found = load_suites(
-        asked.suites, pairs=asked.pairs, leave_out=asked.leave_out, criteria=asked.criteria
+    suites = load_suites(
+        chosen_set.suites,
+        pairs=chosen_set.pairs,
+        leave_out=chosen_set.leave_out,
+        criteria=chosen_set.criteria,
     )
     if task.show is None:
-        return found
-    chosen = [one for one in found if one.name == task.show or one.name.startswith(f"{task.show}/")]
+        return suites
+    chosen = [
+        suite
+        for suite in suites
+        if suite.name == task.show or suite.name.startswith(f"{task.show}/")
+    ]
     if not chosen:
-        names = [one.name for one in found]
+        names = [suite.name for suite in suites]
         raise SuiteError(f"no suite {task.show!r} in suite=; {nearest(task.show, names)}")
     return chosen
 
