@@ -69,9 +69,9 @@ class Registered(Mapping[str, _Value]):
         self._values: dict[str, _Value] = {}
 
     def __getitem__(self, name: str) -> _Value:
+        if not self._is_there(name):
+            raise KeyError(name)
         if name not in self._values:
-            if not self._is_there(name):
-                raise KeyError(name)
             module, _, attribute = self._places[name].partition(":")
             value = getattr(importlib.import_module(f"gardenpath.{module}"), attribute)
             self._values[name] = self._convert(value)

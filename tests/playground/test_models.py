@@ -148,7 +148,7 @@ def test_a_model_is_loaded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         opened.append("lstm")
         return original()
 
-    monkeypatch.setattr(run, "network", network)
+    monkeypatch.setattr(run.trained, "network", network)
     model = LoadedModel(run)
     assert not model.is_loaded
     for words in (FIRST, SECOND, FIRST):

@@ -41,18 +41,19 @@ PINNED = Path(__file__).with_name("scoring_code.json")
 # The modules behind each version, and where it is raised.
 MODULES: Mapping[str, tuple[str, ...]] = {
     "words": (
-        "data/words/*.py", "data/encoding/encoded.py", "data/batches/token_batches.py",
-        "data/prefixes.py", "runs/scorers.py",
+        "data/words/vocabulary.py", "data/words/pieces.py", "data/encoding.py",
+        "data/batches/tokens.py", "data/sentence.py", "runs/scorers.py",
     ),
-    "search": ("eval/search/*.py", "eval/search/sampling/*.py"),
-    "ngram": (
-        "models/ngram/ngram.py", "models/ngram/ngram_trie.py", "models/ngram/ngram_masses.py",
+    "search": ("eval/search/*.py",),
+    "ngram": ("models/ngram/model.py",),
+    "lstm, transformer": ("models/sequential/*.py", "models/output.py"),
+    "rnng": (
+        "models/syntactic/family.py", "models/syntactic/rnng*.py", "models/search_states.py",
+        "models/syntactic/*composition.py",
     ),
-    "lstm, transformer": ("models/sequential/*.py", "models/factored/*.py"),
-    "rnng": ("models/rnng/*.py", "models/rnng/search/*.py", "models/states/*.py"),
-    "plm": ("models/plm/*.py",),
+    "plm": ("models/syntactic/plm*.py",),
     "arpa": ("models/ngram/arpa_model.py",),
-    "grnn": ("models/word_lm/grnn_lm.py", "models/word_lm/word_lstm.py"),
+    "grnn": ("adopted/grnn.py",),
 }  # fmt: skip
 PLACES = {"words": "WORDS_VERSION", "search": "SEARCH_VERSION"}
 

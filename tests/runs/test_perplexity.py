@@ -23,6 +23,7 @@ from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.settings import WordSync
 from gardenpath.models.scores import Totals
 from gardenpath.runs import scorers
+from gardenpath.runs.model import TrainedModel
 from gardenpath.runs.perplexity import CorpusPerplexities, as_perplexity, perplexities, with_errors
 from gardenpath.runs.processes import ScoringJob
 from gardenpath.runs.run import Run
@@ -103,7 +104,7 @@ def test_what_is_stored_is_not_computed_again(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a model was loaded")
 
-    monkeypatch.setattr(Run, "network", refuse)
+    monkeypatch.setattr(TrainedModel, "network", refuse)
     assert _perplexities([run_of(folder, "lstm", store=kept)]) == first
     with pytest.raises(AssertionError, match="a model was loaded"):
         _perplexities([run_of(folder, "lstm", store=tmp_path / "other.sqlite")])

@@ -21,8 +21,9 @@ from gardenpath.errors import DamagedRunError, RunError
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.search.settings import Limits, SearchSettings, Unbiased, WordSync
 from gardenpath.models.sequential.scorer import SequentialScorer
-from gardenpath.runs import run as run_module
+from gardenpath.runs import model as model_module
 from gardenpath.runs.find import find, load
+from gardenpath.runs.model import TrainedModel
 from gardenpath.runs.run import Run
 from gardenpath.util import Words
 from tests import small_runs
@@ -219,10 +220,10 @@ def test_the_key_changes_with_the_version_of_the_search(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {model: _key(run_of(folder, model).path) for model in ("lstm", "rnng")}
-    monkeypatch.setattr(run_module, "SEARCH_VERSION", 1000)
+    monkeypatch.setattr(model_module, "SEARCH_VERSION", 1000)
     after = {model: _key(run_of(folder, model).path) for model in ("lstm", "rnng")}
     assert after["rnng"] != before["rnng"] and after["lstm"] == before["lstm"]
-    monkeypatch.setattr(run_module, "MODEL_KEY_VERSION", 1000)
+    monkeypatch.setattr(model_module, "MODEL_KEY_VERSION", 1000)
     assert _key(run_of(folder, "lstm").path) != before["lstm"]
 
 
@@ -463,7 +464,7 @@ def test_what_is_stored_needs_no_model(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a model was loaded")
 
-    monkeypatch.setattr(Run, "network", refuse)
+    monkeypatch.setattr(TrainedModel, "network", refuse)
     run = run_of(folder, "rnng", store=kept)
     assert run.scored([NEW, OLD], parsed=[OLD]) == {
         NEW: expected[NEW], OLD: expected[OLD],

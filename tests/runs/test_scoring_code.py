@@ -10,7 +10,7 @@ import pytest
 
 from gardenpath.models.registry import FAMILIES
 from gardenpath.models.sequential.family import LstmFamily
-from gardenpath.runs import run as run_module
+from gardenpath.runs import model as model_module
 from tests.runs import scoring_code
 from tests.runs.scoring_code import PLACES, essence
 from tests.toy_runs import run_of
@@ -75,5 +75,5 @@ def test_the_key_changes_with_the_version_of_the_code(
     monkeypatch.setattr(LstmFamily, "scores_version", FAMILIES["lstm"].scores_version + 1)
     after = keys()
     assert [one for one in before if before[one] != after[one]] == ["lstm"]
-    monkeypatch.setattr(run_module, "WORDS_VERSION", 1000)
+    monkeypatch.setattr(model_module, "WORDS_VERSION", 1000)
     assert all(keys()[one] != before[one] for one in before)

@@ -24,7 +24,7 @@ from gardenpath.eval.published.forms import read_foreign
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.surprisal.tables import SurprisalRow, read_surprisals
 from gardenpath.models.sequential.scorer import SequentialScorer
-from gardenpath.runs.run import Run
+from gardenpath.runs.model import TrainedModel
 from gardenpath.store.manifest import read_results_manifest, side_car
 from gardenpath.store.surprisals import Stored
 from tests.toy_runs import TEST_SENTENCES, copied, evaluate, run_of
@@ -148,7 +148,7 @@ def test_what_was_parsed_before_is_not_searched_again(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a model was loaded")
 
-    monkeypatch.setattr(Run, "network", refuse)
+    monkeypatch.setattr(TrainedModel, "network", refuse)
     evaluate(folder, tmp_path / "two", *options, model="rnng")
     for name in ("toy_english_rnng_seed1.trees", "toy_english_rnng_seed1_best_parse.csv", "f1.csv"):
         one, two = (tmp_path / n / "parses" / name for n in ("one", "two"))
@@ -530,7 +530,7 @@ def test_the_model_is_not_loaded_for_what_is_known(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a model was loaded")
 
-    monkeypatch.setattr(Run, "network", refuse)
+    monkeypatch.setattr(TrainedModel, "network", refuse)
     _evaluate(folder, text, kept)
     assert (text.parent / "out" / "surprisal.tsv").read_bytes() == first
 

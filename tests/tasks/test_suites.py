@@ -21,6 +21,7 @@ from gardenpath.eval.suites.library import export, load_suites, suite_names
 from gardenpath.eval.suites.suite import SuiteError
 from gardenpath.eval.suites.tables import load_table_suite
 from gardenpath.models.sequential.scorer import SequentialScorer
+from gardenpath.runs.model import TrainedModel
 from gardenpath.runs.run import Run
 from gardenpath.settings.compose import load_settings
 from gardenpath.store.manifest import read_results_manifest, read_side_car
@@ -463,7 +464,7 @@ def test_what_is_in_the_store_is_not_computed_again(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a model was loaded")
 
-    monkeypatch.setattr(Run, "network", refuse)
+    monkeypatch.setattr(TrainedModel, "network", refuse)
     _evaluate(folder, tmp_path / "two", *options)
     for name in ("items.csv", "surprisals.tsv", "summary.csv", "effects.csv"):
         one, two = (tmp_path / n / "toy_english" / name for n in ("one", "two"))
