@@ -15,7 +15,7 @@ from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import GardenpathError, InputError
 from gardenpath.eval.published.files import PairingRules, stated_runs
 from gardenpath.eval.published.forms import form_of
-from gardenpath.eval.published.words import read_scored_words
+from gardenpath.eval.published.tables import read_scored_words
 from gardenpath.eval.surprisal.inputs import read_sentences
 from gardenpath.eval.surprisal.tables import RunHeader, SurprisalRow, read_surprisals
 from gardenpath.models.family import AdoptedFamily, AdoptedModel, AdoptedSettings, ModelSettings

@@ -51,8 +51,7 @@ from gardenpath.util import file_stem, versions
 if TYPE_CHECKING:
     from gardenpath.console import FittedTable
     from gardenpath.eval.perplexity import PerplexityRow
-    from gardenpath.eval.published.files import Receipt
-    from gardenpath.eval.published.importing import Imported
+    from gardenpath.eval.published.importing import Imported, Receipt
     from gardenpath.eval.report.content import Curve, Shown
     from gardenpath.eval.statistics.analysis import AnalysisResult
     from gardenpath.eval.statistics.formulas import Correction, Weighting

@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from gardenpath.errors import ConfigError, InputError
-from gardenpath.eval.published.checks import StatedUnit
 from gardenpath.eval.published.files import (
     ConditionSource,
     PairingRules,
+    StatedUnit,
     SurprisalSet,
     check_folders,
     read_token_table,

@@ -16,7 +16,7 @@ from gardenpath.adopted.tables import (
 )
 from gardenpath.data.readers.base import SurprisalForm
 from gardenpath.eval.published.files import PairingRules, SurprisalSet
-from gardenpath.eval.published.forms import form_of, may_have_form, read_foreign
+from gardenpath.eval.published.forms import form_of, may_have_form, read_file
 from gardenpath.eval.published.tables import import_tables
 from gardenpath.eval.suites.benchmarks import dump_predictions, read_predictions
 from gardenpath.eval.suites.syntaxgym import dump_results, word_regions
@@ -60,9 +60,9 @@ def _read(form: SurprisalForm) -> Callable[[bytes], None]:
     def read(content: bytes) -> None:
         path = on_disk(content, f"{form}.txt")
         form_of(path, form)
-        file = read_foreign(path, form, "log_prob_nats")
+        file = read_file(path, form, PairingRules(unit="log_prob_nats"))
         for one in file.sentences:
-            assert len(one.scored.tokens) == len(one.scored.values)
+            assert len(one.tokens) == len(one.values)
 
     return read
 

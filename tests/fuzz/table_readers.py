@@ -9,11 +9,12 @@ from pathlib import Path
 from gardenpath.eval.published.files import (
     PairingRules,
     SurprisalSet,
+    is_token_table,
     read_token_table,
     read_two_columns,
+    read_words,
 )
 from gardenpath.eval.published.tables import import_tables
-from gardenpath.eval.published.token_tables import is_token_table, read_words
 from gardenpath.eval.suites.yaml_suites import load_compact
 from gardenpath.eval.surprisal.tables import (
     RunHeader,

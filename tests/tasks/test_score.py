@@ -19,8 +19,8 @@ from gardenpath.data.trees.tree import parse_tree
 from gardenpath.data.words.vocabulary import END
 from gardenpath.errors import InputError, RunError
 from gardenpath.eval.display import EXACT
-from gardenpath.eval.published.files import StatedRun, stated_runs
-from gardenpath.eval.published.forms import read_foreign
+from gardenpath.eval.published.files import PairingRules, StatedRun, stated_runs
+from gardenpath.eval.published.forms import read_file
 from gardenpath.eval.search.scorer import StructuredScorer
 from gardenpath.eval.surprisal.tables import SurprisalRow, read_surprisals
 from gardenpath.models.sequential.scorer import SequentialScorer
@@ -546,12 +546,10 @@ def test_the_columns_of_lm_zoo(folder: Path, text: Path) -> None:
     _evaluate(folder, text, "form=lm_zoo", f"task.file={path}", model="ngram")
     _evaluate(folder, text, f"task.file={path.with_suffix('.csv')}", model="ngram")
     rows, header = read_surprisals(path.with_suffix(".csv"))
-    found = read_foreign(path, "lm_zoo", None)
+    found = read_file(path, "lm_zoo", PairingRules())
     expected = [row.surprisal_bits for row in rows]
-    assert [bits for one in found.sentences for bits in one.scored.values] == expected
-    assert [word for one in found.sentences for word in one.scored.tokens] == [
-        row.word for row in rows
-    ]
+    assert [bits for one in found.sentences for bits in one.values] == expected
+    assert [word for one in found.sentences for word in one.tokens] == [row.word for row in rows]
     assert stated_runs(path) == {
         run.run: StatedRun(run.boundary, run.search != "none") for run in header.runs
     }

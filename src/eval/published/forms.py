@@ -1,178 +1,251 @@
-"""Log probabilities of prompts, as vLLM and OpenAI's and compatible servers return them.
+"""The forms of surprisal files, and the readers of those that other programs write as JSON.
 
-``prompt_logprobs`` of vLLM is a list with an entry per token of the prompt: null for the first
-token, which has no probability, then an object from token numbers to ``{logprob, rank,
-decoded_token}``. An object may contain more probable tokens, too; the token of the prompt is the
-first, or the one in ``prompt_token_ids``. ``logprobs`` of completions with ``echo`` has the lists
-``tokens`` and ``token_logprobs``, null for the first token. Log probabilities are in nats.
+The import of tables and adopted models ask :func:`form_of` for the form of a file and
+:func:`read_file` for its sentences; tables with one row per word are read by ``files``. The content
+of a file is never trusted: whatever is not as its form says is refused, with the number of the
+sentence. Nothing is converted to bits or compared with suites here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gardenpath.data.readers.base import SurprisalForm, Unit
 from gardenpath.errors import InputError
-from gardenpath.eval.published.checks import StatedUnit
-from gardenpath.eval.published.files import PairingRules, ScoredSentence, read_token_table
-from gardenpath.eval.published.token_tables import (
-    ForeignFile,
-    ForeignSentence,
-    JsonObject,
-    form_unit,
-    is_json,
+from gardenpath.eval.published.files import (
+    FileRun,
+    PairingRules,
+    ScoredSentence,
+    StatedUnit,
+    SurprisalFile,
+    is_number,
     is_token_table,
-    list_of,
-    log_prob,
-    numbered,
-    read_documents,
-    read_records,
+    read_token_table,
     read_words,
-    readable_sentences,
-    text_of,
 )
+from gardenpath.eval.published.words import readable_sentences
 from gardenpath.eval.suites.nodes import read_csv_table
+from gardenpath.safe_text import MalformedTextError, parse_json
+from gardenpath.store.files import read_text
 from gardenpath.util import enumeration
+
+JsonObject = Mapping[str, Any]
+
+
+def is_json(path: Path) -> bool:
+    """Whether a file begins as JSON does: with a bracket, and not as a table of words does."""
+    try:
+        start = read_text(path).removeprefix("\N{BYTE ORDER MARK}").lstrip()[:200]
+    except InputError:
+        return False
+    # The first word of a table without a header may be a bracket.
+    return start[:1] in ("{", "[") and start[1:].lstrip()[:1] in ("{", "[", '"', "]", "}")
+
+
+def read_documents(path: Path) -> list[Any]:
+    """Return the documents of a file: one, one per line, or those of a list."""
+    text = read_text(path).removeprefix("\N{BYTE ORDER MARK}")
+    try:
+        content = parse_json(text)
+    except MalformedTextError as whole:
+        lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        if len(lines) < 2:
+            raise InputError(whole.problem, path=path, line=whole.line) from whole
+        documents = []
+        for number, line in lines:
+            try:
+                documents.append(parse_json(line))
+            except MalformedTextError as error:
+                raise InputError(error.problem, path=path, line=number) from error
+        return documents
+    return content if isinstance(content, list) else [content]
+
+
+def _records(path: Path) -> list[JsonObject]:
+    """Return the objects of a file, one for each sentence, request or response."""
+    documents = read_documents(path)
+    for number, document in enumerate(documents, start=1):
+        if not isinstance(document, Mapping):
+            raise InputError(f"document {number} is not an object", path=path)
+    return documents
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A sentence of a file by its number, from 1, for messages about its content."""
+
+    path: Path
+    number: int
+
+    def error(self, problem: str, remedy: str = "", *, what: str = "sentence") -> InputError:
+        """Return the error for what is wrong here."""
+        problem = f"{what} {self.number}: {problem}"
+        return InputError(problem, path=self.path, line=self.number, remedy=remedy)
+
+    def log_prob(self, value: object) -> float:
+        """Return a number that a program wrote as a number or as text."""
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise self.error(f"{value!r} is not a number")
+        if isinstance(value, str) and not is_number(value):
+            raise self.error(f"{value[:50]!r} is not a number")
+        try:
+            return float(value)
+        except OverflowError:
+            return -math.inf if str(value).startswith("-") else math.inf
+
+    def list_of(self, record: JsonObject, key: str) -> Sequence[Any]:
+        """Return a list of a record."""
+        values = record.get(key)
+        if not isinstance(values, list):
+            raise self.error(f"{key} is not a list")
+        return values
+
+    def text(self, value: object, what: str) -> str:
+        """Return a text of a record."""
+        if not isinstance(value, str):
+            raise self.error(f"{what} is not text")
+        return value
+
+    def scored(self, tokens: Sequence[str], values: Sequence[float]) -> ScoredSentence:
+        """Return the sentence."""
+        return ScoredSentence(tuple(tokens), tuple(values), self.number)
+
+
+def _file(
+    path: Path,
+    form: SurprisalForm,
+    sentences: list[ScoredSentence],
+    usual: Unit,
+    unit: Unit | None,
+    *,
+    is_by_text: bool = True,
+) -> SurprisalFile:
+    """Return a file in the unit of its form, or in the one that the user states."""
+    if unit is None:
+        stated = StatedUnit(unit=usual, source=f"the form {form}")
+    else:
+        stated = StatedUnit(unit=unit, source="unit=")
+    runs = (FileRun(sentences=sentences),)
+    return SurprisalFile(path=path, form=form, unit=stated, runs=runs, is_by_text=is_by_text)
+
+
+# ----------------------------------------------------------------------------
+# Log probabilities (nats) of prompts, as vLLM and OpenAI's and compatible servers return them.
+#
+# ``prompt_logprobs`` of vLLM is a list with an entry per token of the prompt: null for the first
+# token, which has no probability, then an object from token numbers to ``{logprob, rank,
+# decoded_token}``. An object may contain more probable tokens, too; the token of the prompt is the
+# first, or the one in ``prompt_token_ids``. ``logprobs`` of completions with ``echo`` has the lists
+# ``tokens`` and ``token_logprobs``, null for the first token.
 
 # What vLLM writes for a probability of zero, because JSON has no infinity.
 _ZERO_PROBABILITY = -9999.0
 
 _PROMPT = "prompt_logprobs"
 
-_Read = Callable[[JsonObject, JsonObject, int, Path], ForeignSentence]
 
-
-def is_vllm(record: object) -> bool:
-    """Whether a document has prompt log probabilities."""
+def _is_vllm(record: object) -> bool:
     return isinstance(record, Mapping) and any(
-        isinstance(one.get(_PROMPT), list) for one in (record, *_choices(record))
+        isinstance(part.get(_PROMPT), list) for part in (record, *_choices(record))
     )
 
 
-def is_openai(record: object) -> bool:
-    """Whether a document has the tokens of a completion and their log probabilities."""
+def _is_openai(record: object) -> bool:
     return isinstance(record, Mapping) and any(
-        isinstance(one.get("logprobs"), Mapping) and "token_logprobs" in one["logprobs"]
-        for one in _choices(record)
+        isinstance(choice.get("logprobs"), Mapping) and "token_logprobs" in choice["logprobs"]
+        for choice in _choices(record)
     )
-
-
-def read_vllm(path: Path, unit: Unit | None) -> ForeignFile:
-    """Read prompt log probabilities."""
-    return _read(path, "vllm", unit, _prompt_sentence)
-
-
-def read_openai(path: Path, unit: Unit | None) -> ForeignFile:
-    """Read completions with ``echo``."""
-    return _read(path, "openai", unit, _echo_sentence)
-
-
-def _read(path: Path, form: SurprisalForm, unit: Unit | None, read: _Read) -> ForeignFile:
-    sentences: list[ForeignSentence] = []
-    for record in read_records(path):
-        for one in _parts(record, form):
-            sentences.append(read(record, one, len(sentences) + 1, path))
-    stated = form_unit(form, "log_prob_nats", unit)
-    return ForeignFile(path=path, form=form, unit=stated, sentences=tuple(sentences))
 
 
 def _choices(record: JsonObject) -> list[JsonObject]:
     choices = record.get("choices")
-    return [one for one in choices if isinstance(one, Mapping)] if isinstance(choices, list) else []
+    if not isinstance(choices, list):
+        return []
+    return [choice for choice in choices if isinstance(choice, Mapping)]
 
 
-def _parts(record: JsonObject, form: SurprisalForm) -> Iterator[JsonObject]:
-    """Yield the parts of a response, in the order of the prompts."""
-    if form == "vllm" and isinstance(record.get(_PROMPT), list):
-        yield record
-        return
+def _read_vllm(path: Path, unit: Unit | None) -> SurprisalFile:
+    sentences: list[ScoredSentence] = []
+    for record in _records(path):
+        is_single = isinstance(record.get(_PROMPT), list)
+        for part in [record] if is_single else _parts(record):
+            sentences.append(_prompt_sentence(record, part, _Place(path, len(sentences) + 1)))
+    return _file(path, "vllm", sentences, "log_prob_nats", unit)
+
+
+def _read_openai(path: Path, unit: Unit | None) -> SurprisalFile:
+    sentences: list[ScoredSentence] = []
+    for record in _records(path):
+        for part in _parts(record):
+            sentences.append(_echo_sentence(record, part, _Place(path, len(sentences) + 1)))
+    return _file(path, "openai", sentences, "log_prob_nats", unit)
+
+
+def _parts(record: JsonObject) -> list[JsonObject]:
+    """Return the parts of a response, in the order of the prompts."""
     choices = _choices(record) or [record]
-    numbers = [one.get("index") for one in choices]
-    if all(type(number) is int for number in numbers):
-        choices = sorted(choices, key=lambda one: int(one["index"]))
-    yield from choices
+    if all(type(choice.get("index")) is int for choice in choices):
+        choices = sorted(choices, key=lambda choice: int(choice["index"]))
+    return choices
 
 
-def _prompt_sentence(
-    record: JsonObject, part: JsonObject, number: int, path: Path
-) -> ForeignSentence:
-    entries = list_of(part, _PROMPT, path, number)
+def _prompt_sentence(record: JsonObject, part: JsonObject, place: _Place) -> ScoredSentence:
+    entries = place.list_of(part, _PROMPT)
     if not entries or entries[0] is not None:
-        problem = f"sentence {number}: the first entry of {_PROMPT} is not null"
-        raise InputError(problem, path=path, line=number)
+        raise place.error(f"the first entry of {_PROMPT} is not null")
     ids = part.get("prompt_token_ids") or record.get("prompt_token_ids")
-    if isinstance(ids, list) and len(ids) != len(entries):
-        problem = f"sentence {number}: {len(entries)} entries, but {len(ids)} prompt_token_ids"
-        raise InputError(problem, path=path, line=number)
+    has_ids = isinstance(ids, list)
+    if has_ids and len(ids) != len(entries):
+        raise place.error(f"{len(entries)} entries, but {len(ids)} prompt_token_ids")
     tokens, values = [], []
-    for place, entry in enumerate(entries[1:], start=1):
-        chosen = _chosen(entry, ids[place] if isinstance(ids, list) else None, number, path)
-        tokens.append(text_of(chosen.get("decoded_token"), "decoded_token", path, number))
-        values.append(_value(chosen.get("logprob"), path, number))
+    for number, entry in enumerate(entries[1:], start=1):
+        if not isinstance(entry, Mapping) or not entry:
+            raise place.error(f"an entry of {_PROMPT} is not an object with tokens")
+        # Beside the token of the prompt, an entry may have more probable ones.
+        key = str(ids[number]) if has_ids and ids[number] is not None else next(iter(entry))
+        chosen = entry.get(key)
+        if not isinstance(chosen, Mapping):
+            raise place.error(f"{_PROMPT} has no token {str(key)[:50]!r}")
+        tokens.append(place.text(chosen.get("decoded_token"), "decoded_token"))
+        values.append(_prompt_value(chosen.get("logprob"), place))
     prompt = part.get("prompt", record.get("prompt"))
-    return ForeignSentence(
-        number=number,
-        scored=ScoredSentence(tuple(tokens), tuple(values), number),
+    return replace(
+        place.scored(tokens, values),
         text=prompt if isinstance(prompt, str) else "",
         is_first_hidden=True,
     )
 
 
-def _chosen(entry: Any, token_id: Any, number: int, path: Path) -> JsonObject:
-    """Return the entry of the token of the prompt among those of more probable tokens."""
-    if not isinstance(entry, Mapping) or not entry:
-        problem = f"sentence {number}: an entry of {_PROMPT} is not an object with tokens"
-        raise InputError(problem, path=path, line=number)
-    key = next(iter(entry)) if token_id is None else str(token_id)
-    found = entry.get(key)
-    if not isinstance(found, Mapping):
-        problem = f"sentence {number}: {_PROMPT} has no token {str(key)[:50]!r}"
-        raise InputError(problem, path=path, line=number)
-    return found
-
-
-def _echo_sentence(
-    record: JsonObject, part: JsonObject, number: int, path: Path
-) -> ForeignSentence:
+def _echo_sentence(record: JsonObject, part: JsonObject, place: _Place) -> ScoredSentence:
     logprobs = part.get("logprobs")
     if not isinstance(logprobs, Mapping):
-        raise InputError(
-            f"sentence {number}: no logprobs",
-            path=path,
-            line=number,
-            remedy="ask for them with echo=true and logprobs=0",
-        )
-    names = list_of(logprobs, "tokens", path, number)
-    numbers = list_of(logprobs, "token_logprobs", path, number)
-    if len(names) != len(numbers):
-        problem = f"sentence {number}: {len(names)} tokens, but {len(numbers)} log probabilities"
-        raise InputError(problem, path=path, line=number)
-    kept = len(names) - _generated(record, len(_choices(record)))
-    if kept < 1:
-        problem = f"sentence {number}: no tokens of a prompt"
-        raise InputError(problem, path=path, line=number, remedy="ask for them with echo=true")
-    values = [
-        math.nan if value is None and place == 0 else _value(value, path, number)
-        for place, value in enumerate(numbers[:kept])
-    ]
-    tokens = [text_of(name, "a token", path, number) for name in names[:kept]]
-    scored = ScoredSentence(tuple(tokens), tuple(values), number)
-    return ForeignSentence(number=number, scored=scored)
-
-
-def _generated(record: JsonObject, choices: int) -> int:
-    """Return the number of tokens after the prompt, which a response to one prompt says."""
+        raise place.error("no logprobs", "ask for them with echo=true and logprobs=0")
+    tokens = place.list_of(logprobs, "tokens")
+    numbers = place.list_of(logprobs, "token_logprobs")
+    if len(tokens) != len(numbers):
+        raise place.error(f"{len(tokens)} tokens, but {len(numbers)} log probabilities")
+    kept = len(tokens)
+    # Tokens after the prompt are not counted by responses to several prompts.
     usage = record.get("usage")
-    count = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
-    return count if choices == 1 and isinstance(count, int) and count > 0 else 0
+    generated = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
+    if len(_choices(record)) == 1 and isinstance(generated, int) and generated > 0:
+        kept -= generated
+    if kept < 1:
+        raise place.error("no tokens of a prompt", "ask for them with echo=true")
+    values = [
+        math.nan if value is None and number == 0 else _prompt_value(value, place)
+        for number, value in enumerate(numbers[:kept])
+    ]
+    return place.scored([place.text(token, "a token") for token in tokens[:kept]], values)
 
 
-def _value(value: Any, path: Path, number: int) -> float:
-    found = log_prob(value, path, number)
-    return -math.inf if found == _ZERO_PROBABILITY else found
+def _prompt_value(value: object, place: _Place) -> float:
+    log_prob = place.log_prob(value)
+    return -math.inf if log_prob == _ZERO_PROBABILITY else log_prob
 
 
 # ----------------------------------------------------------------------------
@@ -183,12 +256,10 @@ def _value(value: Any, path: Path, number: int) -> float:
 # in nats and whether it is the most probable one, as text in the files. Only requests without a
 # context give the probability of a sentence.
 
-
 _RESPONSES = ("filtered_resps", "resps")
 
 
-def is_lm_eval(record: object) -> bool:
-    """Whether a document has the requests and responses of the harness."""
+def _is_lm_eval(record: object) -> bool:
     return (
         isinstance(record, Mapping)
         and "arguments" in record
@@ -196,69 +267,55 @@ def is_lm_eval(record: object) -> bool:
     )
 
 
-def read_lm_eval(path: Path, unit: Unit | None) -> ForeignFile:
-    """Read the sentences of a file and their log likelihoods."""
-    sentences: list[ForeignSentence] = []
-    for number, record in enumerate(read_records(path), start=1):
-        for text, value in _requests(record, number, path):
-            scored = ScoredSentence((text,), (value,), number)
-            sentences.append(ForeignSentence(number=number, scored=scored, text=text))
-    return ForeignFile(
-        path=path,
-        form="lm_eval",
-        unit=form_unit("lm_eval", "log_prob_nats", unit),
-        sentences=tuple(sentences),
-        is_whole=True,
-    )
+def _read_lm_eval(path: Path, unit: Unit | None) -> SurprisalFile:
+    sentences = [
+        replace(place.scored([text], [value]), text=text)
+        for number, record in enumerate(_records(path), start=1)
+        for place in [_Place(path, number)]
+        for text, value in _requests(record, place)
+    ]
+    return replace(_file(path, "lm_eval", sentences, "log_prob_nats", unit), is_whole=True)
 
 
-def _requests(record: JsonObject, number: int, path: Path) -> Iterator[tuple[str, float]]:
-    arguments = _arguments(record.get("arguments"), number, path)
+def _requests(record: JsonObject, place: _Place) -> Iterator[tuple[str, float]]:
+    arguments = _arguments(record.get("arguments"), place)
     key = next((key for key in _RESPONSES if isinstance(record.get(key), list)), None)
     responses = record[key] if key else []
     if len(arguments) != len(responses):
-        problem = f"document {number}: {len(arguments)} requests, {len(responses)} responses"
-        raise InputError(problem, path=path, line=number)
-    for argument, response in zip(arguments, responses, strict=True):
-        *context, text = argument
+        problem = f"{len(arguments)} requests, {len(responses)} responses"
+        raise place.error(problem, what="document")
+    for (*context, text), response in zip(arguments, responses, strict=True):
         if any(part.strip() for part in context):
-            raise InputError(
-                f"document {number}: {text.strip()!r} is scored after {context[0].strip()!r}, so "
-                "its number is not the probability of a sentence",
-                path=path,
-                line=number,
-                remedy="only tasks without a context can be read, such as those of BLiMP",
+            raise place.error(
+                f"{text.strip()!r} is scored after {context[0].strip()!r}, so its number is not "
+                "the probability of a sentence",
+                "only tasks without a context can be read, such as those of BLiMP",
+                what="document",
             )
         if not text.strip():
-            raise InputError(f"document {number}: a request is empty", path=path, line=number)
-        yield " ".join(text.split()), _likelihood(response, number, path)
+            raise place.error("a request is empty", what="document")
+        # The log likelihood is in [value, greedy], possibly in another list.
+        while isinstance(response, list) and len(response) in (1, 2):
+            response = response[0]
+        yield " ".join(text.split()), place.log_prob(response)
 
 
-def _arguments(content: Any, number: int, path: Path) -> list[list[str]]:
+def _arguments(content: Any, place: _Place) -> list[list[str]]:
     """Return the arguments of each request: lists, or objects ``gen_args_0: {arg_0: …}``."""
     requests = list(content.values()) if isinstance(content, Mapping) else content
-    found = []
-    for one in requests if isinstance(requests, list) else ():
-        parts = list(one.values()) if isinstance(one, Mapping) else one
+    arguments = []
+    for request in requests if isinstance(requests, list) else ():
+        parts = list(request.values()) if isinstance(request, Mapping) else request
         if not isinstance(parts, list) or not 1 <= len(parts) <= 2:
-            raise InputError(
-                f"document {number}: a request does not have a context and a continuation",
-                path=path,
-                line=number,
-                remedy="tasks that generate text have no log likelihoods",
+            raise place.error(
+                "a request does not have a context and a continuation",
+                "tasks that generate text have no log likelihoods",
+                what="document",
             )
-        found.append([text_of(part, "an argument", path, number) for part in parts])
-    if not found:
-        raise InputError(f"document {number}: no arguments", path=path, line=number)
-    return found
-
-
-def _likelihood(response: Any, number: int, path: Path) -> float:
-    """Return the log likelihood of a response: ``[value, greedy]``, possibly in another list."""
-    value = response
-    while isinstance(value, list) and value and (len(value) == 1 or len(value) == 2):
-        value = value[0]
-    return log_prob(value, path, number)
+        arguments.append([place.text(part, "an argument") for part in parts])
+    if not arguments:
+        raise place.error("no arguments", what="document")
+    return arguments
 
 
 # ----------------------------------------------------------------------------
@@ -270,7 +327,7 @@ def _likelihood(response: Any, number: int, path: Path) -> float:
 # tables none; both mean that it was not scored.
 
 
-def is_minicons(record: object) -> bool:
+def _is_minicons(record: object) -> bool:
     """Whether a document is the list of the tokens of a sentence and their scores."""
     return isinstance(record, list) and bool(record) and all(map(_is_score, record))
 
@@ -284,8 +341,7 @@ def _is_score(entry: object) -> bool:
     )
 
 
-def read_minicons(path: Path, unit: Unit | None) -> ForeignFile:
-    """Read the sentences of a file; the unit must be stated."""
+def _read_minicons(path: Path, unit: Unit | None) -> SurprisalFile:
     if unit is None:
         raise InputError(
             "minicons does not write the unit of its scores",
@@ -293,45 +349,35 @@ def read_minicons(path: Path, unit: Unit | None) -> ForeignFile:
             remedy="name it: unit=log_prob_nats, its default; with surprisal=True nats, and with "
             "base_two=True log_prob_bits or bits",
         )
-    stated = StatedUnit(unit=unit, source="unit=")
-    if is_json(path):
-        documents = read_documents(path)
-        # One sentence alone is a list of scores.
-        sentences = [documents] if is_minicons(documents) else documents
-        found = [
-            _minicons_sentence(one, number, path) for number, one in enumerate(sentences, start=1)
-        ]
-        return ForeignFile(path=path, form="minicons", unit=stated, sentences=tuple(found))
-    table = read_words(path, PairingRules(unit=unit), _columns(path, unit))
+    if not is_json(path):
+        return _read_minicons_table(path, unit)
+    documents = read_documents(path)
+    sentences = []
+    # One sentence alone is a list of scores.
+    for number, entries in enumerate([documents] if _is_minicons(documents) else documents, 1):
+        if not _is_minicons(entries):
+            raise InputError(
+                f"sentence {number} is not a list of [token, score] or [token, score, rank]",
+                path=path,
+                line=number,
+            )
+        place = _Place(path, number)
+        values = [place.log_prob(entry[1]) for entry in entries]
+        sentences.append(place.scored([entry[0] for entry in entries], values))
+    return _file(path, "minicons", sentences, unit, unit)
+
+
+def _read_minicons_table(path: Path, unit: Unit) -> SurprisalFile:
+    # Tables may have log probabilities and surprisals.
+    wanted = "logprob" if unit.startswith("log_prob") else "surprisal"
+    header = read_csv_table(path).header
+    column = next((name for name in (wanted, "score") if name in header), None)
+    table = read_words(path, PairingRules(unit=unit), {"surprisal": column} if column else {})
     if len(table.runs) != 1:
         raise InputError("has several models", path=path, remedy="write a file for each")
-    return ForeignFile(
-        path=path,
-        form="minicons",
-        unit=stated,
-        sentences=numbered(one.scored for one in table.runs[0].sentences),
-        is_by_text=False,
-    )
-
-
-def _columns(path: Path, unit: Unit) -> dict[str, str]:
-    """Return the column of scores; tables may have log probabilities and surprisals."""
-    header = read_csv_table(path).header
-    wanted = "logprob" if unit.startswith("log_prob") else "surprisal"
-    name = next((name for name in (wanted, "score") if name in header), None)
-    return {} if name is None else {"surprisal": name}
-
-
-def _minicons_sentence(content: Any, number: int, path: Path) -> ForeignSentence:
-    if not is_minicons(content):
-        raise InputError(
-            f"sentence {number} is not a list of [token, score] or [token, score, rank]",
-            path=path,
-            line=number,
-        )
-    tokens = tuple(text_of(entry[0], "a token", path, number) for entry in content)
-    values = tuple(log_prob(entry[1], path, number) for entry in content)
-    return ForeignSentence(number=number, scored=ScoredSentence(tokens, values, number))
+    # The names in the table are not those of suites, items and conditions.
+    sentences = [ScoredSentence(row.tokens, row.values, row.line) for row in table.sentences]
+    return _file(path, "minicons", sentences, unit, unit, is_by_text=False)
 
 
 # ----------------------------------------------------------------------------
@@ -340,43 +386,34 @@ def _minicons_sentence(content: Any, number: int, path: Path) -> ForeignSentence
 # Only the sums are read. A region is one token, the surprisal of which is the sum over the region;
 # it cannot be divided among its words.
 
-
 _METRIC = "metric_value"
 
 
-def is_syntaxgym(record: object) -> bool:
-    """Whether a document is a suite with values of regions."""
+def _is_syntaxgym(record: object) -> bool:
     if not isinstance(record, Mapping) or not {"region_meta", "items"} <= set(record):
         return False
-    return any(_METRIC in region for region in _first_regions(record["items"]))
+    # The first region of the first condition of the first item shows it.
+    content: Any = record
+    for key in ("items", "conditions", "regions"):
+        members = content.get(key) if isinstance(content, Mapping) else None
+        if not isinstance(members, list) or not members:
+            return False
+        content = members[0]
+    return any(_METRIC in region for region in members if isinstance(region, Mapping))
 
 
-def _first_regions(items: Any) -> list[JsonObject]:
-    item = items[0] if isinstance(items, list) and items else None
-    conditions = item.get("conditions") if isinstance(item, Mapping) else None
-    first = conditions[0] if isinstance(conditions, list) and conditions else None
-    regions = first.get("regions") if isinstance(first, Mapping) else None
-    return [one for one in regions if isinstance(one, Mapping)] if isinstance(regions, list) else []
-
-
-def read_syntaxgym_results(path: Path, unit: Unit | None) -> ForeignFile:
+def _read_syntaxgym(path: Path, unit: Unit | None) -> SurprisalFile:
     """Read the sums of the regions of a suite."""
-    records = read_records(path)
+    records = _records(path)
     if len(records) != 1:
         raise InputError(f"has {len(records)} documents instead of one suite", path=path)
-    sentences: list[ForeignSentence] = []
-    for item in list_of(records[0], "items", path, 1):
-        for condition in list_of(_object(item, path), "conditions", path, len(sentences) + 1):
-            sentences.append(
-                _region_sentence(item, _object(condition, path), len(sentences) + 1, path)
-            )
-    return ForeignFile(
-        path=path,
-        form="syntaxgym",
-        unit=form_unit("syntaxgym", "bits", unit),
-        sentences=tuple(sentences),
-        is_by_text=False,
-    )
+    sentences: list[ScoredSentence] = []
+    for item in _Place(path, 1).list_of(records[0], "items"):
+        place = _Place(path, len(sentences) + 1)
+        for condition in place.list_of(_object(item, path), "conditions"):
+            place = _Place(path, len(sentences) + 1)
+            sentences.append(_region_sentence(item, _object(condition, path), place))
+    return _file(path, "syntaxgym", sentences, "bits", unit, is_by_text=False)
 
 
 def _object(value: Any, path: Path) -> JsonObject:
@@ -385,46 +422,51 @@ def _object(value: Any, path: Path) -> JsonObject:
     return value
 
 
-def _region_sentence(
-    item: JsonObject, condition: JsonObject, number: int, path: Path
-) -> ForeignSentence:
+def _region_sentence(item: JsonObject, condition: JsonObject, place: _Place) -> ScoredSentence:
     tokens, values = [], []
     name = str(condition.get("condition_name", ""))
-    for region in list_of(condition, "regions", path, number):
-        content = _object(region, path).get("content")
+    where = f"item {item.get('item_number')}, condition {name}"
+    for region in place.list_of(condition, "regions"):
+        content = _object(region, place.path).get("content")
         value = region.get(_METRIC)
         if not isinstance(content, str) or not isinstance(value, Mapping) or "sum" not in value:
             raise InputError(
-                f"item {item.get('item_number')}, condition {name}: a region has no content or no "
-                "sum in metric_value",
-                path=path,
+                f"{where}: a region has no content or no sum in metric_value",
+                path=place.path,
                 remedy="compute it with the metric 'sum' or 'all'",
             )
-        total = math.nan if value["sum"] is None else log_prob(value["sum"], path, number)
+        total = math.nan if value["sum"] is None else place.log_prob(value["sum"])
         if content.strip():
             tokens.append(content)
             values.append(total)
         elif total not in (0.0, math.inf) and not math.isnan(total):
-            problem = f"item {item.get('item_number')}, condition {name}: {total} for no words"
-            raise InputError(problem, path=path)
-    return ForeignSentence(
-        number=number,
-        scored=ScoredSentence(tuple(tokens), tuple(values), number),
-        item=str(item.get("item_number", "")),
-        condition=name,
-    )
+            raise InputError(f"{where}: {total} for no words", path=place.path)
+    number = str(item.get("item_number", ""))
+    return replace(place.scored(tokens, values), item=number, condition=name)
 
 
 # ----------------------------------------------------------------------------
 # Which form a file has, and its reader.
 
 
+def _read_lm_zoo(path: Path, unit: Unit | None) -> SurprisalFile:
+    return _file(path, "lm_zoo", read_token_table(path), "bits", unit, is_by_text=False)
+
+
 _SIGNS: Mapping[SurprisalForm, Callable[[object], bool]] = {
-    "lm_eval": is_lm_eval,
-    "vllm": is_vllm,
-    "openai": is_openai,
-    "minicons": is_minicons,
-    "syntaxgym": is_syntaxgym,
+    "lm_eval": _is_lm_eval,
+    "vllm": _is_vllm,
+    "openai": _is_openai,
+    "minicons": _is_minicons,
+    "syntaxgym": _is_syntaxgym,
+}
+_READERS: Mapping[SurprisalForm, Callable[[Path, Unit | None], SurprisalFile]] = {
+    "lm_zoo": _read_lm_zoo,
+    "minicons": _read_minicons,
+    "lm_eval": _read_lm_eval,
+    "vllm": _read_vllm,
+    "openai": _read_openai,
+    "syntaxgym": _read_syntaxgym,
 }
 
 
@@ -455,14 +497,14 @@ def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
         return form
     if not is_json(path):
         return "table"
-    found = _fitting(path)
-    if len(found) == 1:
-        return found[0]
-    if found:
+    fitting = _fitting(path)
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
         raise InputError(
-            f"fits several forms: {enumeration(found)}",
+            f"fits several forms: {enumeration(fitting)}",
             path=path,
-            remedy=f"name the one to read, as in form={found[0]}",
+            remedy=f"name the one to read, as in form={fitting[0]}",
         )
     raise InputError(
         "is JSON in no known form of surprisals",
@@ -472,37 +514,23 @@ def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
     )
 
 
-def read_foreign(path: Path, form: SurprisalForm, unit: Unit | None) -> ForeignFile:
-    """Read a file of a form other than ``table``; tokens are readable text afterwards."""
-    found = _READERS[form](path, unit)
-    if not found.sentences:
+def read_file(
+    path: Path,
+    form: SurprisalForm,
+    rules: PairingRules,
+    columns: Mapping[str, str] | None = None,
+    usual: Mapping[str, str] | None = None,
+    selecting: Sequence[str] = (),
+) -> SurprisalFile:
+    """Read a file of any form; tokens of all forms but tables are readable text afterwards.
+
+    The last three are for tables (see :func:`read_words`).
+    """
+    if form == "table":
+        return read_words(path, rules, columns or {}, usual, selecting)
+    file = _READERS[form](path, rules.unit)
+    if not file.sentences:
         raise InputError("contains no sentences", path=path)
-    if found.is_whole:
-        return found
-    return ForeignFile(
-        path=path,
-        form=form,
-        unit=found.unit,
-        sentences=readable_sentences(found.sentences, path),
-        is_by_text=found.is_by_text,
-    )
-
-
-def _read_lm_zoo(path: Path, unit: Unit | None) -> ForeignFile:
-    return ForeignFile(
-        path=path,
-        form="lm_zoo",
-        unit=form_unit("lm_zoo", "bits", unit),
-        sentences=numbered(read_token_table(path)),
-        is_by_text=False,
-    )
-
-
-_READERS: Mapping[SurprisalForm, Callable[[Path, Unit | None], ForeignFile]] = {
-    "lm_zoo": _read_lm_zoo,
-    "minicons": read_minicons,
-    "lm_eval": read_lm_eval,
-    "vllm": read_vllm,
-    "openai": read_openai,
-    "syntaxgym": read_syntaxgym_results,
-}
+    if file.is_whole:
+        return file
+    return replace(file, runs=(FileRun(sentences=readable_sentences(file.sentences, path)),))

@@ -1,4 +1,10 @@
-"""The runs of an import: their names, their numbers, and their surprisals on a suite."""
+"""Collects the runs of an import, refuses what does not fit, and writes down what was decided.
+
+The import of tables and the layouts of studies give every file of surprisals to
+:class:`Importing`, which has its numbers checked and its sentences paired with the materials, and
+compares the runs with each other. The results read :class:`Imported`: runs, notes for the reader
+and the receipt. No file of surprisals is opened here.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +12,14 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.checks import (
     RunBeginnings,
-    StatedUnit,
     check_beginnings,
     check_values,
     converted,
@@ -23,21 +29,21 @@ from gardenpath.eval.published.checks import (
     unit_problem,
 )
 from gardenpath.eval.published.files import (
-    MaterialsReceipt,
     PairingRules,
-    Receipt,
     ScoredSentence,
     StatedRun,
-    SurprisalReceipt,
-    hash_of,
+    StatedUnit,
     without_edges,
 )
-from gardenpath.eval.published.pairing import Materials, Paired, pair
+from gardenpath.eval.published.pairing import Difference, Materials, Paired, pair
 from gardenpath.eval.suites.formula import WHOLE_SENTENCE
 from gardenpath.eval.suites.suite import Suite
 from gardenpath.eval.suites.summary import RunName
-from gardenpath.store.files import digest
-from gardenpath.util import enumeration, plural
+from gardenpath.store.files import digest, sha256_of, write_json
+from gardenpath.util import enumeration, plural, versions
+
+# Number of suites or files that a note names.
+_SHOWN = 3
 
 _SEED = re.compile(r"(?:trial|seed|run)[_-]?(\d{1,18})$")
 _OUTPUTS = re.compile(r"_(?:outputs?|surprisals?)$")
@@ -65,13 +71,12 @@ class ImportedRun:
 def run_name(folder: Path, root: Path) -> RunName:
     """Derive model and random seed from the path of a folder below ``root``."""
     parts = folder.relative_to(root).parts or (folder.name,)
-    found = _SEED.search(parts[-1])
-    bare = parts if found is None else (*parts[:-1], parts[-1][: found.start()].rstrip("_-"))
+    number = _SEED.search(parts[-1])
+    bare = parts if number is None else (*parts[:-1], parts[-1][: number.start()].rstrip("_-"))
     names = [_OUTPUTS.sub("", part) for part in bare if part]
     model = "/".join(names) or _OUTPUTS.sub("", root.name)
-    return RunName(
-        run="/".join(parts), model=model, seed=None if found is None else int(found.group(1))
-    )
+    seed = None if number is None else int(number.group(1))
+    return RunName(run="/".join(parts), model=model, seed=seed)
 
 
 def with_ranks(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
@@ -121,14 +126,14 @@ def check_units(runs: Sequence[ImportedRun]) -> None:
         key = (run.name.model, run.name.corpus, run.suite.name)
         if len(known) >= _ENOUGH_FOR_UNITS:
             means.setdefault(key, {})[run.name.run] = math.fsum(known) / len(known)
-    for (_, _, suite), found in means.items():
-        reference = sorted(found.values())[len(found) // 2]
-        for run_, mean in found.items():
+    for (_, _, suite), by_run in means.items():
+        reference = sorted(by_run.values())[len(by_run) // 2]
+        for name, mean in by_run.items():
             if mean and reference and (problem := unit_problem(mean / reference)):
                 raise InputError(
                     f"{suite}: the mean surprisal of this run is {mean:.3f}, that of another run "
                     f"of the model {reference:.3f}: they differ by a factor of {problem}",
-                    path=run_,
+                    path=name,
                     remedy="give all surprisals in one unit",
                 )
 
@@ -141,47 +146,102 @@ def copies(runs: Sequence[ImportedRun]) -> list[str]:
     under the names of two models or corpora, and a run that is given twice.
     """
     digests: dict[RunName, dict[str, str]] = {}
+    long = set()
     for run in runs:
-        digests.setdefault(run.name, {})[run.suite.name] = _numbers_digest(run)
-    long = {run.suite.name for run in runs if _is_long(run)}
+        values = [bits for row in run.rows for bits in row]
+        text = " ".join(f"{bits:.6f}" for bits in values)
+        digests.setdefault(run.name, {})[run.suite.name] = digest(text)
+        known = list(filter(math.isfinite, values))
+        # Two models cannot have the same surprisals on these words by chance.
+        if len(known) >= _ENOUGH_FOR_COPIES and len(set(known)) >= _FEWEST_DIFFERENT:
+            long.add(run.suite.name)
     notes = []
-    for one, other in itertools.combinations(digests, 2):
-        common = digests[one].keys() & digests[other].keys()
-        copied = sorted(name for name in common if digests[one][name] == digests[other][name])
+    for name, other in itertools.combinations(digests, 2):
+        common = digests[name].keys() & digests[other].keys()
+        copied = sorted(suite for suite in common if digests[name][suite] == digests[other][suite])
         if not copied:
             continue
-        is_mistake = len(copied) < len(common) or not _is_deterministic(one, other, digests)
+        is_mistake = len(copied) < len(common) or not _is_deterministic(name, other, digests)
         if is_mistake and not long.isdisjoint(copied):
             raise InputError(
                 f"has the same surprisals as {other.run} on {copied[0]}"
                 + (f" and {len(copied) - 1} more suites" if len(copied) > 1 else ""),
-                path=one.run,
+                path=name.run,
                 remedy="give every run once, with its own files",
             )
-        notes.append(f"{one.run} and {other.run} have the same surprisals")
+        notes.append(f"{name.run} and {other.run} have the same surprisals")
     return notes
 
 
-def _is_deterministic(one: RunName, other: RunName, digests: dict[RunName, dict[str, str]]) -> bool:
+def _is_deterministic(
+    name: RunName, other: RunName, digests: Mapping[RunName, Mapping[str, str]]
+) -> bool:
     """Whether both are runs of a model whose runs are all equal."""
-    if (one.model, one.corpus) != (other.model, other.corpus):
+    if (name.model, name.corpus) != (other.model, other.corpus):
         return False
-    own = [
-        found
-        for name, found in digests.items()
-        if (name.model, name.corpus) == (one.model, one.corpus)
-    ]
-    return all(first == second for first, second in itertools.pairwise(own))
+    runs = [run for run in digests if (run.model, run.corpus) == (name.model, name.corpus)]
+    return all(digests[run] == digests[name] for run in runs)
 
 
-def _is_long(run: ImportedRun) -> bool:
-    """Whether two models cannot have the same surprisals on these words by chance."""
-    known = [bits for row in run.rows for bits in row if math.isfinite(bits)]
-    return len(known) >= _ENOUGH_FOR_COPIES and len(set(known)) >= _FEWEST_DIFFERENT
+# ----------------------------------------------------------------------------
+# The receipt of an import: which files were read, how they were paired, and what was left out.
 
 
-def _numbers_digest(run: ImportedRun) -> str:
-    return digest(" ".join(f"{bits:.6f}" for row in run.rows for bits in row))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurprisalReceipt:
+    """How one file of surprisals was read.
+
+    ``equal``, ``respelt`` (case or ``<unk>``) and ``joined`` (other division into tokens) count
+    sentences; ``not_scored`` counts words. ``is_masked``: whether a masked model scored one word of
+    each sentence. ``boundary``: how words were made of pieces, if the file says it.
+    """
+
+    path: str
+    sha256: str
+    run: str
+    suite: str
+    materials: str
+    pairing: str
+    unit: str
+    unit_from: str
+    sentences: int
+    equal: int
+    respelt: int
+    joined: int
+    not_scored: int
+    is_masked: bool = False
+    accepted: tuple[Difference, ...] = ()
+    boundary: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaterialsReceipt:
+    """How one file of materials was read; ``contradicting`` counts its rows by label."""
+
+    path: str
+    sha256: str
+    suites: tuple[str, ...]
+    sentences: int
+    conditions: str
+    contradicting: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """Everything that an import read and decided, and what it could not check (``unchecked``)."""
+
+    layout: str
+    rules: Mapping[str, Any]
+    materials: tuple[MaterialsReceipt, ...]
+    surprisals: tuple[SurprisalReceipt, ...]
+    left_out: tuple[str, ...] = ()
+    exceptions: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Write ``receipt.json``, with the versions of the software, to a folder."""
+        content = {"versions": versions("numpy", "pandas"), **asdict(self)}
+        write_json(folder / "receipt.json", content)
 
 
 # ----------------------------------------------------------------------------
@@ -199,10 +259,10 @@ class Imported:
     @property
     def suites(self) -> tuple[Suite, ...]:
         """The distinct suites, each as in the first run that has it."""
-        found: dict[str, Suite] = {}
+        suites: dict[str, Suite] = {}
         for run in self.runs:
-            found.setdefault(run.suite.name, run.suite)
-        return tuple(found.values())
+            suites.setdefault(run.suite.name, run.suite)
+        return tuple(suites.values())
 
     @property
     def names(self) -> tuple[RunName, ...]:
@@ -253,7 +313,7 @@ class Importing:
         self,
         name: RunName,
         materials: Materials,
-        sentences: Iterable[ScoredSentence],
+        sentences: Sequence[ScoredSentence],
         path: Path,
         form: FileForm,
         *,
@@ -265,10 +325,8 @@ class Importing:
         If one file has several suites, ``materials`` has the items of all of them, and ``parts``
         are these suites, in order. ``unknown`` are words that the file says to be unknown.
         """
-        given = list(sentences)
-        read = [without_edges(one) for one in given]
-        read = in_bits(read, form.unit, path, by_word=form.checked)
-        if empty := [one for one in read if not one.tokens]:
+        read = in_bits(list(map(without_edges, sentences)), form.unit, path, by_word=form.checked)
+        if empty := [sentence for sentence in read if not sentence.tokens]:
             raise InputError("a sentence has no words", path=path, line=empty[0].line)
         count = 0
         if form.checked:
@@ -283,15 +341,26 @@ class Importing:
             self.notes.append(f"{path}: {count_of} without a surprisal in a critical region")
         if self.rules.prefixes and form.is_left_to_right:
             check_beginnings(read, path, shifts=form.checked, most_different=form.most_different)
-            own = self.beginnings.setdefault(name, RunBeginnings(name.run, form.is_published))
-            self._compare(own, materials.suite.name, read, path)
-        if count and any(map(_compares_sentences, parts or (materials.suite,))):
+            beginnings = RunBeginnings(name.run, form.is_published)
+            beginnings = self.beginnings.setdefault(name, beginnings)
+            if self.other_models and numbers_digest(read) in self.other_models:
+                self.apart[name.run] += 1
+            else:
+                beginnings.add(read, materials.suite.name, path)
+        if count and any(
+            term.region == WHOLE_SENTENCE
+            for suite in parts or (materials.suite,)
+            for prediction in suite.predictions
+            for term in prediction.formula.terms
+        ):
             self.notes.append(
                 f"{path}: first words are not scored, so comparisons of whole sentences are "
                 "undefined"
             )
-        whole = converted(given, form.unit)
-        tokens = _in_places(materials, whole) if not (parts or materials.labels) else ()
+        tokens: tuple[ScoredSentence, ...] = ()
+        if not (parts or materials.labels):
+            whole = converted(sentences, form.unit)
+            tokens = tuple(whole[place] for place in materials.places)
         for suite, rows in _divided(paired, parts):
             self.runs.append(
                 ImportedRun(
@@ -303,55 +372,10 @@ class Importing:
                     is_searched=name in self.searched,
                 )
             )
-        self._record(name, materials, paired, path, form, count)
-
-    def state(self, name: RunName, stated: StatedRun | None, path: Path) -> None:
-        """Record what a file says about a run; None if it says nothing."""
-        if stated is not None and stated.is_searched:
-            self.searched.add(name)
-        self._same_boundary(name, None if stated is None else stated.boundary, path)
-
-    def _same_boundary(self, name: RunName, boundary: str | None, path: Path) -> None:
-        """Record how words of a file were made of pieces; files of one run may not differ."""
-        first, where = self.boundaries.setdefault(name, (boundary, path))
-        if first != boundary:
-            raise InputError(
-                f"was computed with boundary={boundary or 'none stated'}, but {where}, of the same "
-                f"run ({name.run}), with boundary={first or 'none stated'}",
-                path=path,
-                remedy="compute all surprisals of a run with the same boundary=",
-            )
-        choices = {one: place for one, place in self.boundaries.values() if one is not None}
-        if len(choices) > 1:
-            listed = enumeration([f"boundary={one} ({place})" for one, place in choices.items()])
-            raise InputError(
-                f"runs differ in how words are made of pieces, which cannot be compared: {listed}",
-                path=path,
-                remedy="compute all surprisals with the same boundary=, or score the runs apart",
-            )
-
-    def _compare(
-        self, run: RunBeginnings, suite: str, sentences: Sequence[ScoredSentence], path: Path
-    ) -> None:
-        """Compare a file with the other files of the run, unless it is known to be of another."""
-        if self.other_models and numbers_digest(sentences) in self.other_models:
-            self.apart[run.run] += 1
-        else:
-            run.add(sentences, suite, path)
-
-    def _record(
-        self,
-        name: RunName,
-        materials: Materials,
-        paired: Paired,
-        path: Path,
-        form: FileForm,
-        count: int,
-    ) -> None:
         self.receipts.append(
             SurprisalReceipt(
                 path=str(path),
-                sha256=hash_of(path),
+                sha256=_hash_of(path),
                 run=name.run,
                 suite=materials.suite.name,
                 materials=str(materials.path),
@@ -369,6 +393,31 @@ class Importing:
             )
         )
 
+    def state(self, name: RunName, stated: StatedRun | None, path: Path) -> None:
+        """Record what a file says about a run; None if it says nothing.
+
+        Words of all files must be made of pieces in the same way.
+        """
+        if stated is not None and stated.is_searched:
+            self.searched.add(name)
+        boundary = None if stated is None else stated.boundary
+        first, where = self.boundaries.setdefault(name, (boundary, path))
+        if first != boundary:
+            raise InputError(
+                f"was computed with boundary={boundary or 'none stated'}, but {where}, of the same "
+                f"run ({name.run}), with boundary={first or 'none stated'}",
+                path=path,
+                remedy="compute all surprisals of a run with the same boundary=",
+            )
+        choices = {one: place for one, place in self.boundaries.values() if one is not None}
+        if len(choices) > 1:
+            listed = enumeration([f"boundary={one} ({place})" for one, place in choices.items()])
+            raise InputError(
+                f"runs differ in how words are made of pieces, which cannot be compared: {listed}",
+                path=path,
+                remedy="compute all surprisals with the same boundary=, or score the runs apart",
+            )
+
     def used(
         self,
         path: Path,
@@ -377,47 +426,14 @@ class Importing:
         contradicting: Mapping[str, int] | None = None,
     ) -> None:
         """Record a file of materials; ``contradicting`` counts rows whose labels are wrong."""
-        sentences = sum(len(item.variants) for suite in suites for item in suite.items)
         self.materials[str(path)] = MaterialsReceipt(
             path=str(path),
-            sha256=hash_of(path),
+            sha256=_hash_of(path),
             suites=tuple(suite.name for suite in suites),
-            sentences=sentences,
+            sentences=sum(len(item.variants) for suite in suites for item in suite.items),
             conditions=conditions,
             contradicting=contradicting or {},
         )
-
-    def _lacking(self, runs: Sequence[ImportedRun]) -> list[str]:
-        """Say which runs have no surprisals for some suites, in one note for equal gaps."""
-        suites = [suite for one in self.materials.values() for suite in one.suites]
-        found: dict[str, set[str]] = {}
-        for run in runs:
-            found.setdefault(run.name.run, set()).add(run.suite.name)
-        gaps: dict[tuple[str, ...], list[str]] = {}
-        for run_, own in found.items():
-            if lacking := tuple(suite for suite in suites if suite not in own):
-                gaps.setdefault(lacking, []).append(run_)
-        return [
-            f"no surprisals of {enumeration(names)} for {_shown_suites(lacking)}"
-            for lacking, names in gaps.items()
-        ]
-
-    def _unchecked(self) -> list[str]:
-        """Say which mistakes in the files would not have been noticed."""
-        found = [
-            "numbers that were exchanged between sentences only after their words begin to differ",
-            "another unit in all files of a run, if probabilities do not sum to more than 1",
-        ]
-        if masked := [one.path for one in self.receipts if one.is_masked]:
-            found.append(
-                f"numbers of masked models that were exchanged between sentences, or in another "
-                f"unit ({plural(len(masked), 'file')})"
-            )
-        if not self.rules.prefixes:
-            found.append("equal beginnings of sentences with different surprisals (prefixes=false)")
-        if not self.rules.words:
-            found.append("numbers of other sentences, in files without words (words=false)")
-        return found
 
     def finish(self, where: Sequence[Path], expected: str) -> Imported:
         """Return the import; raise an error if no file belongs to the materials."""
@@ -439,32 +455,70 @@ class Importing:
             exceptions=tuple(self.exceptions),
             unchecked=tuple(self._unchecked()),
         )
-        notes = (
-            *self.notes,
-            *self._lacking(runs),
-            *_notes(self.receipts, self.left_out),
-            *copies(runs),
-            *_apart(self.apart),
-            *sums,
-        )
+        apart = [
+            f"{run}: {plural(count, 'file')} of other models than the rest, as published"
+            for run, count in self.apart.items()
+        ]
+        notes = (*self.notes, *self._gaps(runs), *self._differences(), *copies(runs), *apart, *sums)
         return Imported(runs=tuple(runs), notes=notes, receipt=receipt)
 
+    def _gaps(self, runs: Sequence[ImportedRun]) -> list[str]:
+        """Say which runs have no surprisals for some suites, in one note for equal gaps."""
+        suites = [suite for one in self.materials.values() for suite in one.suites]
+        scored: dict[str, set[str]] = {}
+        for run in runs:
+            scored.setdefault(run.name.run, set()).add(run.suite.name)
+        gaps: dict[tuple[str, ...], list[str]] = {}
+        for name, own in scored.items():
+            if lacking := tuple(suite for suite in suites if suite not in own):
+                gaps.setdefault(lacking, []).append(name)
+        return [
+            f"no surprisals of {enumeration(names)} for {enumeration(lacking[:_SHOWN])}"
+            + (f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else "")
+            for lacking, names in gaps.items()
+        ]
 
-def _in_places(
-    materials: Materials, sentences: Sequence[ScoredSentence]
-) -> tuple[ScoredSentence, ...]:
-    """Return sentences that are in the order of their file in that of the suite."""
-    return tuple(sentences[place] for place in materials.places)
+    def _differences(self) -> list[str]:
+        """Say which sentences differ from the materials, and what was left out."""
+        counts: Counter[tuple[str, str, int]] = Counter()
+        for receipt in self.receipts:
+            kinds = Counter(difference.kind for difference in receipt.accepted)
+            counts.update((receipt.suite, kind, number) for kind, number in kinds.items())
+        notes = [
+            f"{suite}: {plural(number, 'sentence')} in {kind} ({plural(files, 'file')})"
+            if kind.endswith("wording")
+            else f"{suite}: {plural(number, 'sentence')} {kind} in {plural(files, 'file')}"
+            for (suite, kind, number), files in counts.items()
+        ]
+        if self.left_out:
+            shown = enumeration(sorted({Path(path).name for path in self.left_out})[:_SHOWN])
+            files = plural(len(self.left_out), "file")
+            notes.append(f"{files} without materials left out, such as {shown}")
+        return notes
+
+    def _unchecked(self) -> list[str]:
+        """Say which mistakes in the files would not have been noticed."""
+        mistakes = [
+            "numbers that were exchanged between sentences only after their words begin to differ",
+            "another unit in all files of a run, if probabilities do not sum to more than 1",
+        ]
+        if masked := [receipt.path for receipt in self.receipts if receipt.is_masked]:
+            mistakes.append(
+                f"numbers of masked models that were exchanged between sentences, or in another "
+                f"unit ({plural(len(masked), 'file')})"
+            )
+        if not self.rules.prefixes:
+            mistakes.append(
+                "equal beginnings of sentences with different surprisals (prefixes=false)"
+            )
+        if not self.rules.words:
+            mistakes.append("numbers of other sentences, in files without words (words=false)")
+        return mistakes
 
 
-def _compares_sentences(suite: Suite) -> bool:
-    terms = (term for one in suite.predictions for term in one.formula.terms)
-    return any(term.region == WHOLE_SENTENCE for term in terms)
-
-
-def _shown_suites(suites: Sequence[str]) -> str:
-    more = f" and {len(suites) - _SHOWN_SUITES} more" if len(suites) > _SHOWN_SUITES else ""
-    return enumeration(suites[:_SHOWN_SUITES]) + more
+def _hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file; empty for suites that are not in a file."""
+    return sha256_of(path) if path.is_file() else ""
 
 
 def _divided(
@@ -481,42 +535,14 @@ def _divided(
         yield replace(part, items=own), tuple(itertools.islice(rows, count))
 
 
-# Number of suites that a note names.
-_SHOWN_SUITES = 3
-
-
-def _apart(counts: Mapping[str, int]) -> list[str]:
-    return [
-        f"{run}: {plural(count, 'file')} of other models than the rest, as published"
-        for run, count in counts.items()
-    ]
-
-
 def _without_surprisal(paired: Paired) -> list[str]:
     """Return the sentences in which a word of a critical region has no surprisal."""
-    suite, found = paired.suite, []
+    suite = paired.suite
     critical = [suite.region_index(name) for name in suite.critical]
     variants = [variant for item in suite.items for variant in item.variants]
+    lacking = []
     for variant, row in zip(variants, paired.rows, strict=True):
         ends = [0, *itertools.accumulate(map(len, variant.regions))]
         if any(math.isnan(bits) for n in critical for bits in row[ends[n] : ends[n + 1]]):
-            found.append(" ".join(variant.words))
-    return found
-
-
-def _notes(receipts: Sequence[SurprisalReceipt], left_out: Sequence[str]) -> list[str]:
-    """Say which sentences differ from the materials, and what was left out."""
-    counts: Counter[tuple[str, str, int]] = Counter()
-    for one in receipts:
-        for kind, number in Counter(difference.kind for difference in one.accepted).items():
-            counts[one.suite, kind, number] += 1
-    notes = [
-        f"{suite}: {plural(number, 'sentence')} in {kind} ({plural(files, 'file')})"
-        if kind.endswith("wording")
-        else f"{suite}: {plural(number, 'sentence')} {kind} in {plural(files, 'file')}"
-        for (suite, kind, number), files in counts.items()
-    ]
-    if left_out:
-        shown = enumeration(sorted({Path(path).name for path in left_out})[:3])
-        notes.append(f"{plural(len(left_out), 'file')} without materials left out, such as {shown}")
-    return notes
+            lacking.append(" ".join(variant.words))
+    return lacking

@@ -1,4 +1,14 @@
-"""Whether the tokens of a file spell a sentence of the materials, and how they differ from it."""
+"""Whether the sentences of a file of surprisals are those of the materials, compared as text.
+
+Sentences pair in the order of the materials' file. A pair is equal if the tokens spell the
+words; case, ``<unk>`` and the division into tokens are ignored. A sentence that equals another
+one of the same materials is *misplaced*, one that equals none is *reworded*. Neither is accepted
+unless :class:`PairingRules` or the layout allow it; if accepted, the sentence as it was scored
+takes the place of the original in the suite of that run, so that no surprisal is attributed to a
+sentence for which it was not computed.
+
+Called for every file of an import; the layouts of studies give their :class:`Materials`.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from gardenpath.errors import InputError
-from gardenpath.eval.published.files import Difference, DifferenceKind, PairingRules, ScoredSentence
+from gardenpath.eval.published.files import PairingRules, ScoredSentence
 from gardenpath.eval.suites.regions import AlignmentError, align_words, is_unknown
 from gardenpath.eval.suites.suite import Item, Suite, Variant
 from gardenpath.store.files import digest
@@ -84,15 +95,10 @@ def reworded_variant(variant: Variant, tokens: Sequence[str], critical: set[int]
 
 
 # ----------------------------------------------------------------------------
-# Pairing of the sentences of a file of surprisals with those of the materials, compared as text.
-#
-# Sentences pair in the order of the materials' file. A pair is equal if the tokens spell the
-# words; case, ``<unk>`` and the division into tokens are ignored. A sentence that equals another
-# one of the same materials is *misplaced*, one that equals none is *reworded*. Neither is accepted
-# unless :class:`PairingRules` or the layout allow it; if accepted, the sentence as it was scored
-# takes the place of the original in the suite of that run, so that no surprisal is attributed to a
-# sentence for which it was not computed.
+# Materials, and the sentences that are paired with them.
 
+# Why a sentence that differs from the materials was accepted.
+DifferenceKind = Literal["reworded", "misplaced", "known wording", "other stated wording"]
 
 # Number of differences that an error shows.
 _SHOWN = 3
@@ -120,22 +126,34 @@ class Materials:
     @cached_property
     def located(self) -> tuple[tuple[Item, Variant], ...]:
         """Item and variant of each sentence, in the order of the file."""
-        found = [(item, variant) for item in self.suite.items for variant in item.variants]
-        by_place = sorted(zip(self.places, found, strict=True), key=lambda pair: pair[0])
-        return tuple(one for _, one in by_place)
+        located = [(item, variant) for item in self.suite.items for variant in item.variants]
+        by_place = sorted(zip(self.places, located, strict=True), key=lambda pair: pair[0])
+        return tuple(pair for _, pair in by_place)
 
     @cached_property
     def places_of_text(self) -> Mapping[str, tuple[int, ...]]:
         """Places of the sentences by their text without spaces, in lower case."""
-        found: dict[str, list[int]] = {}
+        places: dict[str, tuple[int, ...]] = {}
         for place, (_, variant) in enumerate(self.located):
-            found.setdefault("".join(variant.words).lower(), []).append(place)
-        return {text: tuple(places) for text, places in found.items()}
+            text = "".join(variant.words).lower()
+            places[text] = (*places.get(text, ()), place)
+        return places
 
     @property
     def lengths(self) -> list[int]:
         """Number of words of each sentence, in the order of the file."""
         return [len(variant.words) for _, variant in self.located]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A sentence of a file that is not that of the materials; lines are those of both files."""
+
+    kind: DifferenceKind
+    line: int
+    materials_line: int
+    expected: str
+    found: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,14 +169,6 @@ class Paired:
     accepted: tuple[Difference, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Doubt:
-    """A sentence that differs from its own; ``home`` is the place of the one that it equals."""
-
-    place: int
-    home: int | None
-
-
 def in_file_order(path: Path, suite: Suite, lines: Sequence[int] | None = None) -> Materials:
     """Return materials whose sentences are in the order of the suite."""
     count = sum(len(item.variants) for item in suite.items)
@@ -170,6 +180,30 @@ def pair(
 ) -> Paired:
     """Pair sentences, without edge tokens and in bits, with the materials, or refuse them."""
     return _Pairing(materials, sentences, rules, path).result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A sentence that differs from its own; ``home`` is the place of the one that it equals.
+
+    ``is_own_text``: whether the characters are those of the materials, divided otherwise.
+    """
+
+    place: int
+    words: Words
+    tokens: Words
+    home: int | None = None
+    is_own_text: bool = False
+
+    @property
+    def is_of_same_length(self) -> bool:
+        return len(self.words) == len(self.tokens)
+
+    @property
+    def lacks_stop(self) -> bool:
+        """Whether one of the two sentences is the other without its last word."""
+        words, tokens = self.words, self.tokens
+        return same_words(words[:-1], tokens) or same_words(words, tokens[:-1])
 
 
 class _Pairing:
@@ -191,17 +225,24 @@ class _Pairing:
         self.unknown: set[str] = set()
 
     def result(self) -> Paired:
-        doubts = [place for place in range(self._common()) if not self._matches(place)]
-        found = [_Doubt(place, self._home(place)) for place in doubts]
-        if len(self.sentences) != len(self.materials.located):
-            raise self._refusal(self._wrong_count(), found)
-        for doubt in found:
-            self._accept_stated(doubt)
-        left = [doubt for doubt in found if doubt.place not in self.replaced]
-        self._judge(left)
-        suite, rows = self._suite(), tuple(self.rows[place] for place in self.materials.places)
-        if self.materials.labels:
-            suite, rows = _relabelled(suite, rows, self.materials.labels)
+        materials, found = self.materials, len(self.sentences)
+        expected = len(materials.located)
+        common = range(min(found, expected))
+        doubts = [self._doubt(place) for place in common if not self._matches(place)]
+        if found != expected:
+            problem = f"has {found} sentences, but {materials.path} has {expected}"
+            raise self._refusal(problem, doubts)
+        # Wordings that the materials or the layout give for this very sentence.
+        for doubt in doubts:
+            stated = materials.other.get(doubt.place, ())
+            if any(same_words(words, doubt.tokens) for words in stated):
+                self._accept(doubt, "other stated wording")
+            elif wording_digest(materials.suite.name, doubt.place, doubt.tokens) in materials.known:
+                self._accept(doubt, "known wording")
+        self._judge([doubt for doubt in doubts if doubt.place not in self.replaced])
+        suite, rows = self._suite(), tuple(self.rows[place] for place in materials.places)
+        if materials.labels:
+            suite, rows = _relabelled(suite, rows, materials.labels)
         return Paired(
             suite=suite,
             rows=rows,
@@ -212,23 +253,17 @@ class _Pairing:
             accepted=tuple(self.accepted),
         )
 
-    def _common(self) -> int:
-        return min(len(self.sentences), len(self.materials.located))
-
     def _matches(self, place: int) -> bool:
         """Record the surprisals of a sentence if its tokens spell the words of the materials."""
         sentence = self.sentences[place]
         item, variant = self.materials.located[place]
         words = variant.words
-        if sentence.tokens == words:
-            self.counts["equal"] += 1
-            self.rows.append(sentence.values)
-            return True
         if same_words(words, sentence.tokens):
-            self.counts["respelt"] += 1
+            self.counts["equal" if sentence.tokens == words else "respelt"] += 1
             self.rows.append(sentence.values)
-            pairs = zip(words, sentence.tokens, strict=True)
-            self.unknown.update(word for word, token in pairs if is_unknown(token))
+            if sentence.tokens != words:
+                pairs = zip(words, sentence.tokens, strict=True)
+                self.unknown.update(word for word, token in pairs if is_unknown(token))
             return True
         joined = joined_variant(self.materials.suite, item, variant, sentence)
         self.rows.append(joined[1] if joined else ())
@@ -239,84 +274,62 @@ class _Pairing:
             self.replaced[place] = joined[0]
         return True
 
-    def _home(self, place: int) -> int | None:
-        """Return the place of another sentence of the materials that this one equals."""
+    def _doubt(self, place: int) -> _Doubt:
+        """Return a sentence that is not its own, with another of the materials that it equals."""
         tokens = self.sentences[place].tokens
-        found = self.materials.places_of_text.get("".join(tokens).lower(), ())
-        if place in found:
-            return None
-        if not found and any(map(is_unknown, tokens)):
-            located = enumerate(self.materials.located)
-            found = tuple(n for n, (_, one) in located if same_words(one.words, tokens))[:1]
-        return found[0] if found else None
+        located = self.materials.located
+        places = self.materials.places_of_text.get("".join(tokens).lower(), ())
+        is_own_text = place in places
+        if not places and any(map(is_unknown, tokens)):
+            places = tuple(n for n, (_, one) in enumerate(located) if same_words(one.words, tokens))
+        home = places[0] if places and not is_own_text else None
+        return _Doubt(place, located[place][1].words, tokens, home, is_own_text)
 
-    def _accept_stated(self, doubt: _Doubt) -> None:
-        """Accept wordings that the materials or the layout give for this very sentence."""
-        place = doubt.place
-        tokens = self.sentences[place].tokens
-        if any(same_words(words, tokens) for words in self.materials.other.get(place, ())):
-            self._accept(place, "other stated wording")
-        elif wording_digest(self.materials.suite.name, place, tokens) in self.materials.known:
-            self._accept(place, "known wording")
-
-    def _accept(self, place: int, kind: DifferenceKind) -> None:
-        changed = self._changed(place)
+    def _accept(self, doubt: _Doubt, kind: DifferenceKind) -> None:
+        changed = self._changed(doubt)
         if changed is None:
-            raise self._refusal("the critical region is reworded", [_Doubt(place, None)])
-        sentence = self.sentences[place]
-        self.replaced[place] = changed
-        self.rows[place] = sentence.values
-        self.accepted.append(self._difference(place, kind))
+            doubt = replace(doubt, home=None)
+            raise self._refusal("the critical region is reworded", [doubt])
+        self.replaced[doubt.place] = changed
+        self.rows[doubt.place] = self.sentences[doubt.place].values
+        self.accepted.append(self._difference(doubt, kind))
 
-    def _changed(self, place: int) -> Variant | None:
+    def _changed(self, doubt: _Doubt) -> Variant | None:
         """Return the variant in the words of the file, if they differ in one uncritical region."""
         suite = self.materials.suite
         critical = {suite.region_index(name) for name in suite.critical}
-        return reworded_variant(
-            self.materials.located[place][1], self.sentences[place].tokens, critical
-        )
+        return reworded_variant(self.materials.located[doubt.place][1], doubt.tokens, critical)
 
     def _judge(self, doubts: Sequence[_Doubt]) -> None:
         """Refuse what the rules do not allow, and accept the rest."""
-        if crossing := [doubt for doubt in doubts if self._is_own_text(doubt)]:
+        if crossing := [doubt for doubt in doubts if doubt.is_own_text]:
             problem = f"{_sentences(crossing)} with tokens that belong to two regions"
             raise self._refusal(problem, crossing)
         misplaced = [doubt for doubt in doubts if doubt.home is not None]
         reworded = [doubt for doubt in doubts if doubt.home is None]
         if len(misplaced) > self.rules.misplaced:
             raise self._refusal(f"{_sentences(misplaced)} misplaced", misplaced)
-        if swapped := [doubt for doubt in misplaced if self._is_of_other_condition(doubt)]:
+        conditions = [variant.condition for _, variant in self.materials.located]
+        if swapped := [
+            doubt
+            for doubt in misplaced
+            if doubt.home is not None and conditions[doubt.home] != conditions[doubt.place]
+        ]:
             raise self._refusal("a sentence is that of another condition", swapped)
-        if lengths := [doubt for doubt in reworded if not self._is_of_same_length(doubt)]:
+        if lengths := [doubt for doubt in reworded if not doubt.is_of_same_length]:
             raise self._refusal(f"{_sentences(lengths)} of another length", lengths)
-        if others := [doubt for doubt in doubts if self._changed(doubt.place) is None]:
+        if others := [doubt for doubt in doubts if self._changed(doubt) is None]:
             raise self._refusal(f"{_sentences(others)} with another critical region", others)
-        if many := [doubt for doubt in reworded if self._words_changed(doubt) > 1]:
+        if many := [
+            doubt
+            for doubt in reworded
+            if sum(not same_word(*pair) for pair in zip(doubt.words, doubt.tokens, strict=True)) > 1
+        ]:
             raise self._refusal(f"{_sentences(many)} with several other words", many)
         if len(reworded) > self.rules.reworded * len(self.sentences):
             raise self._refusal(f"{_sentences(reworded)} reworded", reworded)
         for doubt in doubts:
-            self._accept(doubt.place, "reworded" if doubt.home is None else "misplaced")
-
-    def _is_own_text(self, doubt: _Doubt) -> bool:
-        """Whether the characters are those of the materials, divided otherwise."""
-        text = "".join(self.sentences[doubt.place].tokens).lower()
-        return doubt.place in self.materials.places_of_text.get(text, ())
-
-    def _is_of_other_condition(self, doubt: _Doubt) -> bool:
-        located = self.materials.located
-        home = located[doubt.home][1] if doubt.home is not None else None
-        return home is None or home.condition != located[doubt.place][1].condition
-
-    def _is_of_same_length(self, doubt: _Doubt) -> bool:
-        expected = self.materials.located[doubt.place][1].words
-        return len(expected) == len(self.sentences[doubt.place].tokens)
-
-    def _words_changed(self, doubt: _Doubt) -> int:
-        expected = self.materials.located[doubt.place][1].words
-        tokens = self.sentences[doubt.place].tokens
-        pairs = zip(expected, tokens, strict=True)
-        return sum(not same_word(word, token) for word, token in pairs)
+            self._accept(doubt, "reworded" if doubt.home is None else "misplaced")
 
     def _suite(self) -> Suite:
         """Return the suite with the sentences as they were scored."""
@@ -335,55 +348,44 @@ class _Pairing:
         )
         return replace(self.materials.suite, items=items)
 
-    def _wrong_count(self) -> str:
-        found, expected = len(self.sentences), len(self.materials.located)
-        return f"has {found} sentences, but {self.materials.path} has {expected}"
-
-    def _difference(self, place: int, kind: DifferenceKind) -> Difference:
+    def _difference(self, doubt: _Doubt, kind: DifferenceKind) -> Difference:
         return Difference(
             kind=kind,
-            line=self.sentences[place].line,
-            materials_line=self.materials.lines[place],
-            expected=" ".join(self.materials.located[place][1].words),
-            found=" ".join(self.sentences[place].tokens),
+            line=self.sentences[doubt.place].line,
+            materials_line=self.materials.lines[doubt.place],
+            expected=" ".join(doubt.words),
+            found=" ".join(doubt.tokens),
         )
 
     def _refusal(self, problem: str, doubts: Sequence[_Doubt]) -> InputError:
-        shown = "".join(f"\n  {self._shown(doubt)}" for doubt in doubts[:_SHOWN])
-        more = f"\n  and {len(doubts) - _SHOWN} more" if len(doubts) > _SHOWN else ""
+        lines = self.materials.lines
+        for doubt in doubts[:_SHOWN]:
+            one = self._difference(doubt, "reworded")
+            what = "" if doubt.home is None else f", line {lines[doubt.home]} of it"
+            problem += (
+                f"\n  line {one.line}: expected {one.expected!r} ({self.materials.path}:"
+                f"{one.materials_line}), found {one.found!r}{what}"
+            )
+        if len(doubts) > _SHOWN:
+            problem += f"\n  and {len(doubts) - _SHOWN} more"
         line = self.sentences[doubts[0].place].line if doubts else None
-        return InputError(
-            f"{problem}{shown}{more}", path=self.path, line=line, remedy=self._remedy(doubts)
-        )
-
-    def _shown(self, doubt: _Doubt) -> str:
-        one = self._difference(doubt.place, "reworded")
-        what = "" if doubt.home is None else f", line {self.materials.lines[doubt.home]} of it"
-        return (
-            f"line {one.line}: expected {one.expected!r} ({self.materials.path}:"
-            f"{one.materials_line}), found {one.found!r}{what}"
-        )
-
-    def _remedy(self, doubts: Sequence[_Doubt]) -> str:
-        if any(map(self._is_own_text, doubts)):
-            return "divide the sentences of materials and surprisals in the same way"
-        if doubts and all(map(self._lacks_stop, doubts)):
-            return "write the final full stop in both, or in neither"
-        if any(doubt.home is not None for doubt in doubts):
-            return "the sentences must be those of the materials, in their order"
-        if doubts and all(self._is_of_same_length(one) for one in doubts):
-            return "reworded=0.2 accepts one other word outside the critical regions"
-        return "materials and surprisals must be of the same sentences"
-
-    def _lacks_stop(self, doubt: _Doubt) -> bool:
-        """Whether one of the two sentences is the other without its last word."""
-        words = self.materials.located[doubt.place][1].words
-        tokens = self.sentences[doubt.place].tokens
-        return same_words(words[:-1], tokens) or same_words(words, tokens[:-1])
+        return InputError(problem, path=self.path, line=line, remedy=_remedy(doubts))
 
 
 def _sentences(doubts: Sequence[_Doubt]) -> str:
     return plural(len(doubts), "sentence")
+
+
+def _remedy(doubts: Sequence[_Doubt]) -> str:
+    if any(doubt.is_own_text for doubt in doubts):
+        return "divide the sentences of materials and surprisals in the same way"
+    if doubts and all(doubt.lacks_stop for doubt in doubts):
+        return "write the final full stop in both, or in neither"
+    if any(doubt.home is not None for doubt in doubts):
+        return "the sentences must be those of the materials, in their order"
+    if doubts and all(doubt.is_of_same_length for doubt in doubts):
+        return "reworded=0.2 accepts one other word outside the critical regions"
+    return "materials and surprisals must be of the same sentences"
 
 
 def _relabelled(

@@ -1,39 +1,139 @@
-"""Words from the tokens of a sentence: numbers are added up over the tokens of each word.
+"""What the tokens of a file spell: characters, words, and the sentences that were asked for.
 
-The tokens must spell the characters of the words; a token with characters of two words has no place
-in either. Without the words, they are found by the marks with which tokens show where words begin
-or go on; tokens without any marks are words.
+Readers of files make tokens readable here; the import of tables and adopted models look for their
+sentences by text and add up the numbers of tokens to those of words. No number is divided, moved
+or left out without a refusal: a token with characters of two words has no place in either. Nothing
+here knows forms of files, units or suites.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
-from gardenpath.data.readers.base import SurprisalForm
 from gardenpath.errors import InputError
-from gardenpath.eval.published.checks import (
-    RunBeginnings,
-    check_beginnings,
-    check_values,
-    in_bits,
-    not_scored,
-)
-from gardenpath.eval.published.files import PairingRules, ScoredSentence, without_edges
-from gardenpath.eval.published.forms import read_foreign
-from gardenpath.eval.published.tables import find_sentences
-from gardenpath.eval.published.token_tables import (
-    ForeignFile,
-    ForeignSentence,
-    TokenTable,
-    numbered,
-    read_words,
-    readable_sentences,
-)
+from gardenpath.eval.published.files import ScoredSentence, without_edges
 from gardenpath.eval.suites.regions import AlignmentError, is_edge, is_unknown, token_spans
 from gardenpath.util import Words, plural
+
+# ----------------------------------------------------------------------------
+# The characters of tokens as vocabularies spell them.
+#
+# Vocabularies over bytes spell every byte by a printable character (``Ġ`` is a blank, ``Ã©`` is
+# *é*); vocabularies with byte fallback write ``<0xE4>``, and some servers ``bytes:\xe4``. A token
+# may end within a character. Such tokens are joined with those that follow them until the
+# character is complete; their values are added, so that no number is attributed to half a
+# character.
+
+_BLANK = "Ġ"
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_ESCAPED = re.compile(r"bytes:((?:\\x[0-9A-Fa-f]{2})+)")
+_REPLACEMENT = "\ufffd"
+
+
+@cache
+def byte_alphabet() -> dict[str, int]:
+    """Return the byte of each character of the alphabet of GPT-2.
+
+    Printable bytes are spelt by themselves, all others by the characters from U+0100 on, in order.
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(0x100) if byte not in set(printable)]
+    alphabet = {chr(byte): byte for byte in printable}
+    return alphabet | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+
+
+def is_byte_level(sentences: Iterable[Sequence[str]]) -> bool:
+    """Whether the tokens of a file are spelt in the alphabet of bytes, with at least one blank."""
+    has_blank = False
+    for tokens in sentences:
+        for token in tokens:
+            if is_edge(token) or is_unknown(token):
+                continue
+            if any(char not in byte_alphabet() for char in token):
+                return False
+            has_blank = has_blank or _BLANK in token
+    return has_blank
+
+
+def readable(
+    tokens: Sequence[str], values: Sequence[float], *, byte_level: bool
+) -> tuple[tuple[str, ...], tuple[float, ...]] | None:
+    """Return tokens of whole characters and their values; None if bytes are not UTF-8 text."""
+    texts: list[str] = []
+    sums: list[float] = []
+    pending = b""
+    begun = 0.0
+    for token, value in zip(tokens, values, strict=True):
+        content = _content(token, byte_level=byte_level)
+        if content is None:
+            if pending:
+                return None
+            texts.append(token)
+            sums.append(value)
+            continue
+        begun = begun + value if pending else value
+        pending += content
+        try:
+            text = pending.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if error.reason != "unexpected end of data":
+                return None
+        else:
+            texts.append(text)
+            sums.append(begun)
+            pending = b""
+    return None if pending else (tuple(texts), tuple(sums))
+
+
+def _content(token: str, *, byte_level: bool) -> bytes | None:
+    """Return the bytes of a token; None for tokens that are not text, and those that are whole."""
+    if is_edge(token) or is_unknown(token):
+        return None
+    if byte_level:
+        return bytes(byte_alphabet()[char] for char in token)
+    if found := _BYTE.fullmatch(token):
+        return bytes.fromhex(found[1])
+    if found := _ESCAPED.fullmatch(token):
+        return bytes.fromhex(found[1].replace("\\x", ""))
+    return token.encode("utf-8", "surrogatepass")
+
+
+def readable_sentences(sentences: Sequence[ScoredSentence], path: Path) -> list[ScoredSentence]:
+    """Return sentences with readable tokens; those that cannot be read are refused."""
+    byte_level = is_byte_level(sentence.tokens for sentence in sentences)
+    results = []
+    for number, sentence in enumerate(sentences, start=1):
+        for token in sentence.tokens:
+            if _REPLACEMENT in token:
+                raise InputError(
+                    f"sentence {number}: token {token!r} is a part of a character that is not "
+                    "shown",
+                    path=path,
+                    line=sentence.line,
+                    remedy="write the tokens of the vocabulary, not their decoded text",
+                )
+        parts = readable(sentence.tokens, sentence.values, byte_level=byte_level)
+        if parts is None:
+            raise InputError(
+                f"sentence {number}: {' '.join(sentence.tokens[:8])!r} … does not end with a "
+                "character",
+                path=path,
+                line=sentence.line,
+            )
+        results.append(replace(sentence, tokens=parts[0], values=parts[1]))
+    return results
+
+
+# ----------------------------------------------------------------------------
+# Words from tokens: the tokens must spell the characters of the words. Without the words, they are
+# found by the marks with which tokens show where words begin or go on; tokens without any marks
+# are words.
 
 _BLANKS = ("▁", "Ġ", " ")
 _CONTINUES = "##"
@@ -81,177 +181,173 @@ def merged_words(scored: ScoredSentence, words: Words, path: Path, number: int) 
     return replace(scored, tokens=words, values=tuple(map(math.fsum, parts)))
 
 
-def words_by_marks(sentences: Sequence[ForeignSentence], path: Path) -> list[Words]:
+def words_by_marks(sentences: Sequence[ScoredSentence], path: Path) -> list[Words]:
     """Return the words of the sentences of a file, as their texts or the marks of tokens say."""
-    tokens = [[token for token in one.scored.tokens if not is_edge(token)] for one in sentences]
-    spell = _speller({token for own in tokens for token in own})
-    found = []
-    for one, own in zip(sentences, tokens, strict=True):
-        if not one.text and (unknown := [token for token in own if is_unknown(token)]):
+    kept = [[token for token in one.tokens if not is_edge(token)] for one in sentences]
+    spell = _speller({token for tokens in kept for token in tokens})
+    words = []
+    for number, (sentence, tokens) in enumerate(zip(sentences, kept, strict=True), start=1):
+        unknown = next(filter(is_unknown, tokens), None)
+        if unknown is not None and not sentence.text:
             raise InputError(
-                f"{one.place}: {unknown[0]!r} stands for a word that is not in the file",
+                f"sentence {number}: {unknown!r} stands for a word that is not in the file",
                 path=path,
-                line=one.scored.line,
+                line=sentence.line,
                 remedy="name the file of the sentences, as in model.network.sentences=FILE",
             )
-        found.append(tuple((one.text or spell(own)).split()))
-    return found
+        words.append(tuple((sentence.text or spell(tokens)).split()))
+    return words
 
 
 def _speller(tokens: Collection[str]) -> Callable[[Sequence[str]], str]:
     """Return the function that joins tokens with the marks of a file, with blanks between words."""
     if any(token.startswith(_CONTINUES) and token != _CONTINUES for token in tokens):
-        return _with_continuations
+        return lambda own: "".join(
+            token.removeprefix(_CONTINUES) if token.startswith(_CONTINUES) else f" {token}"
+            for token in own
+        )
     if any(token.endswith(_IS_CONTINUED) and token != _IS_CONTINUED for token in tokens):
-        return _with_continued
+        return lambda own: "".join(
+            token.removesuffix(_IS_CONTINUED) if token.endswith(_IS_CONTINUED) else f"{token} "
+            for token in own
+        )
     if any(token.endswith(_END_OF_WORD) for token in tokens):
         return lambda own: "".join(own).replace(_END_OF_WORD, " ")
     if any(mark in token for token in tokens for mark in _BLANKS):
-        return _with_blanks
+        return lambda own: re.sub("|".join(_BLANKS), " ", "".join(own))
     return " ".join
 
 
-def _with_continuations(tokens: Sequence[str]) -> str:
-    return "".join(
-        token.removeprefix(_CONTINUES) if token.startswith(_CONTINUES) else f" {token}"
-        for token in tokens
-    )
-
-
-def _with_continued(tokens: Sequence[str]) -> str:
-    return "".join(
-        token.removesuffix(_IS_CONTINUED) if token.endswith(_IS_CONTINUED) else f"{token} "
-        for token in tokens
-    )
-
-
-def _with_blanks(tokens: Sequence[str]) -> str:
-    text = "".join(tokens)
-    for mark in _BLANKS:
-        text = text.replace(mark, " ")
-    return text
-
-
 # ----------------------------------------------------------------------------
-# The surprisals of words in a file of any form, checked as those of an import.
+# The sentences of a file by their text.
+#
+# The characters of a sentence, without blanks, must be those of a sentence that is asked for. Files
+# of vLLM do not contain the first token: it is the mark of the beginning, or the beginning of the
+# first word, which then has no number. Which of the two must be the same for all sentences of a
+# file.
+
+# Longest first token, in characters.
+_LONGEST_TOKEN = 30
+
+# Numbers of one sentence that differ by less came from the same computation.
+_SAME = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredWords:
-    """Sentences with the surprisals (bits) of their words, and notes for the reader.
+class FoundSentences:
+    """The sentences of a file by their text without blanks; ``others`` were not asked for."""
 
-    ``has_pieces``: whether numbers of several tokens were added up for some words.
-    """
+    by_text: Mapping[str, ScoredSentence]
+    others: int
 
-    sentences: tuple[ScoredSentence, ...]
-    unit: str
-    has_pieces: bool
-    notes: tuple[str, ...]
+    def of(self, words: Words) -> ScoredSentence | None:
+        """Return the sentence with these words."""
+        return self.by_text.get(_without_blanks(words))
 
 
-def read_scored_words(
-    path: Path,
-    form: SurprisalForm,
-    rules: PairingRules,
-    *,
-    sentences: Sequence[Words] | None = None,
-    run: str | None = None,
-) -> ScoredWords:
-    """Read a file of a form other than our own tables.
+def _without_blanks(parts: Iterable[str]) -> str:
+    """Return the characters of a text, by which sentences are compared."""
+    return "".join("".join(parts).split())
 
-    ``sentences`` are those that were scored. Files that contain the text of sentences may be in
-    another order; all others must be in this order.
-    """
-    if form == "table":
-        file = _of_table(read_words(path, rules, {}), run)
+
+def find_sentences(
+    sentences: Sequence[ScoredSentence], wanted: Sequence[Words], path: Path
+) -> FoundSentences:
+    """Return the wanted sentences that a file contains; doubtful and doubled ones are refused."""
+    counts = Counter(map(_without_blanks, wanted))
+    sentences = list(map(without_edges, sentences))
+    texts: Sequence[str | None]
+    if any(sentence.is_first_hidden for sentence in sentences):
+        texts = _hidden_texts(sentences, list(counts), path)
     else:
-        file = read_foreign(path, form, rules.unit)
-    if file.is_whole or form == "syntaxgym":
-        raise InputError(
-            "has no numbers of words",
-            path=path,
-            remedy="numbers of sentences and regions are scored with task=rescore",
-        )
-    return _scored(file, rules, sentences)
-
-
-def _of_table(table: TokenTable, run: str | None) -> ForeignFile:
-    """Return the sentences of one run of a table."""
-    names = [one.run or one.model for one in table.runs]
-    chosen = [one for one, name in zip(table.runs, names, strict=True) if run in (None, name)]
-    if len(chosen) != 1:
-        raise InputError(
-            f"has {len(names)} runs, such as {', '.join(names[:3])}",
-            path=table.path,
-            remedy="choose one, as in model.network.run=NAME",
-        )
-    sentences = numbered(one.scored for one in chosen[0].sentences)
-    return ForeignFile(
-        path=table.path,
-        form="table",
-        unit=table.unit,
-        sentences=readable_sentences(sentences, table.path),
-        is_by_text=False,
+        texts = [_without_blanks(sentence.tokens) for sentence in sentences]
+        for number, (sentence, text) in enumerate(zip(sentences, texts, strict=True), start=1):
+            if sentence.text and _without_blanks([sentence.text]) != text:
+                raise _misspelt(sentence, number, path)
+    groups: dict[str, list[ScoredSentence]] = {}
+    for text, sentence in zip(texts, sentences, strict=True):
+        if text is not None and text in counts:
+            # The first token, if it is hidden, has no number.
+            hidden = text[: len(text) - len(_without_blanks(sentence.tokens))]
+            if hidden:
+                tokens, values = (hidden, *sentence.tokens), (math.nan, *sentence.values)
+                sentence = replace(sentence, tokens=tokens, values=values)
+            groups.setdefault(text, []).append(sentence)
+    for spelt, group in groups.items():
+        _require_single(group, counts[spelt], path)
+    return FoundSentences(
+        by_text={spelt: group[0] for spelt, group in groups.items()},
+        others=len(sentences) - sum(map(len, groups.values())),
     )
 
 
-def _scored(file: ForeignFile, rules: PairingRules, asked: Sequence[Words] | None) -> ScoredWords:
-    path = file.path
-    wanted = _own_sentences(file) if asked is None else list(asked)
-    found = _by_text(file, wanted) if file.is_by_text else _in_order(file, wanted)
-    bits = in_bits([without_edges(one) for one in found], file.unit, path)
-    check_values(bits, path)
-    bits, count = not_scored(bits)
-    words = [
-        merged_words(one, own, path, number)
-        for number, (one, own) in enumerate(zip(bits, wanted, strict=True), start=1)
-    ]
-    notes = []
-    if unscored := sum(math.isnan(one.values[0]) for one in words):
-        first = f"first words of {plural(unscored, 'sentence')} are not scored"
-        notes.append(f"{path}: {first}")
-    if rules.prefixes:
-        check_beginnings(words, path, shifts=count == 0)
-        beginnings = RunBeginnings(str(path), is_strict=False)
-        beginnings.add(words, "", path)
-        notes += beginnings.check_sums()
-    return ScoredWords(
-        sentences=tuple(words),
-        unit=file.unit.unit,
-        has_pieces=any(len(one.tokens) > len(own) for one, own in zip(bits, wanted, strict=True)),
-        notes=tuple(notes),
+def _misspelt(sentence: ScoredSentence, number: int, path: Path) -> InputError:
+    return InputError(
+        f"sentence {number}: the tokens {' '.join(sentence.tokens)!r} do not spell "
+        f"{sentence.text!r}",
+        path=path,
+        line=sentence.line,
     )
 
 
-def _own_sentences(file: ForeignFile) -> list[Words]:
-    """Return the words of all sentences, as far as the file says them."""
-    if any(one.is_first_hidden and not one.text for one in file.sentences):
-        raise InputError(
-            "does not contain the first tokens of its sentences",
-            path=file.path,
-            remedy="write the prompt of each sentence beside its numbers, as 'prompt', or name the "
-            "file of the sentences, as in model.network.sentences=FILE",
-        )
-    return words_by_marks(file.sentences, file.path)
+def _hidden_texts(
+    sentences: Sequence[ScoredSentence], wanted: Sequence[str], path: Path
+) -> list[str | None]:
+    """Return the texts of sentences whose first token is not known; None if none was asked for."""
+    longer: dict[str, set[str]] = {}
+    for text in wanted:
+        for cut in range(1, min(len(text), _LONGEST_TOKEN) + 1):
+            longer.setdefault(text[cut:], set()).add(text)
+    known = set(wanted)
+    tails = [_without_blanks(sentence.tokens) for sentence in sentences]
+    options: list[set[str]] = []
+    for number, (sentence, tail) in enumerate(zip(sentences, tails, strict=True), start=1):
+        if sentence.text:
+            whole = _without_blanks([sentence.text])
+            if not whole.endswith(tail) or len(whole) - len(tail) > _LONGEST_TOKEN:
+                raise _misspelt(sentence, number, path)
+            options.append({whole})
+        else:
+            options.append(({tail} & known) | longer.get(tail, set()))
+    # Whether first tokens are marks, as the sentences say that allow one answer.
+    answers = [{text == tail for text in own} for own, tail in zip(options, tails, strict=True)]
+    marks = {is_mark for answer in answers if len(answer) == 1 for is_mark in answer}
+    remedy = "write the prompt of each sentence beside its numbers, as 'prompt'"
+    if len(marks) == 2:
+        problem = "some sentences have a number for their first word and others have none"
+        raise InputError(problem, path=path, remedy=remedy)
+    is_mark = marks != {False}
+    texts: list[str | None] = []
+    for number, (sentence, tail) in enumerate(zip(sentences, tails, strict=True), start=1):
+        fitting = sorted(text for text in options[number - 1] if (text == tail) == is_mark)
+        if len(fitting) > 1:
+            raise InputError(
+                f"sentence {number}: {' '.join(sentence.tokens)!r} may be the end of "
+                f"{len(fitting)} sentences that begin differently",
+                path=path,
+                line=sentence.line,
+                remedy=remedy,
+            )
+        texts.append(fitting[0] if fitting else None)
+    return texts
 
 
-def _by_text(file: ForeignFile, wanted: Sequence[Words]) -> list[ScoredSentence]:
-    found = find_sentences(file, wanted)
-    rows = [found.of(words) for words in wanted]
-    if missing := [words for words, row in zip(wanted, rows, strict=True) if row is None]:
-        raise InputError(
-            f"has no numbers for {len(missing)} of {len(wanted)} sentences, such as "
-            f"{' '.join(missing[0])!r}",
-            path=file.path,
-        )
-    return [row for row in rows if row is not None]
+def _require_single(group: Sequence[ScoredSentence], count: int, path: Path) -> None:
+    """Refuse sentences that occur more often than they are asked for, or differ."""
+    first = group[0]
+    for other in group[1:]:
+        is_same = first.tokens == other.tokens and all(map(_is_close, first.values, other.values))
+        if len(group) > count or not is_same:
+            what = "with different numbers" if not is_same else f"of {plural(count, 'sentence')}"
+            raise InputError(
+                f"{' '.join(first.tokens)!r} occurs {len(group)} times {what}",
+                path=path,
+                line=other.line,
+                remedy="give every sentence once",
+            )
 
 
-def _in_order(file: ForeignFile, wanted: Sequence[Words]) -> list[ScoredSentence]:
-    if len(wanted) != len(file.sentences):
-        raise InputError(
-            f"has {len(file.sentences)} sentences, but {len(wanted)} were to be scored",
-            path=file.path,
-            remedy="the file of the sentences has one line for each, in the same order",
-        )
-    return [one.scored for one in file.sentences]
+def _is_close(value: float, other: float) -> bool:
+    if math.isnan(value) or math.isnan(other):
+        return math.isnan(value) and math.isnan(other)
+    return math.isclose(value, other, rel_tol=_SAME, abs_tol=_SAME)

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from gardenpath.data.readers.base import Unit
 from gardenpath.errors import InputError
 from gardenpath.eval.published.checks import (
-    StatedUnit,
     check_beginnings,
     check_values,
     in_bits,
     not_scored,
     unit_problem,
 )
-from gardenpath.eval.published.files import ScoredSentence
+from gardenpath.eval.published.files import ScoredSentence, StatedUnit
 
 PATH = Path("table.tsv")
 PROBABILITIES = (0.5, 0.25, 0.1)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.files import PairingRules, SurprisalSet
-from gardenpath.eval.published.forms import form_of, read_foreign
+from gardenpath.eval.published.forms import form_of, read_file
 from gardenpath.eval.published.tables import import_tables
 from gardenpath.eval.suites.formula import Formula, FormulaError
 from gardenpath.eval.suites.lint import lint
@@ -50,8 +50,8 @@ def test_the_results_of_syntaxgym_itself(reference_data: Path) -> None:
     """Six metrics of every region, with the end of the sentence in the last."""
     folder = reference_data / "published" / "syntaxgym"
     suite = load_syntaxgym(folder / "test_in.json")
-    file = read_foreign(folder / "test_surp_grnn.txt", "lm_zoo", None)
-    tokens = [(one.scored.tokens, one.scored.values) for one in file.sentences]
+    file = read_file(folder / "test_surp_grnn.txt", "lm_zoo", PairingRules())
+    tokens = [(one.tokens, one.values) for one in file.sentences]
     found = json.loads(dump_results(suite, token_regions(suite, tokens), model="grnn"))
     expected = json.loads((folder / "test_out_grnn.json").read_text(encoding="utf-8"))
     assert found["region_meta"] == expected["region_meta"]

@@ -29,9 +29,8 @@ from gardenpath.data.words.pieces import (
 )
 from gardenpath.data.words.vocabulary import Vocabulary, build_vocabulary
 from gardenpath.errors import InputError
-from gardenpath.eval.published.files import PairingRules, SurprisalSet
+from gardenpath.eval.published.files import PairingRules, SurprisalSet, read_words
 from gardenpath.eval.published.tables import import_tables
-from gardenpath.eval.published.token_tables import read_words
 from gardenpath.eval.surprisal.tables import (
     RunHeader,
     SentenceFailure,
@@ -437,8 +436,8 @@ def test_the_importer_reads_our_tsv(tmp_path: Path) -> None:
     assert (table.is_own, table.unit.unit) == (True, "bits")
     assert [run.run for run in table.runs] == ["toy/lstm/seed1", "toy/rnng/seed1"]
     (first,) = table.runs[0].sentences
-    assert first.scored.tokens == ("The", "no", '"', "</s>") and first.unseen == {'"'}
-    values = first.scored.values
+    assert first.tokens == ("The", "no", '"', "</s>") and first.unseen == {'"'}
+    values = first.values
     assert values[:3] == (2.5, 0.1, math.inf) and math.isnan(values[3])
 
 
