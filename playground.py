@@ -25,6 +25,6 @@ def use_this_checkout() -> None:
 
 if __name__ == "__main__":
     use_this_checkout()
-    from gardenpath.playground.settings import playground_main
+    from gardenpath.playground import playground_main
 
     playground_main()

@@ -1,4 +1,7 @@
-"""Models that stay loaded, and their scores of sentences and of all beginnings of sentences.
+"""Models that stay loaded, and what they say about sentences, as the page shows it.
+
+The server asks the shelf for models and has them score sentences in its one thread that computes.
+Nothing here knows requests or responses.
 
 The score of a word depends only on the words before it. Therefore every beginning of a sentence is
 scored as a sentence of its own, in one search that shares prefixes, and is in the store: the words
@@ -11,7 +14,7 @@ import functools
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,7 @@ from gardenpath.data.sentence import Sentence
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.display import models_in_order
 from gardenpath.eval.search.settings import WordSync
-from gardenpath.eval.surprisal.tables import SurprisalRow, is_seen
+from gardenpath.eval.surprisal.tables import is_seen
 from gardenpath.playground.settings import PlaygroundSettings
 from gardenpath.runs.find import Runs, find
 from gardenpath.runs.run import Run
@@ -97,17 +100,19 @@ class LoadedModel:
         self, sentences: Sequence[Words], on_stored: OnStored
     ) -> dict[Words, Stored]:
         run = self.run
-        asked = beginnings_of(sentences) if self._streams else list(dict.fromkeys(sentences))
-        parsed = set(asked) if run.is_syntactic else set()
+        # Words are computed one after the other, in a search whose results are final.
+        streams = run.is_syntactic and isinstance(run.search, WordSync)
+        wanted = beginnings_of(sentences) if streams else list(dict.fromkeys(sentences))
+        parsed = set(wanted) if run.is_syntactic else set()
         needs = run.entry_needs(parsed, None)
-        known = {} if run.store is None else run.store.get(run.model_key, asked)
-        for words in asked:
+        known = {} if run.store is None else run.store.get(run.model_key, wanted)
+        for words in wanted:
             if words in known and needs.are_met(words, known[words]):
                 on_stored(words, known[words])
-        found: dict[Words, Stored] = {}
+        computed: dict[Words, Stored] = {}
 
         def report(words: Words, stored: Stored) -> None:
-            found[words] = stored
+            computed[words] = stored
             on_stored(words, stored)
             self._check()
 
@@ -115,17 +120,12 @@ class LoadedModel:
         try:
             # All in one chunk, so that beginnings are computed once.
             return score_through(
-                run.store, run.model_key, asked, computing, chunk=len(asked), needs=needs
+                run.store, run.model_key, wanted, computing, chunk=len(wanted), needs=needs
             )
         except GardenpathError:
-            if run.store is not None and self._streams:
-                run.store.put(run.model_key, found)  # what was computed before it was stopped
+            if run.store is not None and streams:
+                run.store.put(run.model_key, computed)  # before it was stopped
             raise
-
-    @property
-    def _streams(self) -> bool:
-        """Whether words are computed one after the other, in a search whose results are final."""
-        return self.run.is_syntactic and isinstance(self.run.search, WordSync)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
@@ -139,8 +139,8 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 def beginnings_of(sentences: Iterable[Words]) -> list[Words]:
     """Return all beginnings of sentences, short ones first, and the sentences themselves."""
-    found = {words[:length]: None for words in sentences for length in range(1, len(words) + 1)}
-    return sorted(found, key=len)
+    beginnings = (words[:end] for words in sentences for end in range(1, len(words) + 1))
+    return sorted(dict.fromkeys(beginnings), key=len)
 
 
 class ModelShelf:
@@ -151,13 +151,13 @@ class ModelShelf:
         self._models: OrderedDict[str, LoadedModel] = OrderedDict()
         self._used: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
-        found = self._found(*settings.run)
-        self.skipped = [one.reason for one in found.skipped]
-        order = models_in_order(run.name.model for run in found)
-        for run in sorted(found, key=lambda run: order.index(run.name.model)):
+        runs = self._find(*settings.run)
+        self.skipped = [skipped.reason for skipped in runs.skipped]
+        order = models_in_order(run.name.model for run in runs)
+        for run in sorted(runs, key=lambda run: order.index(run.name.model)):
             self._models[str(run.path)] = LoadedModel(run)
 
-    def _found(self, *references: str) -> Runs:
+    def _find(self, *references: str) -> Runs:
         settings = self._settings
         return find(
             *references,
@@ -176,31 +176,31 @@ class ModelShelf:
 
     def add(self, reference: str) -> list[str]:
         """Add a model that :func:`gardenpath.load` takes, or all below a folder; return names."""
-        found = self._found(reference)
+        runs = self._find(reference)
         with self._lock:
-            for run in found:
+            for run in runs:
                 self._models.setdefault(str(run.path), LoadedModel(run))
-        return [str(run.path) for run in found]
+        return [str(run.path) for run in runs]
 
     def used(self, name: str) -> LoadedModel:
         """Return a model that will be used now; too many others are dropped from memory."""
         models = self.models
         if name not in models:
             raise GardenpathError(f"{name}: is not among the models of this page; reload the page")
+        limits = self._settings.limits
+        dropped = []
         with self._lock:
             self._used[name] = None
             self._used.move_to_end(name)
-            old = []
-            while len(self._used) > 1 and self._are_too_many(models):
-                old.append(self._used.popitem(last=False)[0])
-        for one in old:
-            models[one].drop()
+            sizes = {used: models[used].weight_bytes for used in self._used}
+            while len(sizes) > 1 and (
+                len(sizes) > limits.loaded or sum(sizes.values()) > limits.loaded_gb * 1e9
+            ):
+                dropped.append(self._used.popitem(last=False)[0])
+                del sizes[dropped[-1]]
+        for other in dropped:
+            models[other].drop()
         return models[name]
-
-    def _are_too_many(self, models: Mapping[str, LoadedModel]) -> bool:
-        limits = self._settings.limits
-        size = sum(models[name].weight_bytes for name in self._used)
-        return len(self._used) > limits.loaded or size > limits.loaded_gb * 1e9
 
 
 def shown_model(name: str, model: LoadedModel) -> dict[str, object]:
@@ -240,12 +240,12 @@ def sentences_for(run: Run, texts: Sequence[str]) -> list[Sentence]:
 def seen_words(run: Run, texts: Sequence[str]) -> PageEvent:
     """Return the words of sentences, what the model sees for each, and whether it knows them."""
     sentences = sentences_for(run, texts)
-    views = [run.model.seen_as(one.words) for one in sentences]
-    unknown = unknown_words(run, [one.words for one in sentences])
+    views = [run.model.seen_as(sentence.words) for sentence in sentences]
+    unknown = unknown_words(run, [sentence.words for sentence in sentences])
     return {
-        "words": [list(one.words) for one in sentences],
+        "words": [list(sentence.words) for sentence in sentences],
         "seen_as": [list(view) for view in views],
-        "seen": [[is_seen(one) for one in view] for view in views],
+        "seen": [list(map(is_seen, view)) for view in views],
         "unknown": unknown.unknown,
         "warning": f"{unknown}" if unknown.is_large else "",
     }
@@ -255,35 +255,27 @@ def send_scores(model: LoadedModel, texts: Sequence[str], *, send: Send, check: 
     """Score sentences with a model, and send what is known of each word, then all of it."""
     run = model.run
     sentences = sentences_for(run, texts)
-    words = [one.words for one in sentences]
+    words = [sentence.words for sentence in sentences]
 
     def on_stored(beginning: Words, stored: Stored) -> None:
-        for event in _word_events(words, beginning, stored):
-            send(event)
+        """Send the last word of a beginning, for each sentence that begins so."""
+        place = len(beginning) - 1
+        values = {name: stored.columns[name] for name in SHOWN_COLUMNS if name in stored.columns}
+        for variant, own in enumerate(words):
+            if own[: place + 1] == beginning:
+                send(
+                    {
+                        "type": "word",
+                        "variant": variant,
+                        "word": place,
+                        "bits": number(bits(stored.log_probs[place])),
+                        "columns": {name: finite(column[place]) for name, column in values.items()},
+                        "parses": list(stored.parses[place]) if stored.parses else [],
+                    }
+                )
 
     scored = model.scored(words, on_stored=on_stored, check=check)
     send(_result(run, sentences, scored))
-
-
-def _word_events(
-    sentences: Sequence[Words], beginning: Words, stored: Stored
-) -> Iterator[PageEvent]:
-    """Yield the last word of a beginning, for each sentence that begins so."""
-    place = len(beginning) - 1
-    for variant, words in enumerate(sentences):
-        if words[: place + 1] == beginning:
-            yield {
-                "type": "word",
-                "variant": variant,
-                "word": place,
-                "bits": number(bits(stored.log_probs[place])),
-                "columns": {
-                    name: finite(stored.columns[name][place])
-                    for name in SHOWN_COLUMNS
-                    if name in stored.columns
-                },
-                "parses": list(stored.parses[place]) if stored.parses else [],
-            }
 
 
 def _result(run: Run, sentences: Sequence[Sentence], scored: Mapping[Words, Stored]) -> PageEvent:
@@ -291,25 +283,25 @@ def _result(run: Run, sentences: Sequence[Sentence], scored: Mapping[Words, Stor
     rows, header = rows_and_header(run, sentences, scored, end=True)
     variants = []
     for place, sentence in enumerate(sentences, start=1):
-        own = [row for row in rows if row.sentence_id == place]
+        cells = [
+            {
+                "word": row.word,
+                "seen_as": row.seen_as,
+                "seen": row.seen,
+                "bits": number(row.surprisal_bits),
+                "columns": {name: finite(value) for name, value in row.columns.items()},
+            }
+            for row in rows
+            if row.sentence_id == place
+        ]
         parses = scored[sentence.words].parses or ()
-        variants.append({"cells": [_cell(row) for row in own], "parses": [list(p) for p in parses]})
+        variants.append({"cells": cells, "parses": [list(p) for p in parses]})
     return {
         "type": "result",
         "run": run.name.run,
         "variants": variants,
-        "failures": [f"{one.place}: {one}" for one in header.failures],
+        "failures": [f"{failure.place}: {failure}" for failure in header.failures],
         "search": {"kind": header.search, **header.settings},
-    }
-
-
-def _cell(row: SurprisalRow) -> PageEvent:
-    return {
-        "word": row.word,
-        "seen_as": row.seen_as,
-        "seen": row.seen,
-        "bits": number(row.surprisal_bits),
-        "columns": {name: finite(value) for name, value in row.columns.items()},
     }
 
 
@@ -348,7 +340,7 @@ class Example:
 def all_examples() -> tuple[Example, ...]:
     """Return the examples in order, garden paths first."""
     content: Sequence[Mapping[str, str]] = parse_yaml(EXAMPLES.read_text(encoding="utf-8"))
-    return tuple(Example(**one) for one in content)
+    return tuple(Example(**entry) for entry in content)
 
 
 def examples_for(runs: Iterable[Run]) -> list[dict[str, Any]]:
@@ -356,9 +348,9 @@ def examples_for(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
     ``unknown`` is the largest number of words that a model does not know; None: other language.
     """
-    asked = list(runs)
-    found = [{**asdict(one), "unknown": _unknown(one, asked)} for one in all_examples()]
-    return sorted(found, key=lambda one: _LAST if one["unknown"] is None else one["unknown"])
+    runs = list(runs)
+    shown = [{**asdict(example), "unknown": _unknown(example, runs)} for example in all_examples()]
+    return sorted(shown, key=lambda row: _LAST if row["unknown"] is None else row["unknown"])
 
 
 def _unknown(example: Example, runs: Sequence[Run]) -> int | None:
@@ -372,7 +364,7 @@ def _unknown_to(run: Run, example: Example) -> int:
     if run.model.units.reads_text:
         return 0
     try:
-        words = [one.words for one in sentences_for(run, (example.first, example.second))]
-        return unknown_words(run, words).unknown
+        sentences = sentences_for(run, (example.first, example.second))
+        return unknown_words(run, [sentence.words for sentence in sentences]).unknown
     except GardenpathError:
         return 0  # the model itself tells what is wrong when it is asked

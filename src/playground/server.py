@@ -1,4 +1,9 @@
-"""Protects the server: only this machine may ask, and pages load nothing from elsewhere."""
+"""The server of the playground: its protection, its requests, their turns, and its answers.
+
+Only pages of this server on this machine may ask, and pages load nothing from elsewhere. One thread
+computes; what a request may ask for is limited (:class:`PlaygroundLimits`). The command of the
+package runs :class:`PlaygroundServer`. What models say is left to ``models``.
+"""
 
 from __future__ import annotations
 
@@ -103,23 +108,17 @@ def _problems(scope: Scope, headers: Headers) -> Iterator[tuple[int, str]]:
     if headers.get("origin", f"http://{host}") != f"http://{host}":
         yield 403, "the playground answers only to its own page"
     is_own = headers.get("sec-fetch-site", "none") in ("same-origin", "none")
-    if not is_own and not _is_link(scope, headers):
+    # Somebody may follow a link to the page, from a message or a document.
+    is_link = method == "GET" and scope["path"] == "/"
+    is_link &= headers.get("sec-fetch-mode") == "navigate"
+    is_link &= headers.get("sec-fetch-dest") == "document"
+    if not is_own and not is_link:
         yield 403, "the playground answers only to its own page"
     if method == "POST":
         if headers.get("content-type", "").split(";")[0].strip() != "application/json":
             yield 415, "requests must be JSON"
         if int(headers.get("content-length", "0") or 0) > MOST_BYTES:
             yield 413, f"the request is larger than {MOST_BYTES:,} bytes"
-
-
-def _is_link(scope: Scope, headers: Headers) -> bool:
-    """Whether somebody follows a link to the page, from a message or a document."""
-    return (
-        scope["method"] == "GET"
-        and scope["path"] == "/"
-        and headers.get("sec-fetch-mode") == "navigate"
-        and headers.get("sec-fetch-dest") == "document"
-    )
 
 
 def _bounded(receive: Receive) -> Receive:
@@ -175,8 +174,7 @@ def sentence_request(body: bytes, limits: PlaygroundLimits) -> SentenceRequest:
     """Return the models and sentences of a request, or refuse it."""
     content = content_of(body)
     runs = _texts(content, "runs")
-    sentences = [" ".join(one.split()) for one in _texts(content, "sentences")]
-    sentences = [one for one in sentences if one]
+    sentences = [" ".join(text.split()) for text in _texts(content, "sentences") if text.strip()]
     if len(runs) > limits.models:
         raise RefusedRequestError(
             f"{plural(len(runs), 'model')} are ticked, but at most {limits.models} score a "
@@ -190,30 +188,25 @@ def sentence_request(body: bytes, limits: PlaygroundLimits) -> SentenceRequest:
 
 
 def _texts(content: Mapping[str, Any], name: str) -> list[str]:
-    found = content.get(name)
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    texts = content.get(name)
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise RefusedRequestError(f"{name} must be a list of texts")
-    return found
+    return texts
 
 
 def _require_short(sentence: str, limits: PlaygroundLimits) -> None:
-    remedy = (
-        "Longer texts are scored by python evaluate.py task=surprisal input=FILE, or start the "
-        "playground with"
-    )
-    if len(sentence) > limits.characters:
-        raise RefusedRequestError(
-            f"This sentence has {len(sentence):,} characters; the playground takes at most "
-            f"{limits.characters:,}. {remedy} limits.characters={len(sentence)}.",
-            status=413,
-        )
     words = len(sentence.split())
-    if words > limits.words:
-        raise RefusedRequestError(
-            f"This sentence has {words:,} words; the playground takes at most {limits.words:,}. "
-            f"{remedy} limits.words={words}.",
-            status=413,
-        )
+    for name, count, most in (
+        ("characters", len(sentence), limits.characters),
+        ("words", words, limits.words),
+    ):
+        if count > most:
+            raise RefusedRequestError(
+                f"This sentence has {count:,} {name}; the playground takes at most {most:,}. "
+                "Longer texts are scored by python evaluate.py task=surprisal input=FILE, or start "
+                f"the playground with limits.{name}={count}.",
+                status=413,
+            )
 
 
 # ----------------------------------------------------------------------------

@@ -1,7 +1,13 @@
-"""The text that accompanies a shared run: what it is, how to load it, what to mind."""
+"""task=share and ``gardenpath.share``: write runs to folders for others.
+
+A folder is a portable run, or a model of the library transformers (``transformers_folder`` converts
+it), with a card that says what it is, how to load it and what to mind. Nothing of the corpus is
+written, and no number that was not compared with the run. This module must not need transformers.
+"""
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
@@ -31,7 +37,11 @@ from gardenpath.store.run_folder import (
 from gardenpath.tasks.output import asked_runs, conclude
 from gardenpath.util import file_stem, versions
 
-CARD_FILE = "README.md"
+_CARD_FILE = "README.md"
+_PORTABLE_FILES = (
+    MARKER_FILE, CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE, METRICS_FILE,
+    VERSIONS_FILE, RESULT_FILE, MANIFEST_FILE,
+)  # fmt: skip
 
 _PLAIN = """\
 ## How to load it
@@ -123,89 +133,18 @@ by joining pieces at random, these are {share:.1%}.
 """
 
 
-def plain_card(run: Run) -> str:
-    """Return the card of a portable run folder."""
-    pieces = "; `subwords.model` is the SentencePiece model" if run.trained.subwords else ""
-    search = (
-        "The model is syntactic: the probability of a word is a sum over trees, which Gardenpath\n"
-        "finds by search.\n\n"
-        if isinstance(run.model.family, SyntacticFamily)
-        else ""
-    )
-    body = _PLAIN.format(example=_example(run), pieces=pieces)
-    return _front(run, "gardenpath") + _about(run) + search + body
-
-
-def transformers_card(
-    run: Run, kind: Literal["gpt2", "lstm"], difference: float, ties: float
-) -> str:
-    """Return the card of a model of transformers.
-
-    ``difference`` is the largest one that was measured between log probabilities; ``ties`` is the
-    share of invented words that have other, equally good pieces.
-    """
-    words = _PIECES if run.trained.subwords else _unknown_words(run)
-    if ties:
-        words += _TIES.format(share=ties)
-    parts = [
-        _front(run, "transformers") + _about(run) + f"## How to load it\n\n{_LOADING[kind]}",
-        _SCORING.format(example=_example(run)),
-        words,
-        "When it was written, the model was loaded from this folder and compared with the run on "
-        "random sentences\nof known words: the log probabilities of words differ by at most "
-        f"{difference:.0e} nats.\n",
-    ]
-    return "\n".join(parts)
-
-
-def _front(run: Run, library: str) -> str:
-    """Return the header by which a collection of models files the folder."""
-    lines = [f"library_name: {library}", f"language: {run.language}", "tags: [gardenpath]"]
-    return "\n".join(["---", *lines, "---", "", ""])
-
-
-def _about(run: Run) -> str:
-    name, settings = run.name, run.settings
-    rows: dict[str, Any] = {
-        "family": settings.model.family,
-        "corpus": name.corpus,
-        "random seed": name.seed,
-        "units": f"{len(run.vocabulary):,} {'pieces' if run.trained.subwords else 'words'}",
-        "weights": f"SHA-256 {run.trained.weights_sha256}",
-        "written by": versions("torch"),
-    }
-    for split, values in run.metrics.items():
-        for key in ("perplexity", "word_perplexity", "joint_perplexity"):
-            if isinstance(values, dict) and key in values:
-                rows[f"{key.replace('_', ' ')} ({split})"] = f"{values[key]:.2f}"
-    table = "\n".join(f"| {key} | {value} |" for key, value in rows.items())
-    lower = "Words are lower-cased.\n\n" if run.cleaning.lowercase else ""
-    return f"# {name.model} ({name.corpus})\n\n| | |\n|---|---|\n{table}\n\n{lower}"
-
-
-def _unknown_words(run: Run) -> str:
-    classes = [one for one in run.vocabulary.tokens if one.startswith("<unk-")]
-    if not classes:
-        return "Words outside of the vocabulary are read as `<unk>`, as in Gardenpath.\n"
-    return _WORDS.format(classes=len(classes), example=classes[0])
-
-
-def _example(run: Run) -> str:
-    """Return some words that the model knows; never a sentence of the corpus."""
-    if run.trained.subwords is not None:
-        return "国王 来 了 。" if run.language == "zh" else "the king sings ."
-    return " ".join([one for one in run.vocabulary.tokens if run.vocabulary.knows(one)][:4])
-
-
-# ----------------------------------------------------------------------------
-# Write a run to a folder for others: as a portable run, or for the library transformers.
-
-
-_PORTABLE_FILES = (
-    MARKER_FILE, CONFIG_FILE, VOCABULARY_FILE, SUBWORDS_FILE, WEIGHTS_FILE, METRICS_FILE,
-    VERSIONS_FILE, RESULT_FILE, MANIFEST_FILE,
-)  # fmt: skip
-_JSON_FILE = "config.json"
+def run_share(settings: EvaluateSettings, task: ShareTask) -> None:
+    """Write each run to a folder of its own below the output folder."""
+    runs = asked_runs(settings)
+    names = [f"{run.name.corpus}_{run.name.model}_seed{run.name.seed}" for run in runs]
+    folders = [Path(settings.output) / file_stem(name) for name in names]
+    for folder, run in zip(folders, runs, strict=True):
+        if folders.count(folder) > 1:
+            raise ConfigError([f"{run.path}: another run has its name; share them one by one"])
+    for folder, run in zip(folders, runs, strict=True):
+        share_run(run, folder, task.form)
+        console.print(f"{run.path}: written to {folder}", highlight=False, soft_wrap=True)
+    conclude(runs.skipped, runs.skipped)
 
 
 def share_run(run: Run, folder: str | Path, form: SharedForm = "safetensors") -> None:
@@ -221,35 +160,52 @@ def share_run(run: Run, folder: str | Path, form: SharedForm = "safetensors") ->
     if not run.folder.is_finished:
         raise RunError(f"{run.path}: the run is not finished; continue it with existing=resume")
     run.verify()
-    if target.exists():
-        raise _taken(target)
-    if not build_folder(target, _builder(run, form)):
-        raise _taken(target)
+    if target.exists() or not build_folder(target, _builder(run, form)):
+        raise RunError(f"{target}: exists already; remove it, or choose another output=")
 
 
 def _builder(run: Run, form: SharedForm) -> Callable[[Path], None]:
+    """Return the function that fills a new folder; what cannot be shared is refused before."""
     if form == "safetensors":
         return lambda folder: _write_portable(run, folder)
     try:
-        from gardenpath.sharing.transformers_folder import transformers_writer
+        from gardenpath.sharing import lstm_for_transformers
+        from gardenpath.sharing.transformers_folder import CODE, converted_run
     except ImportError as error:
         raise GardenpathError(
             "task.form=huggingface needs the library transformers: install it with "
             "pip install 'gardenpath[hf]'"
         ) from error
-    return transformers_writer(run)
+    converted = converted_run(run)
+
+    def write(folder: Path) -> None:
+        difference = converted.write(folder)
+        if converted.kind == "lstm":
+            write_text(folder / f"{CODE}.py", inspect.getsource(lstm_for_transformers))
+        card = _transformers_card(run, converted.kind, difference, converted.ties)
+        write_text(folder / _CARD_FILE, card)
+
+    return write
 
 
-def _taken(folder: Path) -> RunError:
-    return RunError(f"{folder}: exists already; remove it, or choose another output=")
+# ----------------------------------------------------------------------------
+# A portable run folder.
 
 
 def _write_portable(run: Run, folder: Path) -> None:
     for name in _PORTABLE_FILES:
         if (run.path / name).is_file():
             shutil.copyfile(run.path / name, folder / name)
-    write_json(folder / _JSON_FILE, _described(run))
-    write_text(folder / CARD_FILE, plain_card(run))
+    write_json(folder / "config.json", _described(run))
+    pieces = "; `subwords.model` is the SentencePiece model" if run.trained.subwords else ""
+    search = (
+        "The model is syntactic: the probability of a word is a sum over trees, which Gardenpath\n"
+        "finds by search.\n\n"
+        if isinstance(run.model.family, SyntacticFamily)
+        else ""
+    )
+    body = _PLAIN.format(example=_example(run), pieces=pieces)
+    write_text(folder / _CARD_FILE, _head(run, "gardenpath") + search + body)
     # The copy is compared with its checksums, and all that scoring needs is loaded from it.
     RunFolder(folder).verify()
     Run(folder, device="cpu").verify()
@@ -281,22 +237,61 @@ def _described(run: Run) -> dict[str, Any]:
 
 
 # ----------------------------------------------------------------------------
-# task=share: write runs to folders for others.
+# The card.
 
 
-def run_share(settings: EvaluateSettings, task: ShareTask) -> None:
-    """Write each run to a folder of its own below the output folder."""
-    runs = asked_runs(settings)
-    folders = [Path(settings.output) / _folder_name(one) for one in runs]
-    for folder, one in zip(folders, runs, strict=True):
-        if folders.count(folder) > 1:
-            raise ConfigError([f"{one.path}: another run has its name; share them one by one"])
-    for folder, one in zip(folders, runs, strict=True):
-        share_run(one, folder, task.form)
-        console.print(f"{one.path}: written to {folder}", highlight=False, soft_wrap=True)
-    conclude(runs.skipped, runs.skipped)
+def _transformers_card(
+    run: Run, kind: Literal["gpt2", "lstm"], difference: float, ties: float
+) -> str:
+    """Return the card of a model of transformers.
+
+    ``difference`` is the largest one that was measured between log probabilities; ``ties`` is the
+    share of invented words that have other, equally good pieces.
+    """
+    classes = [token for token in run.vocabulary.tokens if token.startswith("<unk-")]
+    words = "Words outside of the vocabulary are read as `<unk>`, as in Gardenpath.\n"
+    if run.trained.subwords:
+        words = _PIECES
+    elif classes:
+        words = _WORDS.format(classes=len(classes), example=classes[0])
+    if ties:
+        words += _TIES.format(share=ties)
+    parts = [
+        _head(run, "transformers") + f"## How to load it\n\n{_LOADING[kind]}",
+        _SCORING.format(example=_example(run)),
+        words,
+        "When it was written, the model was loaded from this folder and compared with the run on "
+        "random sentences\nof known words: the log probabilities of words differ by at most "
+        f"{difference:.0e} nats.\n",
+    ]
+    return "\n".join(parts)
 
 
-def _folder_name(run: Run) -> str:
-    name = run.name
-    return file_stem(f"{name.corpus}_{name.model}_seed{name.seed}")
+def _head(run: Run, library: str) -> str:
+    """Return the header by which a collection of models files the folder, and the facts."""
+    name, settings = run.name, run.settings
+    rows: dict[str, Any] = {
+        "family": settings.model.family,
+        "corpus": name.corpus,
+        "random seed": name.seed,
+        "units": f"{len(run.vocabulary):,} {'pieces' if run.trained.subwords else 'words'}",
+        "weights": f"SHA-256 {run.trained.weights_sha256}",
+        "written by": versions("torch"),
+    }
+    for split, values in run.metrics.items():
+        for key in ("perplexity", "word_perplexity", "joint_perplexity"):
+            if isinstance(values, dict) and key in values:
+                rows[f"{key.replace('_', ' ')} ({split})"] = f"{values[key]:.2f}"
+    table = "\n".join(f"| {key} | {value} |" for key, value in rows.items())
+    lower = "Words are lower-cased.\n\n" if run.cleaning.lowercase else ""
+    return (
+        f"---\nlibrary_name: {library}\nlanguage: {run.language}\ntags: [gardenpath]\n---\n\n"
+        f"# {name.model} ({name.corpus})\n\n| | |\n|---|---|\n{table}\n\n{lower}"
+    )
+
+
+def _example(run: Run) -> str:
+    """Return some words that the model knows; never a sentence of the corpus."""
+    if run.trained.subwords is not None:
+        return "国王 来 了 。" if run.language == "zh" else "the king sings ."
+    return " ".join(list(filter(run.vocabulary.knows, run.vocabulary.tokens))[:4])

@@ -1,29 +1,16 @@
-"""The Transformer of a run as a GPT-2 of the library transformers, with the same numbers.
+"""A run as a model and a tokeniser of the library transformers, with the same numbers.
 
-GPT-2 normalises over all tokens, and its output layer has no bias; here, padding and the begin
-symbol never come next (:class:`NextToken`). They get a probability of zero by an exact
-reformulation of the same function, in a space that is a little wider:
-
-- Layers read the residual stream x (n wide) only through layer norms, which subtract its mean. So
-  everything that is added to x may be centred, and then its mean is zero.
-- Two coordinates are added, c and -c, the same at every position. The mean remains zero, and the
-  sum of squares grows by 2c². This takes the place of a part of the norms' ε: with n' coordinates,
-  (|x|² + 2c²) / n' + ε' = (|x|² + nε) / n' if ε' = (nε - 2c²) / n'. The norms divide by the same
-  number as before, up to the factor √(n'/n), which their weights take back.
-- After the last norm, the first new coordinate is positive everywhere. The output rows of the
-  excluded tokens are a large negative multiple of it, and nothing else.
-
-Heads become wider by as much as is needed for n' to be a multiple of their number; the new
-coordinates of queries, keys and values are zero, and the queries take back the other scale of the
-attention. Everything is computed in float64 and then rounded.
+A Transformer becomes a GPT-2, an LSTM the class of ``lstm_for_transformers``. task=share
+(``share``) calls :func:`converted_run` and writes the result; no folder is written whose log
+probabilities were not compared with those of the run, and no code of a folder is run.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,7 +19,13 @@ import sentencepiece
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
 
 from gardenpath.adopted.checkpoints import transformers_quiet
 from gardenpath.data.batches.tokens import token_batch
@@ -54,10 +47,27 @@ from gardenpath.errors import GardenpathError, RunError
 from gardenpath.models.sequential.family import DecoderSettings
 from gardenpath.models.sequential.networks import Block, LstmNetwork, TransformerNetwork
 from gardenpath.runs.run import Run
-from gardenpath.sharing import lstm_for_transformers
 from gardenpath.sharing.lstm_for_transformers import GardenpathLstmConfig, GardenpathLstmForCausalLM
-from gardenpath.sharing.share import CARD_FILE, transformers_card
-from gardenpath.store.files import write_text
+
+# ----------------------------------------------------------------------------
+# A Transformer as a GPT-2.
+#
+# GPT-2 normalises over all tokens, and its output layer has no bias; here, padding and the begin
+# symbol never come next (:class:`NextToken`). They get a probability of zero by an exact
+# reformulation of the same function, in a space that is a little wider:
+#
+# - Layers read the residual stream x (n wide) only through layer norms, which subtract its mean. So
+#   everything that is added to x may be centred, and then its mean is zero.
+# - Two coordinates are added, c and -c, the same at every position. The mean remains zero, and the
+#   sum of squares grows by 2c². This takes the place of a part of the norms' ε: with n'
+#   coordinates, (|x|² + 2c²) / n' + ε' = (|x|² + nε) / n' if ε' = (nε - 2c²) / n'. The norms divide
+#   by the same number as before, up to the factor √(n'/n), which their weights take back.
+# - After the last norm, the first new coordinate is positive everywhere. The output rows of the
+#   excluded tokens are a large negative multiple of it, and nothing else.
+#
+# Heads become wider by as much as is needed for n' to be a multiple of their number; the new
+# coordinates of queries, keys and values are zero, and the queries take back the other scale of the
+# attention. Everything is computed in float64 and then rounded.
 
 # Symbols that never come next.
 EXCLUDED_IDS = (PAD_ID, BEGIN_ID)
@@ -106,22 +116,21 @@ class Gpt2Weights:
         decoder = self._network.decoder
         tokens = self._wider(_centred(decoder.token_embedding.weight.double()))
         tokens[:, self._old], tokens[:, self._old + 1] = self._constant, -self._constant
-        found = {
+        positions = self._wider(_centred(decoder.position_embedding.weight.double()))
+        state = {
             "transformer.wte.weight": tokens,
-            "transformer.wpe.weight": self._wider(
-                _centred(decoder.position_embedding.weight.double())
-            ),
+            "transformer.wpe.weight": positions,
             **self._norm("transformer.ln_f", decoder.final_norm),
             "lm_head.weight": self._wider(self._network.output.linear.weight.double()),
         }
-        found["transformer.ln_f.weight"][self._old] = 1.0
+        state["transformer.ln_f.weight"][self._old] = 1.0
         for number in EXCLUDED_IDS:
-            found["lm_head.weight"][number] = 0.0
-            found["lm_head.weight"][number, self._old] = _EXCLUDING
+            state["lm_head.weight"][number] = 0.0
+            state["lm_head.weight"][number, self._old] = _EXCLUDING
         for number, block in enumerate(decoder.blocks):
             assert isinstance(block, Block)
-            found |= self._block(f"transformer.h.{number}", block)
-        return {name: weight.detach().contiguous() for name, weight in found.items()}
+            state |= self._block(f"transformer.h.{number}", block)
+        return {name: weight.detach().contiguous() for name, weight in state.items()}
 
     def _block(self, name: str, block: Block) -> dict[str, Tensor]:
         """Return the weights of a block; GPT-2's matrices have one row for each input."""
@@ -206,21 +215,19 @@ def shared_tokenizer(
     ``most`` is the largest number of tokens that the model reads. Also return the share of invented
     words for which it chooses another of several equally good segmentations.
     """
-    from transformers import PreTrainedTokenizerFast
-
-    found = Tokenizer(_words(vocabulary) if subwords is None else _pieces(vocabulary, subwords))
+    fast = Tokenizer(_segmentation(vocabulary, subwords))
     if lowercase:
-        found.normalizer = normalizers.Lowercase()
+        fast.normalizer = normalizers.Lowercase()
     splits: list[Any] = [pre_tokenizers.Split(Regex(_BLANKS), "removed")]
     if subwords is not None:
         splits.append(pre_tokenizers.Metaspace(_MARK, prepend_scheme="always", split=False))
-        found.decoder = decoders.Metaspace(_MARK, prepend_scheme="always")
-    found.pre_tokenizer = pre_tokenizers.Sequence(splits)
-    found.post_processor = processors.TemplateProcessing(
+        fast.decoder = decoders.Metaspace(_MARK, prepend_scheme="always")
+    fast.pre_tokenizer = pre_tokenizers.Sequence(splits)
+    fast.post_processor = processors.TemplateProcessing(
         single=f"{BEGIN} $A", special_tokens=[(BEGIN, BEGIN_ID)]
     )
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=found,
+        tokenizer_object=fast,
         bos_token=BEGIN,
         eos_token=END,
         unk_token=UNKNOWN,
@@ -235,7 +242,7 @@ def shared_tokenizer(
 def invented_words(vocabulary: Vocabulary, subwords: Subwords | None, count: int) -> list[str]:
     """Return words of the vocabulary, or words that are made of its pieces; always the same."""
     generator = random.Random(1)
-    units = [one for one in vocabulary.tokens[len(SPECIALS) :] if not one.startswith("<unk-")]
+    units = [unit for unit in vocabulary.tokens[len(SPECIALS) :] if not unit.startswith("<unk-")]
     if subwords is None:
         return generator.choices(units, k=count)
     lengths = generator.choices(range(1, _MOST_PIECES + 1), k=count)
@@ -243,19 +250,17 @@ def invented_words(vocabulary: Vocabulary, subwords: Subwords | None, count: int
     return [word.replace(_MARK, "") or units[-1] for word in words]
 
 
-def _words(vocabulary: Vocabulary) -> Any:
-    return models.WordLevel(dict(vocabulary.ids), unk_token=UNKNOWN)
-
-
-def _pieces(vocabulary: Vocabulary, subwords: Subwords) -> Any:
-    """Return the model of a segmentation, with the ids of the vocabulary."""
+def _segmentation(vocabulary: Vocabulary, subwords: Subwords | None) -> Any:
+    """Return the model of words or of a segmentation, with the ids of the vocabulary."""
+    if subwords is None:
+        return models.WordLevel(dict(vocabulary.ids), unk_token=UNKNOWN)
     scores = _scores(subwords)
     if not _is_bpe(scores):
         specials = [(name, 0.0) for name in SPECIALS]
         return models.Unigram([*specials, *scores.items()], unk_id=UNKNOWN_ID)
     merges = [
         (piece[:place], piece[place:])
-        for piece in sorted(scores, key=lambda one: -scores[one])
+        for piece in sorted(scores, key=lambda piece: -scores[piece])
         for place in range(1, len(piece))
         if piece[:place] in scores and piece[place:] in scores
     ]
@@ -279,45 +284,43 @@ def _is_bpe(scores: Mapping[str, float]) -> bool:
 def _share_of_ties(tokenizer: Any, vocabulary: Vocabulary, subwords: Subwords | None) -> float:
     """Compare all words of the vocabulary, or many invented words; refuse what is not a tie."""
     if subwords is None:
-        words = [one for one in vocabulary.tokens if vocabulary.knows(one)]
-        expected = [[vocabulary.ids[one]] for one in words]
+        words = list(filter(vocabulary.knows, vocabulary.tokens))
+        expected = [[vocabulary.ids[word]] for word in words]
         scores: dict[str, float] = {}
     else:
         words = invented_words(vocabulary, subwords, _INVENTED)
         words += [word[:1] + _STRANGE + _STRANGE + word[1:] for word in words[:100]]
-        expected = [subwords.encode(one, vocabulary) for one in words]
+        expected = [subwords.encode(word, vocabulary) for word in words]
         scores = _scores(subwords)
-    found = tokenizer(words, add_special_tokens=False)["input_ids"]
-    unequal = [
-        (word, one, other)
-        for word, one, other in zip(words, found, expected, strict=True)
-        if one != other
-    ]
-    for word, one, other in unequal:
-        if _is_bpe(scores) or not _is_tie(one, other, vocabulary, scores):
+    shared = tokenizer(words, add_special_tokens=False)["input_ids"]
+    ties = 0
+    for word, ids, own in zip(words, shared, expected, strict=True):
+        if ids == own:
+            continue
+        if _is_bpe(scores) or not _is_tie(ids, own, vocabulary, scores):
             raise GardenpathError(
-                f"the word {word!r} has the ids {other} in the run, but {one} in a tokeniser of "
+                f"the word {word!r} has the ids {own} in the run, but {ids} in a tokeniser of "
                 "the library tokenizers; share the run with task.form=safetensors"
             )
-    return len(unequal) / len(words)
+        ties += 1
+    return ties / len(words)
 
 
 def _is_tie(
-    one: Sequence[int], other: Sequence[int], vocabulary: Vocabulary, scores: Mapping[str, float]
+    ids: Sequence[int], own: Sequence[int], vocabulary: Vocabulary, scores: Mapping[str, float]
 ) -> bool:
     """Whether two segmentations of one word are equally probable, up to rounding in float32."""
-    pieces = [[vocabulary.tokens[number] for number in ids] for ids in (one, other)]
+    pieces = [[vocabulary.tokens[number] for number in numbers] for numbers in (ids, own)]
     spelt = {"".join(names) for names in pieces}
     first, second = (sum(scores.get(name, _UNKNOWN_SCORE) for name in names) for names in pieces)
     return len(spelt) == 1 and abs(first - second) <= _ROUNDING * max(1.0, abs(first))
 
 
 # ----------------------------------------------------------------------------
-# Write a run as a model of the library transformers, and compare the two.
-
+# The conversion of a run, and the comparison of the two.
 
 # The code of an LSTM, as it is called in the folder.
-_CODE = "modeling_gardenpath_lstm"
+CODE = "modeling_gardenpath_lstm"
 
 # Random sentences on which the two models are compared; log probabilities may differ by rounding.
 _COMPARED = 8
@@ -327,55 +330,55 @@ _TOLERANCE = 1e-3
 _IMPOSSIBLE = -700.0
 
 
-def transformers_writer(run: Run) -> Callable[[Path], None]:
-    """Return a function that writes the run to a folder; only two families can be written."""
-    network = run.trained.network()
-    _require_full_output(run)
+@dataclass(frozen=True)
+class ConvertedRun:
+    """A run as a model and a tokeniser of transformers; ``ties`` as :func:`shared_tokenizer`."""
+
+    run: Run
+    network: Any
+    kind: Literal["gpt2", "lstm"]
+    model: Any
+    tokenizer: Any
+    ties: float
+
+    def write(self, folder: Path) -> float:
+        """Write both to a folder; return the largest difference to the run's log probabilities."""
+        with transformers_quiet():
+            self.model.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+            return _difference(self, folder)
+
+
+def converted_run(run: Run) -> ConvertedRun:
+    """Convert a run; only two families can be expressed in transformers."""
+    network, settings = run.trained.network(), run.settings.model
+    remedy = "cannot be expressed in the library transformers; share it with task.form=safetensors"
+    if getattr(settings.network, "output", "full") != "full":
+        # Classes of words are predicted, as by no model of the library.
+        raise RunError(
+            f"{run.path}: a model with model.network.output=factored {remedy}, or train one with "
+            "output=full"
+        )
     kind: Literal["gpt2", "lstm"]
     if isinstance(network, TransformerNetwork):
         model, kind = _as_gpt2(run, network), "gpt2"
     elif isinstance(network, LstmNetwork):
         model, kind = _as_lstm(run, network), "lstm"
     else:
-        raise RunError(
-            f"{run.path}: a model of the family {run.settings.model.family} cannot be expressed "
-            "in the library transformers; share it with task.form=safetensors"
-        )
-    positions = getattr(run.settings.model.network, "max_positions", None)
+        raise RunError(f"{run.path}: a model of the family {settings.family} {remedy}")
     tokenizer, ties = shared_tokenizer(
         run.vocabulary,
         run.trained.subwords,
         lowercase=run.cleaning.lowercase,
-        most=positions,
+        most=getattr(settings.network, "max_positions", None),
     )
-
-    def write(folder: Path) -> None:
-        with transformers_quiet():
-            model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-            if kind == "lstm":
-                code = inspect.getsource(lstm_for_transformers)
-                write_text(folder / f"{_CODE}.py", code)
-            difference = _difference(run, network, folder, kind)
-        write_text(folder / CARD_FILE, transformers_card(run, kind, difference, ties))
-
-    return write
-
-
-def _require_full_output(run: Run) -> None:
-    """Refuse a model that predicts classes of words, which no model of the library does."""
-    if getattr(run.settings.model.network, "output", "full") != "full":
-        raise RunError(
-            f"{run.path}: a model with model.network.output=factored cannot be expressed in the "
-            "library transformers; share it with task.form=safetensors, or train one with "
-            "output=full"
-        )
+    return ConvertedRun(run, network, kind, model, tokenizer, ties)
 
 
 def _as_gpt2(run: Run, network: TransformerNetwork) -> Any:
     weights = Gpt2Weights(network, run.settings.model.network)
     model = GPT2LMHeadModel(GPT2Config(**weights.config()))
-    model.load_state_dict({name: one.float() for name, one in weights.state().items()})
+    model.load_state_dict({name: weight.float() for name, weight in weights.state().items()})
     return model
 
 
@@ -391,38 +394,47 @@ def _as_lstm(run: Run, network: LstmNetwork) -> Any:
         eos_token_id=END_ID,
         pad_token_id=PAD_ID,
         auto_map={
-            "AutoConfig": f"{_CODE}.{GardenpathLstmConfig.__name__}",
-            "AutoModelForCausalLM": f"{_CODE}.{GardenpathLstmForCausalLM.__name__}",
+            "AutoConfig": f"{CODE}.{GardenpathLstmConfig.__name__}",
+            "AutoModelForCausalLM": f"{CODE}.{GardenpathLstmForCausalLM.__name__}",
         },
     )
     model = GardenpathLstmForCausalLM(config)
     state = network.state_dict()
     model.load_state_dict(
-        {name.replace("output.linear.", "output."): one.clone() for name, one in state.items()}
+        {name.replace("output.linear.", "output."): part.clone() for name, part in state.items()}
     )
     return model
 
 
-def _difference(run: Run, network: Any, folder: Path, kind: Literal["gpt2", "lstm"]) -> float:
+def _difference(converted: ConvertedRun, folder: Path) -> float:
     """Return the largest difference of log probabilities of words and ends; refuse a large one.
 
     The model is loaded as others load it, except that no code of the folder is run.
     """
-    loader: Any = AutoModelForCausalLM if kind == "gpt2" else GardenpathLstmForCausalLM
+    run = converted.run
+    loader: Any = AutoModelForCausalLM if converted.kind == "gpt2" else GardenpathLstmForCausalLM
     model = loader.from_pretrained(folder, local_files_only=True).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     invented = invented_words(run.vocabulary, run.trained.subwords, 2 * _COMPARED * _COMPARED_WORDS)
-    words = [one for one in invented if _ids(run, [one]) == tokenizer(one)["input_ids"]]
+    words = [word for word in invented if _ids(run, [word]) == tokenizer(word)["input_ids"]]
     if len(words) < _COMPARED * _COMPARED_WORDS:
         raise GardenpathError(
             f"{run.path}: most words have other tokens in the form of transformers; share it with "
             "task.form=safetensors"
         )
+    most = getattr(run.settings.model.network, "max_positions", None)
     largest = 0.0
     for number in range(_COMPARED):
         sentence = words[number * _COMPARED_WORDS : (number + 1) * _COMPARED_WORDS]
-        sentence = _short_enough(run, sentence, tokenizer)
-        largest = max(largest, _difference_in(run, network, model, tokenizer, sentence))
+        while most is not None and len(tokenizer(" ".join(sentence))["input_ids"]) > most:
+            sentence = sentence[:-1]
+        ids = tokenizer(" ".join(sentence))["input_ids"]
+        if ids != _ids(run, sentence):
+            raise GardenpathError(
+                f"{run.path}: {' '.join(sentence)!r} has other tokens in the form of transformers; "
+                "share it with task.form=safetensors"
+            )
+        largest = max(largest, _difference_in(converted, model, sentence, ids))
     if not largest <= _TOLERANCE:
         raise GardenpathError(
             f"{run.path}: the model in the form of transformers gives other numbers: log "
@@ -436,28 +448,15 @@ def _ids(run: Run, sentence: list[str]) -> list[int]:
     return [BEGIN_ID, *split.sentence(0).tolist()]
 
 
-def _short_enough(run: Run, sentence: list[str], tokenizer: Any) -> list[str]:
-    """Return the beginning of a sentence that has positions for its tokens."""
-    most = getattr(run.settings.model.network, "max_positions", None)
-    while most is not None and len(tokenizer(" ".join(sentence))["input_ids"]) > most:
-        sentence = sentence[:-1]
-    return sentence
-
-
 def _difference_in(
-    run: Run, network: Any, model: Any, tokenizer: Any, sentence: list[str]
+    converted: ConvertedRun, model: Any, sentence: list[str], ids: list[int]
 ) -> float:
-    ids = tokenizer(" ".join(sentence))["input_ids"]
-    if ids != _ids(run, sentence):
-        raise GardenpathError(
-            f"{run.path}: {' '.join(sentence)!r} has other tokens in the form of transformers; "
-            "share it with task.form=safetensors"
-        )
+    run = converted.run
     split = encode_sentences([sentence], run.vocabulary, run.trained.subwords)
     with torch.inference_mode():
-        expected = network.log_prob(token_batch(split, np.arange(1)))[0]
+        expected = converted.network.log_prob(token_batch(split, np.arange(1)))[0]
         log_probs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
     if not bool((log_probs[:, list(EXCLUDED_IDS)] < _IMPOSSIBLE).all()):
-        return float("inf")
-    found = log_probs.gather(1, torch.tensor([*ids[1:], END_ID])[:, None])[:, 0]
-    return float((found - expected[: len(found)]).abs().max())
+        return math.inf
+    values = log_probs.gather(1, torch.tensor([*ids[1:], END_ID])[:, None])[:, 0]
+    return float((values - expected[: len(values)]).abs().max())

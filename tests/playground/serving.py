@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gardenpath.playground import HOST, bound
 from gardenpath.playground.models import ModelShelf
 from gardenpath.playground.server import PlaygroundServer
-from gardenpath.playground.settings import HOST, PlaygroundLimits, PlaygroundSettings, bound
+from gardenpath.playground.settings import PlaygroundLimits, PlaygroundSettings
 from tests.toy_runs import NARROW_SEARCH
 
 PATIENCE_SECONDS = 60.0

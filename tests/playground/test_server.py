@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from gardenpath.eval.display import models_in_order
+from gardenpath.playground import HOST, bound
 from gardenpath.playground.models import beginnings_of
 from gardenpath.playground.server import (
     MOST_BYTES,
@@ -25,10 +26,8 @@ from gardenpath.playground.server import (
     sentence_request,
 )
 from gardenpath.playground.settings import (
-    HOST,
     PlaygroundLimits,
     PlaygroundSettings,
-    bound,
     playground_settings_of,
 )
 from gardenpath.runs.find import load

@@ -18,8 +18,8 @@ import pytest
 
 from gardenpath.errors import ConfigError
 from gardenpath.eval.search.settings import SEARCHES, Unbiased, WordSync
+from gardenpath.playground import HOST
 from gardenpath.playground.settings import (
-    HOST,
     PlaygroundLimits,
     PlaygroundSettings,
     help_of,

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from gardenpath.data.readers.base import Unit
 from gardenpath.errors import InputError
-from gardenpath.eval.published.files import ScoredSentence, StatedUnit
+from gardenpath.eval.published.files import ScoredSentence, StatedUnit, without_edges
 from gardenpath.eval.suites.regions import is_unknown
 from gardenpath.store.files import digest
 from gardenpath.util import NATS_PER_BIT, NATS_PER_LOG10
@@ -245,6 +245,23 @@ _ENOUGH_WORDS = 100
 
 # Tolerance of the ratio of two runs by which a unit is recognised.
 _RATIO_TOLERANCE = 0.03
+
+
+def checked_in_bits(
+    sentences: Sequence[ScoredSentence], stated: StatedUnit, path: Path, *, is_own: bool = False
+) -> tuple[list[ScoredSentence], int]:
+    """Return sentences without edge tokens in bits, and how many words were not scored.
+
+    Our own tables (``is_own``) have no zeros of words that were not scored, and may have certain
+    words and small negative numbers.
+    """
+    read = in_bits(list(map(without_edges, sentences)), stated, path, by_word=not is_own)
+    if empty := [sentence for sentence in read if not sentence.tokens]:
+        raise InputError("a sentence has no words", path=path, line=empty[0].line)
+    if is_own:
+        return read, 0
+    check_values(read, path)
+    return not_scored(read)
 
 
 def in_bits(

@@ -216,47 +216,42 @@ TOKEN_COLUMNS = ("sentence_id", "token_id", "token", "surprisal")
 
 def read_token_table(path: Path) -> list[ScoredSentence]:
     """Read SyntaxGym's table; sentences and tokens must be numbered from 1, without gaps."""
-    sentences: list[ScoredSentence] = []
-    tokens: list[str] = []
-    values: list[float] = []
-    first = 0
+    groups: list[list[tuple[str, float, int]]] = []
     for line, row in read_tabs(path, TOKEN_COLUMNS):
         sentence, token_id, token, value = (row[column] for column in TOKEN_COLUMNS)
-        if token_id == "1":
-            if tokens:
-                sentences.append(ScoredSentence(tuple(tokens), tuple(values), first))
-            tokens, values, first = [], [], line
-        if sentence != str(len(sentences) + 1) or token_id != str(len(tokens) + 1):
+        if token_id == "1" or not groups:
+            groups.append([])
+        expected = (str(len(groups)), str(len(groups[-1]) + 1))
+        if (sentence, token_id) != expected:
             raise InputError(
-                f"sentence {sentence}, token {token_id} where sentence {len(sentences) + 1}, token "
-                f"{len(tokens) + 1} is expected",
+                f"sentence {sentence}, token {token_id} where sentence {expected[0]}, token "
+                f"{expected[1]} is expected",
                 path=path,
                 line=line,
                 remedy="sentence_id and token_id count from 1, without gaps",
             )
-        tokens.append(token)
-        values.append(number_of(value, path, line))
-    if tokens:
-        sentences.append(ScoredSentence(tuple(tokens), tuple(values), first))
-    return sentences
+        groups[-1].append((token, number_of(value, path, line), line))
+    return [_joined(group) for group in groups]
+
+
+def _joined(rows: Sequence[tuple[str, float, int]]) -> ScoredSentence:
+    """Return the sentence of tokens, values and lines."""
+    tokens, values, lines = zip(*rows, strict=True)
+    return ScoredSentence(tokens, values, lines[0])
 
 
 def read_two_columns(path: Path, lengths: Sequence[int]) -> list[ScoredSentence]:
     """Read ``token surprisal`` lines, divided by :func:`sentence_spans`."""
-    tokens, values, lines = [], [], []
+    rows = []
     for line, text in enumerate(read_lines(path), start=1):
         if not text.strip():
             continue
         fields = text.split()
         if len(fields) != 2:
             raise InputError(f"{text!r} is not a token and its surprisal", path=path, line=line)
-        tokens.append(fields[0])
-        values.append(number_of(fields[1], path, line))
-        lines.append(line)
-    return [
-        ScoredSentence(tuple(tokens[start:end]), tuple(values[start:end]), lines[start])
-        for start, end in sentence_spans(tokens, lengths, path)
-    ]
+        rows.append((fields[0], number_of(fields[1], path, line), line))
+    spans = sentence_spans([token for token, _, _ in rows], lengths, path)
+    return [_joined(rows[start:end]) for start, end in spans]
 
 
 def sentence_spans(
@@ -536,7 +531,7 @@ def _without_header(path: Path, width: int, rules: PairingRules) -> SurprisalFil
             path=path,
             remedy="add the words, or set words=false to accept the numbers in their order",
         )
-    tokens, values, first = [], [], 0
+    rows = []
     for line, text in enumerate(read_lines(path), start=1):
         if not text.strip() or text.startswith("#"):
             continue
@@ -544,15 +539,13 @@ def _without_header(path: Path, width: int, rules: PairingRules) -> SurprisalFil
         if len(fields) != width:
             problem = f"{len(fields)} columns, but other lines have {width}"
             raise InputError(problem, path=path, line=line)
-        tokens.append(fields[0] if width == 2 else "")
-        values.append(number_of(fields[-1], path, line))
-        first = first or line
+        rows.append((fields[0] if width == 2 else "", number_of(fields[-1], path, line), line))
     return SurprisalFile(
         path=path,
         form="table",
         unit=stated_unit("", rules, path),
         has_words=width == 2,
-        runs=(FileRun(sentences=[ScoredSentence(tuple(tokens), tuple(values), first)]),),
+        runs=(FileRun(sentences=[_joined(rows)]),),
     )
 
 

@@ -197,16 +197,16 @@ def _prompt_sentence(record: JsonObject, part: JsonObject, place: _Place) -> Sco
     entries = place.list_of(part, _PROMPT)
     if not entries or entries[0] is not None:
         raise place.error(f"the first entry of {_PROMPT} is not null")
-    ids = part.get("prompt_token_ids") or record.get("prompt_token_ids")
-    has_ids = isinstance(ids, list)
-    if has_ids and len(ids) != len(entries):
+    stated = part.get("prompt_token_ids") or record.get("prompt_token_ids")
+    ids = stated if isinstance(stated, list) else [None] * len(entries)
+    if len(ids) != len(entries):
         raise place.error(f"{len(entries)} entries, but {len(ids)} prompt_token_ids")
     tokens, values = [], []
-    for number, entry in enumerate(entries[1:], start=1):
+    for entry, token_id in zip(entries[1:], ids[1:], strict=True):
         if not isinstance(entry, Mapping) or not entry:
             raise place.error(f"an entry of {_PROMPT} is not an object with tokens")
         # Beside the token of the prompt, an entry may have more probable ones.
-        key = str(ids[number]) if has_ids and ids[number] is not None else next(iter(entry))
+        key = next(iter(entry)) if token_id is None else str(token_id)
         chosen = entry.get(key)
         if not isinstance(chosen, Mapping):
             raise place.error(f"{_PROMPT} has no token {str(key)[:50]!r}")
@@ -394,12 +394,13 @@ def _is_syntaxgym(record: object) -> bool:
         return False
     # The first region of the first condition of the first item shows it.
     content: Any = record
+    members: list[Any] | None = []
     for key in ("items", "conditions", "regions"):
         members = content.get(key) if isinstance(content, Mapping) else None
         if not isinstance(members, list) or not members:
             return False
         content = members[0]
-    return any(_METRIC in region for region in members if isinstance(region, Mapping))
+    return any(_METRIC in region for region in members or () if isinstance(region, Mapping))
 
 
 def _read_syntaxgym(path: Path, unit: Unit | None) -> SurprisalFile:

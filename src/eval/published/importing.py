@@ -21,10 +21,8 @@ from gardenpath.errors import InputError
 from gardenpath.eval.published.checks import (
     RunBeginnings,
     check_beginnings,
-    check_values,
+    checked_in_bits,
     converted,
-    in_bits,
-    not_scored,
     numbers_digest,
     unit_problem,
 )
@@ -33,7 +31,6 @@ from gardenpath.eval.published.files import (
     ScoredSentence,
     StatedRun,
     StatedUnit,
-    without_edges,
 )
 from gardenpath.eval.published.pairing import Difference, Materials, Paired, pair
 from gardenpath.eval.suites.formula import WHOLE_SENTENCE
@@ -325,13 +322,7 @@ class Importing:
         If one file has several suites, ``materials`` has the items of all of them, and ``parts``
         are these suites, in order. ``unknown`` are words that the file says to be unknown.
         """
-        read = in_bits(list(map(without_edges, sentences)), form.unit, path, by_word=form.checked)
-        if empty := [sentence for sentence in read if not sentence.tokens]:
-            raise InputError("a sentence has no words", path=path, line=empty[0].line)
-        count = 0
-        if form.checked:
-            check_values(read, path)
-            read, count = not_scored(read)
+        read, count = checked_in_bits(sentences, form.unit, path, is_own=not form.checked)
         paired = pair(materials, read, self.rules, path)
         if lacking := _without_surprisal(paired):
             if form.is_published:
@@ -341,26 +332,15 @@ class Importing:
             self.notes.append(f"{path}: {count_of} without a surprisal in a critical region")
         if self.rules.prefixes and form.is_left_to_right:
             check_beginnings(read, path, shifts=form.checked, most_different=form.most_different)
-            beginnings = RunBeginnings(name.run, form.is_published)
-            beginnings = self.beginnings.setdefault(name, beginnings)
-            if self.other_models and numbers_digest(read) in self.other_models:
-                self.apart[name.run] += 1
-            else:
-                beginnings.add(read, materials.suite.name, path)
-        if count and any(
-            term.region == WHOLE_SENTENCE
-            for suite in parts or (materials.suite,)
-            for prediction in suite.predictions
-            for term in prediction.formula.terms
-        ):
+            self._compare(name, materials.suite.name, read, path, form)
+        if count and any(map(_compares_sentences, parts or (materials.suite,))):
             self.notes.append(
                 f"{path}: first words are not scored, so comparisons of whole sentences are "
                 "undefined"
             )
-        tokens: tuple[ScoredSentence, ...] = ()
-        if not (parts or materials.labels):
-            whole = converted(sentences, form.unit)
-            tokens = tuple(whole[place] for place in materials.places)
+        whole = converted(sentences, form.unit)
+        places = materials.places if not (parts or materials.labels) else ()
+        tokens = tuple(whole[place] for place in places)
         for suite, rows in _divided(paired, parts):
             self.runs.append(
                 ImportedRun(
@@ -372,6 +352,33 @@ class Importing:
                     is_searched=name in self.searched,
                 )
             )
+        self._record(name, materials, paired, path, form, count)
+
+    def _compare(
+        self,
+        name: RunName,
+        suite: str,
+        sentences: Sequence[ScoredSentence],
+        path: Path,
+        form: FileForm,
+    ) -> None:
+        """Compare a file with the other files of the run, unless it is known to be of another."""
+        new = RunBeginnings(name.run, form.is_published)
+        beginnings = self.beginnings.setdefault(name, new)
+        if self.other_models and numbers_digest(sentences) in self.other_models:
+            self.apart[name.run] += 1
+        else:
+            beginnings.add(sentences, suite, path)
+
+    def _record(
+        self,
+        name: RunName,
+        materials: Materials,
+        paired: Paired,
+        path: Path,
+        form: FileForm,
+        count: int,
+    ) -> None:
         self.receipts.append(
             SurprisalReceipt(
                 path=str(path),
@@ -514,6 +521,12 @@ class Importing:
         if not self.rules.words:
             mistakes.append("numbers of other sentences, in files without words (words=false)")
         return mistakes
+
+
+def _compares_sentences(suite: Suite) -> bool:
+    """Whether a suite compares sums over whole sentences."""
+    terms = (term for prediction in suite.predictions for term in prediction.formula.terms)
+    return any(term.region == WHOLE_SENTENCE for term in terms)
 
 
 def _hash_of(path: Path) -> str:

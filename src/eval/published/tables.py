@@ -10,8 +10,9 @@ past them.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,7 @@ from gardenpath.eval.published.checks import (
     MOST_DIFFERENT,
     RunBeginnings,
     check_beginnings,
-    check_values,
-    in_bits,
-    not_scored,
+    checked_in_bits,
 )
 from gardenpath.eval.published.files import (
     FileRun,
@@ -34,7 +33,6 @@ from gardenpath.eval.published.files import (
     SurprisalSet,
     sentence_spans,
     stated_runs,
-    without_edges,
 )
 from gardenpath.eval.published.forms import form_of, may_have_form, read_file
 from gardenpath.eval.published.importing import FileForm, Imported, Importing, run_name
@@ -88,10 +86,7 @@ def import_tables(
                 if file.form != "table":  # of other forms, ours have a single run
                     header = next(iter(stated.values()), None)
                 importing.state(name, header, path)
-                if file.is_by_text:
-                    _add_by_text(importing, name, own, file)
-                else:
-                    _add_in_order(importing, name, own, run, file)
+                _add_run(importing, name, own, run, file)
     where = [source.path for source in sets]
     example = f"{suites[0].name.replace('/', '_')}.tsv" if suites else "a table"
     return importing.finish(where, f"a table with rows, or tables such as {example}")
@@ -188,39 +183,52 @@ def _materials(suite: Suite) -> Materials:
 
 
 # ----------------------------------------------------------------------------
-# Sentences that are found by their text.
+# The sentences of a run for each suite: by their text, by item and condition, or by their order.
+
+_BySuite = Iterator[tuple[Materials, list[ScoredSentence], str]]
 
 
-def _add_by_text(
-    importing: Importing, name: RunName, suites: Sequence[Suite], file: SurprisalFile
+def _add_run(
+    importing: Importing, name: RunName, suites: Sequence[Suite], run: FileRun, file: SurprisalFile
 ) -> None:
-    """Add the sentences of a file, found by their text, to every suite that has any of them."""
-    if file.is_whole:
-        suites = [_whole_sentences(suite, file.path) for suite in suites]
-    variants = {suite.name: [v for i in suite.items for v in i.variants] for suite in suites}
-    wanted = [variant.words for group in variants.values() for variant in group]
-    found = find_sentences(file.sentences, wanted, file.path)
-    for suite in suites:
-        rows = [found.of(variant.words) for variant in variants[suite.name]]
-        scored = [row for row in rows if row is not None]
-        if not scored:
-            continue
-        if len(scored) < len(rows):
-            missing = next(v for v, r in zip(variants[suite.name], rows, strict=True) if r is None)
-            raise InputError(
-                f"has no numbers for {len(rows) - len(scored)} of {len(rows)} sentences of suite "
-                f"{suite.name}, such as {' '.join(missing.words)!r}",
-                path=file.path,
-                remedy="score all sentences of the suite, as it writes them",
-            )
+    find = _by_text if file.is_by_text else _in_order
+    for materials, scored, pairing in find(suites, run.sentences, file, importing):
         form = FileForm(
-            pairing="text of sentences",
+            pairing=pairing if file.has_words else f"{pairing}, without words",
             unit=file.unit,
+            checked=not file.is_own,
             most_different=MOST_DIFFERENT,
             is_published=False,
         )
-        materials = in_file_order(Path(suite.name), suite)
-        importing.add(name, materials, scored, file.path, form)
+        unseen = frozenset(word for sentence in scored for word in sentence.unseen)
+        importing.add(name, materials, scored, file.path, form, unknown=unseen)
+
+
+def _by_text(
+    suites: Sequence[Suite],
+    sentences: Sequence[ScoredSentence],
+    file: SurprisalFile,
+    importing: Importing,
+) -> _BySuite:
+    """Yield the sentences of every suite that has any of them."""
+    if file.is_whole:
+        suites = [_whole_sentences(suite, file.path) for suite in suites]
+    materials = [in_file_order(Path(suite.name), suite) for suite in suites]
+    wanted = [[variant.words for _, variant in own.located] for own in materials]
+    found = find_sentences(sentences, list(itertools.chain(*wanted)), file.path)
+    for own, texts in zip(materials, wanted, strict=True):
+        rows = [found.of(words) for words in texts]
+        scored = [row for row in rows if row is not None]
+        if scored and len(scored) < len(rows):
+            missing = texts[rows.index(None)]
+            raise InputError(
+                f"has no numbers for {len(rows) - len(scored)} of {len(rows)} sentences of suite "
+                f"{own.suite.name}, such as {' '.join(missing)!r}",
+                path=file.path,
+                remedy="score all sentences of the suite, as it writes them",
+            )
+        if scored:
+            yield own, scored, "text of sentences"
     if file.is_whole:
         importing.notes.append(f"{file.path}: numbers are of whole sentences, not of words")
     if found.others:
@@ -231,8 +239,7 @@ def _add_by_text(
 def _whole_sentences(suite: Suite, path: Path) -> Suite:
     """Return a suite in which every sentence is one unit; it must compare whole sentences only."""
     terms = [term for prediction in suite.predictions for term in prediction.formula.terms]
-    is_single = len(suite.regions) == 1
-    if not all(is_single or term.region == WHOLE_SENTENCE for term in terms):
+    if len(suite.regions) > 1 and any(term.region != WHOLE_SENTENCE for term in terms):
         raise InputError(
             f"has one number per sentence, but suite {suite.name} compares regions",
             path=path,
@@ -263,14 +270,13 @@ def _require_sums(suite: Suite, path: Path) -> None:
         )
 
 
-# ----------------------------------------------------------------------------
-# Sentences that are found by item and condition, or by their order.
-
-
-def _add_in_order(
-    importing: Importing, name: RunName, suites: Sequence[Suite], run: FileRun, file: SurprisalFile
-) -> None:
-    sentences = run.sentences
+def _in_order(
+    suites: Sequence[Suite],
+    sentences: Sequence[ScoredSentence],
+    file: SurprisalFile,
+    importing: Importing,
+) -> _BySuite:
+    """Yield the sentences of every suite, found by item and condition or by their order."""
     if file.form == "syntaxgym":
         for suite in suites:
             _require_sums(suite, file.path)
@@ -283,24 +289,14 @@ def _add_in_order(
     for suite, own, pairing in _by_suite(suites, sentences, file.path, importing):
         materials = _materials(suite)
         if _has_keys(own):
-            scored = _by_key(suite, materials, own, file.path)
+            own = _by_key(suite, materials, own, file.path)
         elif len(own) == len(suite.sentences) < len(materials.located):
             # Every distinct sentence once.
             places = {words: place for place, words in enumerate(suite.sentences)}
-            scored = [own[places[variant.words]] for _, variant in materials.located]
-        else:
-            scored = own
+            own = [own[places[variant.words]] for _, variant in materials.located]
         if not file.has_words:
-            scored = _with_words(materials, scored, file.path)
-        form = FileForm(
-            pairing=pairing if file.has_words else f"{pairing}, without words",
-            unit=file.unit,
-            checked=not file.is_own,
-            most_different=MOST_DIFFERENT,
-            is_published=False,
-        )
-        unseen = frozenset(word for sentence in own for word in sentence.unseen)
-        importing.add(name, materials, scored, file.path, form, unknown=unseen)
+            own = _with_words(materials, own, file.path)
+        yield materials, own, pairing
 
 
 def _numbered_conditions(suites: Sequence[Suite]) -> Mapping[str, str]:
@@ -480,9 +476,7 @@ def read_scored_words(
             path=path,
             remedy="the file of the sentences has one line for each, in the same order",
         )
-    bits = in_bits(list(map(without_edges, scored)), file.unit, path)
-    check_values(bits, path)
-    bits, count = not_scored(bits)
+    bits, count = checked_in_bits(scored, file.unit, path)
     words = [
         merged_words(sentence, own, path, number)
         for number, (sentence, own) in enumerate(zip(bits, sentences, strict=True), start=1)
