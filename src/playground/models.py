@@ -10,6 +10,7 @@ that a second sentence has in common with the first are known at once.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import threading
@@ -63,21 +64,17 @@ class LoadedModel:
         return self._scorer is not None
 
     def load(self) -> None:
-        """Load the weights, unless they are loaded."""
+        """Load the weights, unless they are loaded; refuse a run that was trained again."""
         with self._lock:
-            self._require_same()
+            for path, before in zip(self._files, self._stamps, strict=True):
+                if _stamp(path) not in (None, before):  # a run that was deleted stays in memory
+                    raise GardenpathError(
+                        f"{self.run.path}: has changed since the playground was started; start the "
+                        "playground again"
+                    )
             if self._scorer is None:
                 self.run.verify()
                 self._scorer = self.run.scorer(on_words=lambda _: self._check())
-
-    def _require_same(self) -> None:
-        """Refuse a run that was trained again; one that was deleted remains in memory."""
-        for path, before in zip(self._files, self._stamps, strict=True):
-            if _stamp(path) not in (None, before):
-                raise GardenpathError(
-                    f"{self.run.path}: has changed since the playground was started; start the "
-                    "playground again"
-                )
 
     def drop(self) -> None:
         """Forget the weights."""
@@ -356,15 +353,12 @@ def examples_for(runs: Iterable[Run]) -> list[dict[str, Any]]:
 def _unknown(example: Example, runs: Sequence[Run]) -> int | None:
     if any(run.language not in (None, example.language) for run in runs):
         return None
-    return max((_unknown_to(run, example) for run in runs), default=0)
-
-
-def _unknown_to(run: Run, example: Example) -> int:
-    # A model that reads text knows all of it; its tokeniser need not be loaded yet.
-    if run.model.units.reads_text:
-        return 0
-    try:
-        sentences = sentences_for(run, (example.first, example.second))
-        return unknown_words(run, [sentence.words for sentence in sentences]).unknown
-    except GardenpathError:
-        return 0  # the model itself tells what is wrong when it is asked
+    counts = [0]
+    for run in runs:
+        # A model that reads text knows all of it; its tokeniser need not be loaded yet.
+        if not run.model.units.reads_text:
+            # What is wrong with a model, it tells itself when it is asked.
+            with contextlib.suppress(GardenpathError):
+                sentences = sentences_for(run, (example.first, example.second))
+                counts.append(unknown_words(run, [one.words for one in sentences]).unknown)
+    return max(counts)

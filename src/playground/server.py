@@ -70,8 +70,12 @@ HEADERS = {
 }
 
 
-class TooLargeBodyError(Exception):
-    """A request with more bytes than any valid one has."""
+class RefusedRequestError(GardenpathError):
+    """A request that is not answered; ``status`` is that of the response."""
+
+    def __init__(self, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Guard:
@@ -130,7 +134,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         total += len(message.get("body", b""))
         if total > MOST_BYTES:
-            raise TooLargeBodyError
+            raise RefusedRequestError("the request is too large", status=413)
         return message
 
     return bounded
@@ -141,14 +145,6 @@ def _bounded(receive: Receive) -> Receive:
 
 
 MOST_VARIANTS = 2
-
-
-class RefusedRequestError(GardenpathError):
-    """A request that is not answered; ``status`` is that of the response."""
-
-    def __init__(self, message: str, *, status: int = 400) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,7 +392,7 @@ def playground_app(shelf: ModelShelf, turns: Turns, limits: PlaygroundLimits) ->
 
     async def seen(request: Request) -> Response:
         asked = sentence_request(await request.body(), limits)
-        return _json(await run_in_threadpool(_seen, shelf, asked))
+        return _json(await run_in_threadpool(_views, shelf, asked))
 
     async def surprisal(request: Request) -> Response:
         asked = sentence_request(await request.body(), limits)
@@ -460,17 +456,17 @@ def _assets() -> dict[str, Path]:
     return {**{name: REPORT_ASSETS / name for name in SHARED_ASSETS}, **own}
 
 
-def _seen(shelf: ModelShelf, asked: SentenceRequest) -> dict[str, Any]:
+def _views(shelf: ModelShelf, asked: SentenceRequest) -> dict[str, Any]:
     """Return the words of sentences as each model sees them; errors are told per model."""
-    found: dict[str, Any] = {}
+    views: dict[str, Any] = {}
     models = shelf.models
-    for name in asked.runs:
-        if name in models and asked.sentences:
+    for name in asked.runs if asked.sentences else ():
+        if name in models:
             try:
-                found[name] = seen_words(models[name].run, asked.sentences)
+                views[name] = seen_words(models[name].run, asked.sentences)
             except GardenpathError as error:
-                found[name] = {"error": str(error)}
-    return found
+                views[name] = {"error": str(error)}
+    return views
 
 
 async def _lines(turns: Turns, asked: SentenceRequest) -> AsyncIterator[bytes]:
@@ -488,8 +484,6 @@ def _polite(answer: PageAnswer) -> PageAnswer:
             return await answer(request)
         except RefusedRequestError as error:
             return _json({"error": str(error)}, status=error.status)
-        except TooLargeBodyError:
-            return _json({"error": "the request is too large"}, status=413)
         except GardenpathError as error:
             return _json({"error": str(error)}, status=400)
 

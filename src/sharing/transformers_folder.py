@@ -7,6 +7,7 @@ probabilities were not compared with those of the run, and no code of a folder i
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ import sentencepiece
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from torch import Tensor
+from torch.nn.functional import pad
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -80,15 +82,13 @@ class Gpt2Weights:
     """The weights and the configuration of a GPT-2 that computes what a network computes."""
 
     def __init__(self, network: TransformerNetwork, settings: DecoderSettings) -> None:
-        self._network = network
+        self._network = copy.deepcopy(network).double().requires_grad_(requires_grad=False)
         self._settings = settings
         shape = settings.shape
         self._old, self._heads = shape.hidden, shape.heads
         # At least two more coordinates, and as many more for each head.
         self._new = self._old + self._heads * math.ceil(2 / self._heads)
         self._eps = float(network.decoder.final_norm.eps)
-        # Half of ε becomes the two constant coordinates.
-        self._constant = math.sqrt(self._old * self._eps / 4)
 
     def config(self) -> dict[str, Any]:
         """Return the values of a ``GPT2Config``."""
@@ -114,14 +114,15 @@ class Gpt2Weights:
     def state(self) -> dict[str, Tensor]:
         """Return the weights of a ``GPT2LMHeadModel``, in float64."""
         decoder = self._network.decoder
-        tokens = self._wider(_centred(decoder.token_embedding.weight.double()))
-        tokens[:, self._old], tokens[:, self._old + 1] = self._constant, -self._constant
-        positions = self._wider(_centred(decoder.position_embedding.weight.double()))
+        tokens = self._wider(_centred(decoder.token_embedding.weight))
+        # Half of ε becomes the two constant coordinates.
+        constant = math.sqrt(self._old * self._eps / 4)
+        tokens[:, self._old], tokens[:, self._old + 1] = constant, -constant
         state = {
             "transformer.wte.weight": tokens,
-            "transformer.wpe.weight": positions,
+            "transformer.wpe.weight": self._wider(_centred(decoder.position_embedding.weight)),
             **self._norm("transformer.ln_f", decoder.final_norm),
-            "lm_head.weight": self._wider(self._network.output.linear.weight.double()),
+            "lm_head.weight": self._wider(self._network.output.linear.weight),
         }
         state["transformer.ln_f.weight"][self._old] = 1.0
         for number in EXCLUDED_IDS:
@@ -130,35 +131,30 @@ class Gpt2Weights:
         for number, block in enumerate(decoder.blocks):
             assert isinstance(block, Block)
             state |= self._block(f"transformer.h.{number}", block)
-        return {name: weight.detach().contiguous() for name, weight in state.items()}
+        return {name: weight.contiguous() for name, weight in state.items()}
 
     def _block(self, name: str, block: Block) -> dict[str, Tensor]:
         """Return the weights of a block; GPT-2's matrices have one row for each input."""
-        attention = block.attention
+        inputs, project = block.attention.query_key_value, block.attention.project
+        biases = self._attending(inputs.bias.unsqueeze(1)).squeeze(1)
         return {
             **self._norm(f"{name}.ln_1", block.attention_norm),
-            f"{name}.attn.c_attn.weight": self._attending(
-                self._wider(attention.query_key_value.weight.double())
-            ).T,
-            f"{name}.attn.c_attn.bias": self._attending(
-                attention.query_key_value.bias.double().unsqueeze(1)
-            ).squeeze(1),
-            f"{name}.attn.c_proj.weight": self._wider(
-                self._in_heads(_centred(attention.project.weight.double().T))
-            ),
-            f"{name}.attn.c_proj.bias": self._wider(_centred(attention.project.bias.double())),
+            f"{name}.attn.c_attn.weight": self._attending(self._wider(inputs.weight)).T,
+            f"{name}.attn.c_attn.bias": biases,
+            f"{name}.attn.c_proj.weight": self._wider(self._in_heads(_centred(project.weight.T))),
+            f"{name}.attn.c_proj.bias": self._wider(_centred(project.bias)),
             **self._norm(f"{name}.ln_2", block.feed_forward_norm),
-            f"{name}.mlp.c_fc.weight": self._wider(block.expand.weight.double()).T,
-            f"{name}.mlp.c_fc.bias": block.expand.bias.double(),
-            f"{name}.mlp.c_proj.weight": self._wider(_centred(block.contract.weight.double().T)),
-            f"{name}.mlp.c_proj.bias": self._wider(_centred(block.contract.bias.double())),
+            f"{name}.mlp.c_fc.weight": self._wider(block.expand.weight).T,
+            f"{name}.mlp.c_fc.bias": block.expand.bias,
+            f"{name}.mlp.c_proj.weight": self._wider(_centred(block.contract.weight.T)),
+            f"{name}.mlp.c_proj.bias": self._wider(_centred(block.contract.bias)),
         }
 
     def _norm(self, name: str, norm: torch.nn.LayerNorm) -> dict[str, Tensor]:
         scale = math.sqrt(self._old / self._new)
         return {
-            f"{name}.weight": self._wider(norm.weight.double() * scale),
-            f"{name}.bias": self._wider(norm.bias.double()),
+            f"{name}.weight": self._wider(norm.weight * scale),
+            f"{name}.bias": self._wider(norm.bias),
         }
 
     def _attending(self, rows: Tensor) -> Tensor:
@@ -168,16 +164,12 @@ class Gpt2Weights:
 
     def _in_heads(self, rows: Tensor) -> Tensor:
         """Add rows of zeros at the end of each head."""
-        old = rows.unflatten(0, (self._heads, self._old // self._heads))
-        new = rows.new_zeros(self._heads, self._new // self._heads, *rows.shape[1:])
-        new[:, : old.shape[1]] = old
-        return new.flatten(0, 1)
+        heads = rows.unflatten(0, (self._heads, self._old // self._heads))
+        return pad(heads, (0, 0, 0, (self._new - self._old) // self._heads)).flatten(0, 1)
 
     def _wider(self, values: Tensor) -> Tensor:
         """Add zeros for the new coordinates, to the last dimension."""
-        result = values.new_zeros(*values.shape[:-1], self._new)
-        result[..., : self._old] = values
-        return result
+        return pad(values, (0, self._new - self._old))
 
 
 def _centred(values: Tensor) -> Tensor:

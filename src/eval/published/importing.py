@@ -19,6 +19,7 @@ from typing import Any
 
 from gardenpath.errors import InputError
 from gardenpath.eval.published.checks import (
+    MOST_DIFFERENT,
     RunBeginnings,
     check_beginnings,
     checked_in_bits,
@@ -271,18 +272,15 @@ class Imported:
 class FileForm:
     """How the sentences of a file were found, and what is known of its numbers.
 
-    ``checked``: whether the numbers are checked as those of other programs, in which zeros of first
-    words mean that a word was not scored; our own tables have none and may have certain words.
-    ``most_different``: the share of equal beginnings of sentences with different surprisals.
+    ``is_own``: whether it is a table of ours, in which no zero means that a word was not scored.
     ``is_published``: whether the layout is that of a study, in which every word of a critical
-    region has a surprisal.
+    region has a surprisal, and equal beginnings of sentences have equal ones.
     """
 
     pairing: str
     unit: StatedUnit
-    checked: bool = True
+    is_own: bool = False
     is_left_to_right: bool = True
-    most_different: float = 0.0
     is_published: bool = True
 
 
@@ -315,14 +313,13 @@ class Importing:
         form: FileForm,
         *,
         parts: Sequence[Suite] = (),
-        unknown: frozenset[str] = frozenset(),
     ) -> None:
         """Check the sentences of a file, pair them with the materials, and add them as a run.
 
         If one file has several suites, ``materials`` has the items of all of them, and ``parts``
-        are these suites, in order. ``unknown`` are words that the file says to be unknown.
+        are these suites, in order.
         """
-        read, count = checked_in_bits(sentences, form.unit, path, is_own=not form.checked)
+        read, count = checked_in_bits(sentences, form.unit, path, is_own=form.is_own)
         paired = pair(materials, read, self.rules, path)
         if lacking := _without_surprisal(paired):
             if form.is_published:
@@ -331,8 +328,14 @@ class Importing:
             count_of = plural(len(lacking), "sentence")
             self.notes.append(f"{path}: {count_of} without a surprisal in a critical region")
         if self.rules.prefixes and form.is_left_to_right:
-            check_beginnings(read, path, shifts=form.checked, most_different=form.most_different)
-            self._compare(name, materials.suite.name, read, path, form)
+            most = 0.0 if form.is_published else MOST_DIFFERENT
+            check_beginnings(read, path, shifts=not form.is_own, most_different=most)
+            new = RunBeginnings(name.run, form.is_published)
+            beginnings = self.beginnings.setdefault(name, new)
+            if self.other_models and numbers_digest(read) in self.other_models:
+                self.apart[name.run] += 1
+            else:
+                beginnings.add(read, materials.suite.name, path)
         if count and any(map(_compares_sentences, parts or (materials.suite,))):
             self.notes.append(
                 f"{path}: first words are not scored, so comparisons of whole sentences are "
@@ -341,34 +344,19 @@ class Importing:
         whole = converted(sentences, form.unit)
         places = materials.places if not (parts or materials.labels) else ()
         tokens = tuple(whole[place] for place in places)
+        unknown = paired.unknown.union(*(sentence.unseen for sentence in sentences))
         for suite, rows in _divided(paired, parts):
             self.runs.append(
                 ImportedRun(
                     name=name,
                     suite=suite,
                     rows=rows,
-                    unknown=paired.unknown | unknown,
+                    unknown=unknown,
                     tokens=tokens,
                     is_searched=name in self.searched,
                 )
             )
         self._record(name, materials, paired, path, form, count)
-
-    def _compare(
-        self,
-        name: RunName,
-        suite: str,
-        sentences: Sequence[ScoredSentence],
-        path: Path,
-        form: FileForm,
-    ) -> None:
-        """Compare a file with the other files of the run, unless it is known to be of another."""
-        new = RunBeginnings(name.run, form.is_published)
-        beginnings = self.beginnings.setdefault(name, new)
-        if self.other_models and numbers_digest(sentences) in self.other_models:
-            self.apart[name.run] += 1
-        else:
-            beginnings.add(sentences, suite, path)
 
     def _record(
         self,

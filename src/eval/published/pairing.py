@@ -240,12 +240,13 @@ class _Pairing:
             elif wording_digest(materials.suite.name, doubt.place, doubt.tokens) in materials.known:
                 self._accept(doubt, "known wording")
         self._judge([doubt for doubt in doubts if doubt.place not in self.replaced])
-        suite, rows = self._suite(), tuple(self.rows[place] for place in materials.places)
-        if materials.labels:
-            suite, rows = _relabelled(suite, rows, materials.labels)
+        suite = materials.suite
+        rows = [self.rows[place] for place in materials.places]
+        if self.replaced or materials.labels:
+            suite, rows = self._as_scored()
         return Paired(
             suite=suite,
-            rows=rows,
+            rows=tuple(rows),
             unknown=frozenset(self.unknown),
             equal=self.counts["equal"],
             respelt=self.counts["respelt"],
@@ -261,9 +262,10 @@ class _Pairing:
         if same_words(words, sentence.tokens):
             self.counts["equal" if sentence.tokens == words else "respelt"] += 1
             self.rows.append(sentence.values)
-            if sentence.tokens != words:
-                pairs = zip(words, sentence.tokens, strict=True)
-                self.unknown.update(word for word, token in pairs if is_unknown(token))
+            pairs = zip(words, sentence.tokens, strict=True)
+            self.unknown.update(
+                word for word, token in pairs if word != token and is_unknown(token)
+            )
             return True
         joined = joined_variant(self.materials.suite, item, variant, sentence)
         self.rows.append(joined[1] if joined else ())
@@ -292,7 +294,15 @@ class _Pairing:
             raise self._refusal("the critical region is reworded", [doubt])
         self.replaced[doubt.place] = changed
         self.rows[doubt.place] = self.sentences[doubt.place].values
-        self.accepted.append(self._difference(doubt, kind))
+        self.accepted.append(
+            Difference(
+                kind=kind,
+                line=self.sentences[doubt.place].line,
+                materials_line=self.materials.lines[doubt.place],
+                expected=" ".join(doubt.words),
+                found=" ".join(doubt.tokens),
+            )
+        )
 
     def _changed(self, doubt: _Doubt) -> Variant | None:
         """Return the variant in the words of the file, if they differ in one uncritical region."""
@@ -331,40 +341,27 @@ class _Pairing:
         for doubt in doubts:
             self._accept(doubt, "reworded" if doubt.home is None else "misplaced")
 
-    def _suite(self) -> Suite:
-        """Return the suite with the sentences as they were scored."""
-        if not self.replaced:
-            return self.materials.suite
-        places = iter(self.materials.places)
-        items = tuple(
-            replace(
-                item,
-                variants=tuple(
-                    self.replaced.get(place, variant)
-                    for variant, place in zip(item.variants, places, strict=False)
-                ),
-            )
-            for item in self.materials.suite.items
-        )
-        return replace(self.materials.suite, items=items)
-
-    def _difference(self, doubt: _Doubt, kind: DifferenceKind) -> Difference:
-        return Difference(
-            kind=kind,
-            line=self.sentences[doubt.place].line,
-            materials_line=self.materials.lines[doubt.place],
-            expected=" ".join(doubt.words),
-            found=" ".join(doubt.tokens),
-        )
+    def _as_scored(self) -> tuple[Suite, list[tuple[float, ...]]]:
+        """Return the suite with the sentences and conditions that were scored, and its rows."""
+        places, labels = iter(self.materials.places), iter(self.materials.labels)
+        items, rows = [], []
+        for item in self.materials.suite.items:
+            variants = []
+            for variant, place in zip(item.variants, places, strict=False):
+                scored = self.replaced.get(place, variant)
+                names = next(labels, (variant.condition,))
+                variants += [replace(scored, condition=name) for name in names]
+                rows += [self.rows[place]] * len(names)
+            items.append(replace(item, variants=tuple(variants)))
+        return replace(self.materials.suite, items=tuple(items)), rows
 
     def _refusal(self, problem: str, doubts: Sequence[_Doubt]) -> InputError:
-        lines = self.materials.lines
+        path, lines = self.materials.path, self.materials.lines
         for doubt in doubts[:_SHOWN]:
-            one = self._difference(doubt, "reworded")
             what = "" if doubt.home is None else f", line {lines[doubt.home]} of it"
             problem += (
-                f"\n  line {one.line}: expected {one.expected!r} ({self.materials.path}:"
-                f"{one.materials_line}), found {one.found!r}{what}"
+                f"\n  line {self.sentences[doubt.place].line}: expected {' '.join(doubt.words)!r} "
+                f"({path}:{lines[doubt.place]}), found {' '.join(doubt.tokens)!r}{what}"
             )
         if len(doubts) > _SHOWN:
             problem += f"\n  and {len(doubts) - _SHOWN} more"
@@ -386,18 +383,3 @@ def _remedy(doubts: Sequence[_Doubt]) -> str:
     if doubts and all(doubt.is_of_same_length for doubt in doubts):
         return "reworded=0.2 accepts one other word outside the critical regions"
     return "materials and surprisals must be of the same sentences"
-
-
-def _relabelled(
-    suite: Suite, rows: Sequence[tuple[float, ...]], labels: Sequence[tuple[str, ...]]
-) -> tuple[Suite, tuple[tuple[float, ...], ...]]:
-    """Return the suite with other conditions, and the rows of its variants."""
-    given = iter(zip(rows, labels, strict=True))
-    items, kept = [], []
-    for item in suite.items:
-        variants = []
-        for variant, (row, names) in zip(item.variants, given, strict=False):
-            variants += [replace(variant, condition=name) for name in names]
-            kept += [row] * len(names)
-        items.append(replace(item, variants=tuple(variants)))
-    return replace(suite, items=tuple(items)), tuple(kept)

@@ -15,12 +15,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gardenpath.data.readers.base import SurprisalForm
 from gardenpath.errors import InputError
 from gardenpath.eval.published.checks import (
-    MOST_DIFFERENT,
     RunBeginnings,
     check_beginnings,
     checked_in_bits,
@@ -86,9 +85,16 @@ def import_tables(
                 if file.form != "table":  # of other forms, ours have a single run
                     header = next(iter(stated.values()), None)
                 importing.state(name, header, path)
-                _add_run(importing, name, own, run, file)
+                find = _by_text if file.is_by_text else _in_order
+                for materials, scored, pairing in find(own, run.sentences, file, importing):
+                    if not file.has_words:
+                        pairing += ", without words"
+                    how = FileForm(
+                        pairing=pairing, unit=file.unit, is_own=file.is_own, is_published=False
+                    )
+                    importing.add(name, materials, scored, path, how)
     where = [source.path for source in sets]
-    example = f"{suites[0].name.replace('/', '_')}.tsv" if suites else "a table"
+    example = f"{_file_name(suites[0])}.tsv" if suites else "a table"
     return importing.finish(where, f"a table with rows, or tables such as {example}")
 
 
@@ -114,7 +120,8 @@ def _files(
     files: list[tuple[Path, Path, Sequence[Suite]]] = []
     for folder in [root, *sorted(path for path in root.rglob("*") if path.is_dir())]:
         for suite in suites:
-            paths = [folder / f"{name}{suffix}" for name in _aliases(suite) for suffix in _SUFFIXES]
+            names = (suite.name, _file_name(suite))
+            paths = [folder / f"{name}{suffix}" for name in names for suffix in _SUFFIXES]
             if path := next(filter(Path.is_file, paths), None):
                 files.append((path, folder, [suite]))
     tables = sorted(
@@ -163,12 +170,11 @@ def _table(suite: Suite) -> Mapping[str, Any]:
 
 def _selected(suite: Suite) -> Mapping[str, str]:
     """Return the cells of the rows of a suite in its table, by column."""
-    cells: Mapping[str, str] = _table(suite).get("only", {})
-    return cells
+    return cast("Mapping[str, str]", _table(suite).get("only", {}))
 
 
-def _aliases(suite: Suite) -> tuple[str, ...]:
-    return suite.name, suite.name.replace("/", "_")
+def _file_name(suite: Suite) -> str:
+    return suite.name.replace("/", "_")
 
 
 def _materials(suite: Suite) -> Materials:
@@ -186,22 +192,6 @@ def _materials(suite: Suite) -> Materials:
 # The sentences of a run for each suite: by their text, by item and condition, or by their order.
 
 _BySuite = Iterator[tuple[Materials, list[ScoredSentence], str]]
-
-
-def _add_run(
-    importing: Importing, name: RunName, suites: Sequence[Suite], run: FileRun, file: SurprisalFile
-) -> None:
-    find = _by_text if file.is_by_text else _in_order
-    for materials, scored, pairing in find(suites, run.sentences, file, importing):
-        form = FileForm(
-            pairing=pairing if file.has_words else f"{pairing}, without words",
-            unit=file.unit,
-            checked=not file.is_own,
-            most_different=MOST_DIFFERENT,
-            is_published=False,
-        )
-        unseen = frozenset(word for sentence in scored for word in sentence.unseen)
-        importing.add(name, materials, scored, file.path, form, unknown=unseen)
 
 
 def _by_text(
@@ -317,22 +307,20 @@ def _by_suite(
     importing: Importing,
 ) -> list[tuple[Suite, list[ScoredSentence], str]]:
     """Return the sentences of each suite, and how they were found."""
-    if any(sentence.cells for sentence in sentences):
-        chosen = [(suite, [one for one in sentences if _is_of(one, suite)]) for suite in suites]
-        if any(not any(_is_of(sentence, suite) for suite in suites) for sentence in sentences):
-            importing.left_out.append(f"{path}: rows of other suites")
-        return [(suite, own, _pairing(own)) for suite, own in chosen if own]
-    if any(sentence.suite for sentence in sentences):
-        names = {alias: suite.name for suite in suites for alias in _aliases(suite)}
+    if any(sentence.cells or sentence.suite for sentence in sentences):
         groups: dict[str, list[ScoredSentence]] = {}
+        whose: dict[tuple[str, ...], list[Suite]] = {}
         for sentence in sentences:
-            if sentence.suite in names:
-                groups.setdefault(names[sentence.suite], []).append(sentence)
-            else:
-                importing.left_out.append(f"{path}: suite {sentence.suite}")
+            key = (sentence.suite, *sentence.cells.values())
+            if key not in whose:
+                whose[key] = [suite for suite in suites if _is_of(sentence, suite)]
+                what = "rows of other suites" if sentence.cells else f"suite {sentence.suite}"
+                importing.left_out += [] if whose[key] else [f"{path}: {what}"]
+            for suite in whose[key]:
+                groups.setdefault(suite.name, []).append(sentence)
         importing.left_out[:] = dict.fromkeys(importing.left_out)
-        named = [(suite, groups.get(suite.name, [])) for suite in suites]
-        return [(suite, own, _pairing(own)) for suite, own in named if own]
+        chosen = [(suite, groups.get(suite.name, [])) for suite in suites]
+        return [(suite, own, _pairing(own)) for suite, own in chosen if own]
     if len(sentences) == 1:
         whole = sentences[0]
         lengths = [len(v.words) for suite in suites for i in suite.items for v in i.variants]
@@ -365,10 +353,9 @@ def _by_suite(
 
 def _is_of(sentence: ScoredSentence, suite: Suite) -> bool:
     """Whether the cells of a sentence are those of a suite; other columns need not be there."""
-    selected = _selected(suite)
-    if not selected and sentence.suite:
-        return sentence.suite in _aliases(suite)
-    cells = sentence.cells
+    selected, cells = _selected(suite), sentence.cells
+    if not cells or (sentence.suite and not selected):
+        return sentence.suite in (suite.name, _file_name(suite))
     return all(cells[name].strip() == text for name, text in selected.items() if name in cells)
 
 

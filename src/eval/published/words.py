@@ -256,59 +256,53 @@ def find_sentences(
     """Return the wanted sentences that a file contains; doubtful and doubled ones are refused."""
     counts = Counter(map(_without_blanks, wanted))
     sentences = list(map(without_edges, sentences))
-    texts: Sequence[str | None]
-    if any(sentence.is_first_hidden for sentence in sentences):
-        texts = _hidden_texts(sentences, list(counts), path)
-    else:
-        texts = [_without_blanks(sentence.tokens) for sentence in sentences]
-        for number, (sentence, text) in enumerate(zip(sentences, texts, strict=True), start=1):
-            if sentence.text and _without_blanks([sentence.text]) != text:
-                raise _misspelt(sentence, number, path)
+    tails = [_without_blanks(sentence.tokens) for sentence in sentences]
+    texts = _texts(sentences, tails, counts, path)
     groups: dict[str, list[ScoredSentence]] = {}
-    for text, sentence in zip(texts, sentences, strict=True):
-        if text is not None and text in counts:
-            # The first token, if it is hidden, has no number.
-            hidden = text[: len(text) - len(_without_blanks(sentence.tokens))]
-            if hidden:
-                tokens, values = (hidden, *sentence.tokens), (math.nan, *sentence.values)
-                sentence = replace(sentence, tokens=tokens, values=values)
-            groups.setdefault(text, []).append(sentence)
-    for spelt, group in groups.items():
-        _require_single(group, counts[spelt], path)
+    for text, tail, sentence in zip(texts, tails, sentences, strict=True):
+        if text not in counts:
+            continue
+        if text != tail:  # the first token has no number
+            tokens = (text.removesuffix(tail), *sentence.tokens)
+            sentence = replace(sentence, tokens=tokens, values=(math.nan, *sentence.values))
+        groups.setdefault(text, []).append(sentence)
+    for text, group in groups.items():
+        _require_single(group, counts[text], path)
     return FoundSentences(
-        by_text={spelt: group[0] for spelt, group in groups.items()},
+        by_text={text: group[0] for text, group in groups.items()},
         others=len(sentences) - sum(map(len, groups.values())),
     )
 
 
-def _misspelt(sentence: ScoredSentence, number: int, path: Path) -> InputError:
-    return InputError(
-        f"sentence {number}: the tokens {' '.join(sentence.tokens)!r} do not spell "
-        f"{sentence.text!r}",
-        path=path,
-        line=sentence.line,
-    )
-
-
-def _hidden_texts(
-    sentences: Sequence[ScoredSentence], wanted: Sequence[str], path: Path
-) -> list[str | None]:
-    """Return the texts of sentences whose first token is not known; None if none was asked for."""
+def _texts(
+    sentences: Sequence[ScoredSentence],
+    tails: Sequence[str],
+    wanted: Collection[str],
+    path: Path,
+) -> list[str]:
+    """Return the texts of sentences that end in ``tails``; empty if a hidden text is not known."""
     longer: dict[str, set[str]] = {}
-    for text in wanted:
+    known = set(wanted)
+    for text in wanted if any(sentence.is_first_hidden for sentence in sentences) else ():
         for cut in range(1, min(len(text), _LONGEST_TOKEN) + 1):
             longer.setdefault(text[cut:], set()).add(text)
-    known = set(wanted)
-    tails = [_without_blanks(sentence.tokens) for sentence in sentences]
     options: list[set[str]] = []
     for number, (sentence, tail) in enumerate(zip(sentences, tails, strict=True), start=1):
+        most = _LONGEST_TOKEN if sentence.is_first_hidden else 0
         if sentence.text:
             whole = _without_blanks([sentence.text])
-            if not whole.endswith(tail) or len(whole) - len(tail) > _LONGEST_TOKEN:
-                raise _misspelt(sentence, number, path)
+            if not whole.endswith(tail) or len(whole) - len(tail) > most:
+                raise InputError(
+                    f"sentence {number}: the tokens {' '.join(sentence.tokens)!r} do not spell "
+                    f"{sentence.text!r}",
+                    path=path,
+                    line=sentence.line,
+                )
             options.append({whole})
-        else:
+        elif sentence.is_first_hidden:
             options.append(({tail} & known) | longer.get(tail, set()))
+        else:
+            options.append({tail})
     # Whether first tokens are marks, as the sentences say that allow one answer.
     answers = [{text == tail for text in own} for own, tail in zip(options, tails, strict=True)]
     marks = {is_mark for answer in answers if len(answer) == 1 for is_mark in answer}
@@ -316,10 +310,9 @@ def _hidden_texts(
     if len(marks) == 2:
         problem = "some sentences have a number for their first word and others have none"
         raise InputError(problem, path=path, remedy=remedy)
-    is_mark = marks != {False}
-    texts: list[str | None] = []
+    texts = []
     for number, (sentence, tail) in enumerate(zip(sentences, tails, strict=True), start=1):
-        fitting = sorted(text for text in options[number - 1] if (text == tail) == is_mark)
+        fitting = [text for text in options[number - 1] if (text == tail) == (marks != {False})]
         if len(fitting) > 1:
             raise InputError(
                 f"sentence {number}: {' '.join(sentence.tokens)!r} may be the end of "
@@ -328,7 +321,7 @@ def _hidden_texts(
                 line=sentence.line,
                 remedy=remedy,
             )
-        texts.append(fitting[0] if fitting else None)
+        texts.append(fitting[0] if fitting else "")
     return texts
 
 
