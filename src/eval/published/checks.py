@@ -42,29 +42,19 @@ _OTHER_MODEL = 0.5
 _LARGEST_SUM = 1.02
 
 
-class _Beginnings:
-    """Numbers the beginnings of sentences: all words up to and including one."""
+def _beginnings(
+    sentence: ScoredSentence, known: dict[tuple[int, str], int]
+) -> Iterator[tuple[int, int, int, bool]]:
+    """Yield, per word: place, number of the beginning before it, of its own, and if that is new.
 
-    def __init__(self) -> None:
-        self._numbers: dict[tuple[int, str], int] = {}
-
-    def of(self, sentence: ScoredSentence) -> Iterator[tuple[int, int, bool]]:
-        """Yield, per word, the beginning before it (-1 if none), its own, and whether it is new."""
-        before = -1
-        for token in sentence.tokens:
-            known = len(self._numbers)
-            number = self._numbers.setdefault((before, token.lower()), known)
-            yield before, number, number == known
-            before = number
-
-    def words(self, number: int) -> str:
-        """Return the words of a beginning."""
-        keys = {known: key for key, known in self._numbers.items()}
-        words: list[str] = []
-        while number >= 0:
-            number, word = keys[number]
-            words.insert(0, word)
-        return " ".join(words)
+    A beginning is all words up to and including one; before the first word, its number is -1.
+    """
+    before = -1
+    for place, token in enumerate(sentence.tokens):
+        new = len(known)
+        number = known.setdefault((before, token.lower()), new)
+        yield place, before, number, number == new
+        before = number
 
 
 def check_beginnings(
@@ -79,14 +69,14 @@ def check_beginnings(
     ``shifts=False`` accepts equal surprisals of different words, as in small artificial grammars.
     ``most_different`` is the share of equal beginnings that may have different surprisals.
     """
-    beginnings = _Beginnings()
+    known: dict[tuple[int, str], int] = {}
     first: list[tuple[float, ScoredSentence]] = []
     compared = different = branches = equal = 0
     example: tuple[ScoredSentence, ScoredSentence, int] | None = None
     branching: dict[int, float] = {}
     for sentence in sentences:
-        places = zip(beginnings.of(sentence), sentence.values, strict=True)
-        for place, ((before, number, is_new), value) in enumerate(places):
+        for place, before, number, is_new in _beginnings(sentence, known):
+            value = sentence.values[place]
             if is_new:
                 first.append((value, sentence))
                 if before in branching:
@@ -127,12 +117,12 @@ def numbers_digest(sentences: Iterable[ScoredSentence]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """Where a beginning was first seen, and the surprisal (bits) of its last word."""
+    """Where a beginning was first seen: the place of its last word in a sentence of a suite."""
 
-    bits: float
     suite: str
     path: Path
-    line: int
+    sentence: ScoredSentence
+    place: int
 
 
 @dataclass
@@ -145,38 +135,41 @@ class RunBeginnings:
 
     run: str
     is_strict: bool = True
-    _beginnings: _Beginnings = field(default_factory=_Beginnings)
+    _known: dict[tuple[int, str], int] = field(default_factory=dict)
     _first: list[_First] = field(default_factory=list)
     _next: dict[int, dict[str, float]] = field(default_factory=dict)
 
     def add(self, sentences: Sequence[ScoredSentence], suite: str, path: Path) -> None:
         """Add the sentences of a suite; they must agree with those of the other suites."""
         compared: set[int] = set()
-        different: list[tuple[str, float, int, _First]] = []
+        different: list[tuple[ScoredSentence, _First]] = []
         for sentence in sentences:
-            places = zip(self._beginnings.of(sentence), sentence.values, strict=True)
-            for place, ((before, number, is_new), bits) in enumerate(places):
+            for place, before, number, is_new in _beginnings(sentence, self._known):
+                bits = sentence.values[place]
                 if is_new:
-                    self._first.append(_First(bits, suite, path, sentence.line))
+                    self._first.append(_First(suite, path, sentence, place))
                     self._next.setdefault(before, {})[sentence.tokens[place].lower()] = bits
                     continue
                 first = self._first[number]
-                if first.suite == suite or number in compared:
+                expected = first.sentence.values[place]
+                is_known = first.suite == suite or number in compared
+                if is_known or math.isnan(bits) or math.isnan(expected):
                     continue
-                if not (math.isnan(bits) or math.isnan(first.bits)):
-                    compared.add(number)
-                    if not _is_same(bits, first.bits):
-                        words = " ".join(sentence.tokens[: place + 1])
-                        different.append((words, bits, sentence.line, first))
+                compared.add(number)
+                if not _is_same(bits, expected):
+                    different.append((sentence, first))
         fewest = _FEWEST_SHARED if self.is_strict else _FEWEST_PLACES
         if len(compared) >= fewest and len(different) > _OTHER_MODEL * len(compared):
-            words, bits, line, first = different[0]
+            sentence, first = different[0]
+            place = first.place
+            words, expected = " ".join(sentence.tokens[: place + 1]), first.sentence.values[place]
             raise InputError(
-                f"the last word of {words!r} has {bits:.3f} bits, but {first.bits:.3f} in "
-                f"{first.path}:{first.line}, of the same run ({self.run}); "
+                f"the last word of {words!r} has {sentence.values[place]:.3f} bits, but "
+                f"{expected:.3f} in {first.path}:{first.sentence.line}, of the same run "
+                f"({self.run}); "
                 f"{len(different)} of {len(compared)} equal beginnings of sentences differ",
                 path=path,
-                line=line,
+                line=sentence.line,
                 remedy="the files are of different models or in different units; prefixes=false "
                 "accepts them",
             )
@@ -187,16 +180,18 @@ class RunBeginnings:
             total = _total_probability(words)
             if total <= _LARGEST_SUM:
                 continue
-            shown = self._beginnings.words(before)
-            which = f"the {len(words)} words that follow {shown!r}" if shown else "first words"
+            first = self._first[max(before, 0)]
+            which = "first words"
+            if before >= 0:
+                shown = " ".join(first.sentence.tokens[: first.place + 1]).lower()
+                which = f"the {len(words)} words that follow {shown!r}"
             problem = f"the probabilities of {which} sum to {total:.2f}"
             if not self.is_strict:
                 return [f"{self.run}: {problem}; the numbers may be in another unit"]
-            first = self._first[max(before, 0)]
             raise InputError(
                 problem,
                 path=first.path,
-                line=first.line,
+                line=first.sentence.line,
                 remedy="the numbers are in another unit; name it by unit=nats or unit=log10, or "
                 "set prefixes=false for models that are not left-to-right",
             )

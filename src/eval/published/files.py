@@ -368,8 +368,15 @@ def read_words(
     if width and not columns:
         return _without_header(path, width, rules)
     table = read_csv_table(path)
-    fitting = {k: name for k, name in (usual or {}).items() if name in table.header and k in ROLES}
-    named = {role: _column(role, table, {**fitting, **columns}) for role in ROLES}
+    if lacking := [name for name in columns.values() if name not in table.header]:
+        raise InputError(
+            f"has no column {lacking[0]!r}",
+            path=path,
+            line=table.line,
+            remedy=f"its columns: {', '.join(table.header)}",
+        )
+    chosen = {k: name for k, name in (usual or {}).items() if name in table.header} | {**columns}
+    named = {role: chosen.get(role) or table.column(names) for role, names in ROLES.items()}
     if named["surprisal"] is None:
         raise _lacks(table, "surprisal")
     if named["word"] is None and rules.words:
@@ -402,19 +409,6 @@ def is_token_table(path: Path) -> bool:
     except InputError:
         return False
     return table.column(ROLES["surprisal"]) is not None
-
-
-def _column(role: str, table: CsvTable, columns: Mapping[str, str]) -> str | None:
-    if role not in columns:
-        return table.column(ROLES[role])
-    if columns[role] not in table.header:
-        raise InputError(
-            f"has no column {columns[role]!r}",
-            path=table.path,
-            line=table.line,
-            remedy=f"its columns: {', '.join(table.header)}",
-        )
-    return columns[role]
 
 
 def _lacks(table: CsvTable, role: str) -> InputError:

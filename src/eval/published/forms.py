@@ -34,6 +34,7 @@ from gardenpath.store.files import read_text
 from gardenpath.util import enumeration
 
 JsonObject = Mapping[str, Any]
+_Reader = Callable[[Path, Unit | None], SurprisalFile]
 
 
 def is_json(path: Path) -> bool:
@@ -450,24 +451,13 @@ def _region_sentence(item: JsonObject, condition: JsonObject, place: _Place) -> 
 # Which form a file has, and its reader.
 
 
-def _read_lm_zoo(path: Path, unit: Unit | None) -> SurprisalFile:
-    return _file(path, "lm_zoo", read_token_table(path), "bits", unit, is_by_text=False)
-
-
-_SIGNS: Mapping[SurprisalForm, Callable[[object], bool]] = {
-    "lm_eval": _is_lm_eval,
-    "vllm": _is_vllm,
-    "openai": _is_openai,
-    "minicons": _is_minicons,
-    "syntaxgym": _is_syntaxgym,
-}
-_READERS: Mapping[SurprisalForm, Callable[[Path, Unit | None], SurprisalFile]] = {
-    "lm_zoo": _read_lm_zoo,
-    "minicons": _read_minicons,
-    "lm_eval": _read_lm_eval,
-    "vllm": _read_vllm,
-    "openai": _read_openai,
-    "syntaxgym": _read_syntaxgym,
+# Tables and LM Zoo's form are told from these by their first character.
+_FORMS: Mapping[SurprisalForm, tuple[Callable[[object], bool], _Reader]] = {
+    "lm_eval": (_is_lm_eval, _read_lm_eval),
+    "vllm": (_is_vllm, _read_vllm),
+    "openai": (_is_openai, _read_openai),
+    "minicons": (_is_minicons, _read_minicons),
+    "syntaxgym": (_is_syntaxgym, _read_syntaxgym),
 }
 
 
@@ -484,7 +474,7 @@ def may_have_form(path: Path, form: SurprisalForm) -> bool:
 def _fitting(path: Path) -> list[SurprisalForm]:
     documents = read_documents(path)
     sample: list[object] = [documents, *documents[:1]]
-    return [name for name, fits in _SIGNS.items() if any(map(fits, sample))]
+    return [form for form, (fits, _) in _FORMS.items() if any(map(fits, sample))]
 
 
 def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
@@ -510,7 +500,7 @@ def form_of(path: Path, form: SurprisalForm = "auto") -> SurprisalForm:
     raise InputError(
         "is JSON in no known form of surprisals",
         path=path,
-        remedy=f"known are {enumeration(list(_SIGNS))}; tables of Gardenpath are read as .tsv or "
+        remedy=f"known are {enumeration(list(_FORMS))}; tables of Gardenpath are read as .tsv or "
         ".csv",
     )
 
@@ -529,7 +519,12 @@ def read_file(
     """
     if form == "table":
         return read_words(path, rules, columns or {}, usual, selecting)
-    file = _READERS[form](path, rules.unit)
+    if form == "lm_zoo":
+        sentences = read_token_table(path)
+        file = _file(path, form, sentences, "bits", rules.unit, is_by_text=False)
+    else:
+        _, read = _FORMS[form]
+        file = read(path, rules.unit)
     if not file.sentences:
         raise InputError("contains no sentences", path=path)
     if file.is_whole:
