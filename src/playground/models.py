@@ -360,5 +360,7 @@ def _unknown(example: Example, runs: Sequence[Run]) -> int | None:
             # What is wrong with a model, it tells itself when it is asked.
             with contextlib.suppress(GardenpathError):
                 sentences = sentences_for(run, (example.first, example.second))
-                counts.append(unknown_words(run, [one.words for one in sentences]).unknown)
+                counts.append(
+                    unknown_words(run, [sentence.words for sentence in sentences]).unknown
+                )
     return max(counts)

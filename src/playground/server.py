@@ -385,21 +385,21 @@ def playground_app(shelf: ModelShelf, turns: Turns, limits: PlaygroundLimits) ->
         return _json({"models": [shown_model(name, known[name]) for name in names]})
 
     async def examples(request: Request) -> Response:
-        asked = sentence_request(await request.body(), limits)
+        wanted = sentence_request(await request.body(), limits)
         known = shelf.models
-        runs = [known[name].run for name in asked.runs if name in known]
+        runs = [known[name].run for name in wanted.runs if name in known]
         return _json({"examples": await run_in_threadpool(examples_for, runs)})
 
     async def seen(request: Request) -> Response:
-        asked = sentence_request(await request.body(), limits)
-        return _json(await run_in_threadpool(_views, shelf, asked))
+        wanted = sentence_request(await request.body(), limits)
+        return _json(await run_in_threadpool(_views, shelf, wanted))
 
     async def surprisal(request: Request) -> Response:
-        asked = sentence_request(await request.body(), limits)
-        if not asked.sentences or not asked.runs:
+        wanted = sentence_request(await request.body(), limits)
+        if not wanted.sentences or not wanted.runs:
             raise RefusedRequestError("type a sentence, and tick at least one model")
         turns.require_room()
-        return StreamingResponse(_lines(turns, asked), media_type="application/x-ndjson")
+        return StreamingResponse(_lines(turns, wanted), media_type="application/x-ndjson")
 
     posted = {
         "/api/models": add,
@@ -413,7 +413,10 @@ def playground_app(shelf: ModelShelf, turns: Turns, limits: PlaygroundLimits) ->
                 Route("/", page),
                 Route("/assets/{name}", assets),
                 Route("/api/models", models),
-                *(Route(path, _polite(one), methods=["POST"]) for path, one in posted.items()),
+                *(
+                    Route(path, _polite(answer), methods=["POST"])
+                    for path, answer in posted.items()
+                ),
             ],
         )
     )
@@ -456,21 +459,21 @@ def _assets() -> dict[str, Path]:
     return {**{name: REPORT_ASSETS / name for name in SHARED_ASSETS}, **own}
 
 
-def _views(shelf: ModelShelf, asked: SentenceRequest) -> dict[str, Any]:
+def _views(shelf: ModelShelf, wanted: SentenceRequest) -> dict[str, Any]:
     """Return the words of sentences as each model sees them; errors are told per model."""
     views: dict[str, Any] = {}
     models = shelf.models
-    for name in asked.runs if asked.sentences else ():
+    for name in wanted.runs if wanted.sentences else ():
         if name in models:
             try:
-                views[name] = seen_words(models[name].run, asked.sentences)
+                views[name] = seen_words(models[name].run, wanted.sentences)
             except GardenpathError as error:
                 views[name] = {"error": str(error)}
     return views
 
 
-async def _lines(turns: Turns, asked: SentenceRequest) -> AsyncIterator[bytes]:
-    async with aclosing(turns.events(asked)) as events:
+async def _lines(turns: Turns, wanted: SentenceRequest) -> AsyncIterator[bytes]:
+    async with aclosing(turns.events(wanted)) as events:
         async for event in events:
             yield json.dumps(event, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 

@@ -111,7 +111,7 @@ def check_beginnings(
 
 def numbers_digest(sentences: Iterable[ScoredSentence]) -> str:
     """Return a digest of the tokens and numbers of a file, whatever its format."""
-    pairs = (pair for one in sentences for pair in zip(one.tokens, one.values, strict=True))
+    pairs = (pair for s in sentences for pair in zip(s.tokens, s.values, strict=True))
     return digest("\n".join(f"{token} {value:.3f}" for token, value in pairs))[:12]
 
 

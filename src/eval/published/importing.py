@@ -404,9 +404,10 @@ class Importing:
                 path=path,
                 remedy="compute all surprisals of a run with the same boundary=",
             )
-        choices = {one: place for one, place in self.boundaries.values() if one is not None}
+        choices = {choice: place for choice, place in self.boundaries.values() if choice}
         if len(choices) > 1:
-            listed = enumeration([f"boundary={one} ({place})" for one, place in choices.items()])
+            shown = [f"boundary={choice} ({place})" for choice, place in choices.items()]
+            listed = enumeration(shown)
             raise InputError(
                 f"runs differ in how words are made of pieces, which cannot be compared: {listed}",
                 path=path,
@@ -440,7 +441,7 @@ class Importing:
             )
         runs = with_ranks(self.runs)
         check_units(runs)
-        sums = [note for one in self.beginnings.values() for note in one.check_sums()]
+        sums = [note for run in self.beginnings.values() for note in run.check_sums()]
         receipt = Receipt(
             layout=self.layout,
             rules=asdict(self.rules),
@@ -459,7 +460,7 @@ class Importing:
 
     def _gaps(self, runs: Sequence[ImportedRun]) -> list[str]:
         """Say which runs have no surprisals for some suites, in one note for equal gaps."""
-        suites = [suite for one in self.materials.values() for suite in one.suites]
+        suites = [suite for file in self.materials.values() for suite in file.suites]
         scored: dict[str, set[str]] = {}
         for run in runs:
             scored.setdefault(run.name.run, set()).add(run.suite.name)

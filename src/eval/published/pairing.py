@@ -225,12 +225,12 @@ class _Pairing:
         self.unknown: set[str] = set()
 
     def result(self) -> Paired:
-        materials, found = self.materials, len(self.sentences)
-        expected = len(materials.located)
-        common = range(min(found, expected))
+        materials = self.materials
+        count, expected = len(self.sentences), len(materials.located)
+        common = range(min(count, expected))
         doubts = [self._doubt(place) for place in common if not self._matches(place)]
-        if found != expected:
-            problem = f"has {found} sentences, but {materials.path} has {expected}"
+        if count != expected:
+            problem = f"has {count} sentences, but {materials.path} has {expected}"
             raise self._refusal(problem, doubts)
         # Wordings that the materials or the layout give for this very sentence.
         for doubt in doubts:
@@ -283,7 +283,8 @@ class _Pairing:
         places = self.materials.places_of_text.get("".join(tokens).lower(), ())
         is_own_text = place in places
         if not places and any(map(is_unknown, tokens)):
-            places = tuple(n for n, (_, one) in enumerate(located) if same_words(one.words, tokens))
+            words = [variant.words for _, variant in located]
+            places = tuple(n for n, own in enumerate(words) if same_words(own, tokens))
         home = places[0] if places and not is_own_text else None
         return _Doubt(place, located[place][1].words, tokens, home, is_own_text)
 

@@ -205,9 +205,9 @@ def _by_text(
         suites = [_whole_sentences(suite, file.path) for suite in suites]
     materials = [in_file_order(Path(suite.name), suite) for suite in suites]
     wanted = [[variant.words for _, variant in own.located] for own in materials]
-    found = find_sentences(sentences, list(itertools.chain(*wanted)), file.path)
+    by_text = find_sentences(sentences, list(itertools.chain(*wanted)), file.path)
     for own, texts in zip(materials, wanted, strict=True):
-        rows = [found.of(words) for words in texts]
+        rows = [by_text.of(words) for words in texts]
         scored = [row for row in rows if row is not None]
         if scored and len(scored) < len(rows):
             missing = texts[rows.index(None)]
@@ -221,8 +221,8 @@ def _by_text(
             yield own, scored, "text of sentences"
     if file.is_whole:
         importing.notes.append(f"{file.path}: numbers are of whole sentences, not of words")
-    if found.others:
-        note = f"{file.path}: {plural(found.others, 'sentence')} of other suites"
+    if by_text.others:
+        note = f"{file.path}: {plural(by_text.others, 'sentence')} of other suites"
         importing.left_out.append(note)
 
 
@@ -487,8 +487,8 @@ def read_scored_words(
 
 def _sentences_of(table: SurprisalFile, run: str | None) -> list[ScoredSentence]:
     """Return the sentences of one run of a table."""
-    names = [one.run or one.model for one in table.runs]
-    chosen = [one for one, name in zip(table.runs, names, strict=True) if run in (None, name)]
+    names = [own.run or own.model for own in table.runs]
+    chosen = [own for own, name in zip(table.runs, names, strict=True) if run in (None, name)]
     if len(chosen) != 1:
         raise InputError(
             f"has {len(names)} runs, such as {', '.join(names[:3])}",
@@ -513,8 +513,8 @@ def _own_sentences(scored: Sequence[ScoredSentence], path: Path) -> list[Words]:
 def _in_wanted_order(
     scored: Sequence[ScoredSentence], wanted: Sequence[Words], path: Path
 ) -> list[ScoredSentence]:
-    found = find_sentences(scored, wanted, path)
-    rows = [found.of(words) for words in wanted]
+    by_text = find_sentences(scored, wanted, path)
+    rows = [by_text.of(words) for words in wanted]
     if missing := [words for words, row in zip(wanted, rows, strict=True) if row is None]:
         raise InputError(
             f"has no numbers for {len(missing)} of {len(wanted)} sentences, such as "

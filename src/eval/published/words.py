@@ -8,6 +8,7 @@ here knows forms of files, units or suites.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -149,11 +150,8 @@ def merged_words(scored: ScoredSentence, words: Words, path: Path, number: int) 
     if scored.tokens == words:
         return scored
     text = " ".join(words)
-    ends, position = [], 0
-    for word in words:
-        position += len(word)
-        ends.append(position)
-        position += 1
+    after = itertools.accumulate(len(word) + 1 for word in words)  # with the blank
+    ends = [place - 1 for place in after]
     place = f"sentence {number}"
     try:
         spans = token_spans(text, scored.tokens, word_ends=ends, place=place)
@@ -183,7 +181,7 @@ def merged_words(scored: ScoredSentence, words: Words, path: Path, number: int) 
 
 def words_by_marks(sentences: Sequence[ScoredSentence], path: Path) -> list[Words]:
     """Return the words of the sentences of a file, as their texts or the marks of tokens say."""
-    kept = [[token for token in one.tokens if not is_edge(token)] for one in sentences]
+    kept = [without_edges(sentence).tokens for sentence in sentences]
     spell = _speller({token for tokens in kept for token in tokens})
     words = []
     for number, (sentence, tokens) in enumerate(zip(sentences, kept, strict=True), start=1):
