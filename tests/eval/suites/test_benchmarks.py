@@ -18,15 +18,13 @@ from gardenpath.eval.suites.benchmarks import (
     dump_predictions,
     load_blimp,
     load_climp,
-    pair_predictions,
     pair_suite,
-    prediction_accuracies,
-    read_predictions,
 )
 from gardenpath.eval.suites.lint import lint
 from gardenpath.eval.suites.outcomes import TieRule, score_table
 from gardenpath.eval.suites.regions import RegionTable
 from gardenpath.eval.suites.suite import Suite, SuiteError
+from tests.eval.suites.pair_samples import prediction_accuracies
 from tests.eval.suites.samples import cats_suite
 
 PAIRS = (
@@ -56,8 +54,8 @@ def _rows(suite: Suite, totals: list[float]) -> list[list[float]]:
 def test_the_form_of_the_pipeline() -> None:
     """Sentences are those of the file of the pairs, to the letter: the pipeline compares them."""
     suite = _suite()
-    found = pair_predictions([(suite, _rows(suite, [1.0, 2.0, 4.0, 3.0, 5.0, 5.0]))])
-    assert json.loads(dump_predictions(found)) == {
+    text = dump_predictions([(suite, _rows(suite, [1.0, 2.0, 4.0, 3.0, 5.0, 5.0]))])
+    assert json.loads(text) == {
         "number": {
             "predictions": [
                 {"id": "number_0", "pred": "The cats sleep."},
@@ -76,12 +74,10 @@ def test_predictions_come_back_with_the_accuracy_of_the_suite(
     suite = _suite()
     rows = _rows(suite, totals)
     path = tmp_path_factory.mktemp("babylm") / "predictions.json"
-    path.write_text(dump_predictions(pair_predictions([(suite, rows)])), encoding="utf-8")
-    predictions = read_predictions(path)
-    assert predictions == pair_predictions([(suite, rows)])
+    path.write_text(dump_predictions([(suite, rows)]), encoding="utf-8")
     table = RegionTable.from_rows(suite, rows)
     outcomes = [one.outcome for one in score_table(table, ties=TieRule(ties="exact"))]
-    assert prediction_accuracies(predictions, [suite], path) == {
+    assert prediction_accuracies(path, [suite]) == {
         "number": sum(outcomes[:2]) / 2, "questions": outcomes[2]
     }  # fmt: skip
 
@@ -90,30 +86,9 @@ def test_suites_that_are_no_pairs_of_sentences() -> None:
     suite = _suite()
     for other in (cats_suite(), replace(suite, metric="mean"), replace(suite, predictions=())):
         with pytest.raises(SuiteError, match="BabyLM's predictions are for minimal pairs"):
-            pair_predictions([(other, [])])
+            dump_predictions([(other, [])])
     with pytest.raises(SuiteError, match="agreement, item 2: a word has no surprisal"):
-        pair_predictions([(suite, _rows(suite, [1.0, 2.0, math.nan, 3.0, 5.0, 6.0]))])
-
-
-@pytest.mark.parametrize(
-    "text", ["[]", '{"a": 1}', '{"a": {"predictions": [{"id": "a_0"}]}}', "{", '{"a": {}}',
-             '{"a": {"predictions": [{"id": "a_0", "pred": null}]}}'],
-)  # fmt: skip
-def test_other_files(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "predictions.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"predictions\.json"):
-        read_predictions(path)
-
-
-def test_predictions_of_other_pairs_are_refused(tmp_path: Path) -> None:
-    suite, path = _suite(), tmp_path / "p.json"
-    found = pair_predictions([(suite, _rows(suite, [1.0, 2.0, 4.0, 3.0, 5.0, 6.0]))])
-    with pytest.raises(InputError, match="number: 1 predictions for 2 pairs"):
-        prediction_accuracies({"number": found["number"][:1]}, [suite], path)
-    wrong = [replace(found["number"][0], pred="The cat sleeps."), found["number"][1]]
-    with pytest.raises(InputError, match=r"number_0: 'The cat sleeps\.' is neither"):
-        prediction_accuracies({"number": wrong}, [suite], path)
+        dump_predictions([(suite, _rows(suite, [1.0, 2.0, math.nan, 3.0, 5.0, 6.0]))])
 
 
 # ----------------------------------------------------------------------------
