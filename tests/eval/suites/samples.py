@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gardenpath.eval.suites.formula import Formula
-from gardenpath.eval.suites.suite import Item, Prediction, Suite, Variant
+from gardenpath.eval.suites.formula import And, Comparison, Formula, Lookup, Or, value
+from gardenpath.eval.suites.suite import Item, Prediction, Suite, Variant, holds_in_order
 
 
 def cats_suite(
@@ -46,3 +46,10 @@ def surprisals_of(
         for item, pair in zip(suite.items, nouns, strict=True)
         for variant, value in zip(item.variants, pair, strict=True)
     }
+
+
+def holds(formula: Formula, lookup: Lookup) -> bool:
+    """Whether a claim is true; ties get no special treatment."""
+    assert isinstance(formula.tree, Comparison | And | Or)
+    sides = [side for each in formula.comparisons for side in (each.left, each.right)]
+    return holds_in_order(formula.tree, {side: value(side, lookup) for side in sides}, {})

@@ -27,6 +27,8 @@ from gardenpath.eval.suites.formula import (
     Value,
     are_equal,
 )
+from gardenpath.eval.suites.outcomes import outcome
+from tests.eval.suites.samples import holds
 
 SURPRISALS = {("noun", "a"): 3.0, ("noun", "b"): 5.0, ("6", "a"): 1.5, ("*", "a"): 20.0}
 
@@ -90,7 +92,7 @@ def test_truth_agrees_with_full_bracketing(tree: Claim, data: st.DataObject) -> 
                 inside = sign.join(show(part) for part in node.parts)
         return f"{opening}{inside}{closing}"
 
-    assert Formula.parse(show(tree)).holds(chance) == oracle(tree, chance)
+    assert holds(Formula.parse(show(tree)), chance) == oracle(tree, chance)
 
 
 def oracle(node: Claim, values: Callable[[str, str], float]) -> bool:
@@ -131,7 +133,7 @@ def oracle(node: Claim, values: Callable[[str, str], float]) -> bool:
     ],
 )
 def test_truth(text: str, expected: bool) -> None:
-    assert Formula.parse(text).holds(lookup) is expected
+    assert holds(Formula.parse(text), lookup) is expected
 
 
 def test_quantities() -> None:
@@ -139,7 +141,7 @@ def test_quantities() -> None:
     assert effect.value(lookup) == 2.25
     assert not effect.is_claim
     with pytest.raises(FormulaError, match="is not a claim"):
-        effect.holds(lookup)
+        outcome(effect, lookup)
     with pytest.raises(FormulaError, match="no numeric value"):
         Formula.parse("1 > 2").value(lookup)
 
@@ -196,7 +198,7 @@ def test_the_older_form() -> None:
 
 def test_equality_has_a_tolerance() -> None:
     assert are_equal(10.0, 10.001) and not are_equal(10.0, 10.01)
-    assert not Formula.parse("(noun;%a%) = 3.01").holds(lookup)
+    assert not holds(Formula.parse("(noun;%a%) = 3.01"), lookup)
 
 
 def test_all_published_formulas(reference_data: Path) -> None:
