@@ -18,6 +18,7 @@ from gardenpath.eval.suites.generated import Catalogue
 from gardenpath.eval.suites.lint import check, checklist
 from gardenpath.eval.suites.outcomes import outcome
 from gardenpath.eval.suites.pairs import PairSource, load_pair_suites
+from gardenpath.eval.suites.regions import quantity
 from gardenpath.eval.suites.suite import Suite, chance_level
 from gardenpath.eval.suites.syntaxgym import dump_syntaxgym, load_syntaxgym, load_syntaxgym_csv
 from gardenpath.eval.suites.tables import load_table_suite
@@ -195,7 +196,7 @@ def _formula(content: bytes) -> None:
     if formula.is_claim:
         outcome(formula, lambda _region, _condition: 1.0)
     else:
-        assert not math.isnan(formula.value(lambda _region, _condition: 1.0))
+        assert not math.isnan(quantity(formula.quantity, lambda _region, _condition: 1.0))
 
 
 def _zip_seed() -> bytes:

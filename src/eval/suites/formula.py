@@ -95,18 +95,13 @@ def walk(node: Node) -> Iterator[Node]:
             assert_never(node)
 
 
-def value(node: Value, lookup: Lookup) -> float:
-    """Return the value of a quantity, in the unit of the lookup."""
-    match node:
-        case Term():
-            return lookup(node.region, node.condition)
-        case Number():
-            return node.value
-        case Arithmetic():
-            left, right = value(node.left, lookup), value(node.right, lookup)
-            return left + right if node.operator == "+" else left - right
-        case _:
-            assert_never(node)
+def signed_terms(node: Value, sign: int = 1) -> Iterator[tuple[int, Term | Number]]:
+    """Yield the terms and numbers of a quantity, each with its sign in the whole sum."""
+    if isinstance(node, Arithmetic):
+        yield from signed_terms(node.left, sign)
+        yield from signed_terms(node.right, sign if node.operator == "+" else -sign)
+    else:
+        yield sign, node
 
 
 def are_equal(left: float, right: float) -> bool:
@@ -329,6 +324,13 @@ class Formula:
         return isinstance(self.tree, Comparison | And | Or)
 
     @property
+    def quantity(self) -> Value:
+        """The tree of an effect; a claim has no numeric value."""
+        if isinstance(self.tree, Comparison | And | Or):
+            raise FormulaError("a claim has no numeric value", text=str(self))
+        return self.tree
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """The distinct terms of the formula, in order of appearance."""
         return tuple(dict.fromkeys(node for node in walk(self.tree) if isinstance(node, Term)))
@@ -337,12 +339,6 @@ class Formula:
     def comparisons(self) -> tuple[Comparison, ...]:
         """All comparisons, in order of appearance."""
         return tuple(node for node in walk(self.tree) if isinstance(node, Comparison))
-
-    def value(self, lookup: Lookup) -> float:
-        """Return the value of a quantity, in the unit of the lookup (bits)."""
-        if isinstance(self.tree, Comparison | And | Or):
-            raise FormulaError("a claim has no numeric value", text=str(self))
-        return value(self.tree, lookup)
 
     def replace(self, change: Callable[[Term | Number], Value]) -> Formula:
         """Return the formula with every term and number replaced."""

@@ -27,6 +27,7 @@ from typing import Any, Literal, assert_never
 
 from gardenpath.errors import GardenpathError
 from gardenpath.eval.suites.formula import (
+    WHOLE_SENTENCE,
     And,
     Arithmetic,
     Claim,
@@ -283,6 +284,18 @@ class Suite:
         if is_count(name) and 1 <= int(name) <= len(self.regions):
             return int(name) - 1
         raise SuiteError(f"suite {self.name} has no region {name!r}; {nearest(name, self.regions)}")
+
+    def regions_of(self, conditions: Iterable[str], terms: Iterable[Term]) -> dict[str, set[int]]:
+        """Return the indices of the critical regions and of those of the terms, by condition."""
+        critical = {self.region_index(name) for name in self.critical}
+        regions = {condition: set(critical) for condition in conditions}
+        for term in terms:
+            own = regions.setdefault(term.condition, set(critical))
+            if term.region == WHOLE_SENTENCE:
+                own.update(range(len(self.regions)))
+            else:
+                own.add(self.region_index(term.region))
+        return regions
 
     def text(self, variant: Variant) -> str:
         """Return the sentence as text."""

@@ -53,7 +53,7 @@ def test_wh_effects_and_licensing_interaction() -> None:
     pairs = wh_effects(effects)
     assert pairs == [WhEffects(8, 5), WhEffects(0, -3)]
     assert [pair.licensing for pair in pairs] == [13, -3]
-    assert [pair.is_flipped for pair in pairs] == [True, False]
+    assert [flip_rate([pair]) for pair in pairs] == [1.0, 0.0]
     assert flip_rate(pairs) == 0.5
 
 

@@ -28,6 +28,7 @@ from gardenpath.eval.suites.formula import (
     are_equal,
 )
 from gardenpath.eval.suites.outcomes import outcome
+from gardenpath.eval.suites.regions import quantity
 from tests.eval.suites.samples import holds
 
 SURPRISALS = {("noun", "a"): 3.0, ("noun", "b"): 5.0, ("6", "a"): 1.5, ("*", "a"): 20.0}
@@ -98,16 +99,16 @@ def test_truth_agrees_with_full_bracketing(tree: Claim, data: st.DataObject) -> 
 def oracle(node: Claim, values: Callable[[str, str], float]) -> bool:
     """Truth by Python's and numpy's own operators."""
 
-    def quantity(part: Value) -> float:
+    def bits(part: Value) -> float:
         if isinstance(part, Term):
             return values(part.region, part.condition)
         if isinstance(part, Number):
             return part.value
         signs = {"+": operator.add, "-": operator.sub}
-        return float(signs[part.operator](quantity(part.left), quantity(part.right)))
+        return float(signs[part.operator](bits(part.left), bits(part.right)))
 
     if isinstance(node, Comparison):
-        left, right = quantity(node.left), quantity(node.right)
+        left, right = bits(node.left), bits(node.right)
         if node.operator == "=":
             return bool(np.isclose(left, right, rtol=1e-5, atol=1e-3))
         return {"<": left < right, ">": left > right}[node.operator]
@@ -138,12 +139,12 @@ def test_truth(text: str, expected: bool) -> None:
 
 def test_quantities() -> None:
     effect = Formula.parse("(noun;%b%) - (noun;%a%) + 0.25")
-    assert effect.value(lookup) == 2.25
+    assert quantity(effect.quantity, lookup) == 2.25
     assert not effect.is_claim
     with pytest.raises(FormulaError, match="is not a claim"):
         outcome(effect, lookup)
     with pytest.raises(FormulaError, match="no numeric value"):
-        Formula.parse("1 > 2").value(lookup)
+        _ = Formula.parse("1 > 2").quantity
 
 
 def test_parts() -> None:

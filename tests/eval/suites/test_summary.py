@@ -22,7 +22,7 @@ from gardenpath.eval.suites.effects import (
     flip_rate,
     island_contrast,
 )
-from gardenpath.eval.suites.outcomes import ItemOutcome, score_suite
+from gardenpath.eval.suites.outcomes import ItemOutcome
 from gardenpath.eval.suites.summary import (
     CRITERIA,
     RunName,
@@ -41,7 +41,7 @@ from gardenpath.store.tables import (
     read_table,
     write_table,
 )
-from tests.eval.suites.samples import cats_suite, surprisals_of
+from tests.eval.suites.samples import cats_suite, score_suite, surprisals_of
 
 ONE = RunName(run="lstm-1", model="lstm", corpus="toy", seed=1)
 TWO = RunName(run="lstm-2", model="lstm", corpus="toy", seed=2)
