@@ -123,7 +123,7 @@ _LABELS = {
 }
 
 
-def load_blimp(path: str | Path, *, name: str = "", language: str | None = None) -> Suite:
+def load_blimp(path: str | Path) -> Suite:
     """Read a file of pairs; a suite with a single paradigm is named after it, else after the file.
 
     Paradigm, phenomenon and field become labels of the items, so results can be grouped by them.
@@ -131,9 +131,9 @@ def load_blimp(path: str | Path, *, name: str = "", language: str | None = None)
     pairs = blimp_pairs(read_text(path), path)
     paradigms = {pair.labels.get("paradigm", "") for pair in pairs}
     phenomena = {pair.labels.get("phenomenon", "") for pair in pairs}
-    called = name or (paradigms.pop() if len(paradigms) == 1 else "") or Path(path).stem
+    name = (paradigms.pop() if len(paradigms) == 1 else "") or Path(path).stem
     kind = phenomena.pop() if len(phenomena) == 1 else ""
-    return pair_suite(pairs, path=path, name=called, language=language, kind=kind)
+    return pair_suite(pairs, path=path, name=name, kind=kind)
 
 
 def blimp_pairs(text: str, path: str | Path) -> list[Pair]:
@@ -190,13 +190,12 @@ class _Columns:
     names: Mapping[str, int]
 
 
-def load_climp(path: str | Path, *, name: str = "") -> Suite:
-    """Read a file of pairs; the suite is named after the file unless ``name`` is given."""
+def load_climp(path: str | Path) -> Suite:
+    """Read a file of pairs; the suite is named after the file."""
     pairs = climp_pairs(read_text(path), path)
     phenomena = {pair.labels.get("phenomenon", "") for pair in pairs}
     kind = phenomena.pop() if len(phenomena) == 1 else ""
-    called = name or Path(path).stem
-    return pair_suite(pairs, path=path, name=called, kind=kind)
+    return pair_suite(pairs, path=path, name=Path(path).stem, kind=kind)
 
 
 def climp_pairs(text: str, path: str | Path) -> list[Pair]:

@@ -15,6 +15,7 @@ from gardenpath.data.words.segmenting import english_words, segmenter_named
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.benchmarks import (
     Pair,
+    blimp_pairs,
     dump_predictions,
     load_blimp,
     load_climp,
@@ -95,11 +96,11 @@ def test_suites_that_are_no_pairs_of_sentences() -> None:
 # BLiMP's JSON lines and the words of minimal pairs.
 
 
-def load(folder: Path, *entries: object, language: str | None = None) -> Suite:
+def load(folder: Path, *entries: object) -> Suite:
     path = folder / "pairs.jsonl"
     lines = (e if isinstance(e, str) else json.dumps(e, ensure_ascii=False) for e in entries)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return load_blimp(path, language=language)
+    return load_blimp(path)
 
 
 BLIMP = {
@@ -190,7 +191,9 @@ def test_several_paradigms(tmp_path: Path) -> None:
 
 
 def test_language_can_be_given(tmp_path: Path) -> None:
-    assert load(tmp_path, BLIMP, language="ru").language == "ru"
+    pairs = blimp_pairs(json.dumps(BLIMP), tmp_path)
+    suite = pair_suite(pairs, path=tmp_path, name="pairs", language="ru")
+    assert suite.language == "ru"
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,15 @@ from gardenpath.eval.suites.effects import (
     island_contrast,
 )
 from gardenpath.eval.suites.outcomes import ItemOutcome
+from gardenpath.eval.suites.regions import variant_rows
 from gardenpath.eval.suites.summary import (
     CRITERIA,
     RunName,
     ScoredItems,
     effects_frame,
     items_frame,
-    surprisal_rows,
     with_criteria,
+    word_rows,
 )
 from gardenpath.store.tables import (
     EFFECTS,
@@ -207,7 +208,8 @@ def test_the_summary_is_broken_down_by_pronoun_where_there_is_one() -> None:
 
 def test_surprisals_word_by_word(tmp_path: Path) -> None:
     suite = cats_suite(items=1)
-    frame = surprisal_rows(LSTM, suite, surprisals_of(suite, [(4, 7)]), unknown={"猫1"})
+    values = variant_rows(suite, surprisals_of(suite, [(4, 7)]))
+    frame = SURPRISALS.frame(list(word_rows(LSTM, suite, values, unknown={"猫1"})))
     assert tuple(frame.columns) == SURPRISALS.names
     assert frame["region"].tolist() == ["classifier", "classifier", "noun", "end"] * 2
     assert frame["word_id"].tolist() == [1, 2, 3, 4] * 2
