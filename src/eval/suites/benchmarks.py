@@ -115,7 +115,6 @@ def has_blanks(pairs: Sequence[Pair], path: str | Path) -> bool:
 # and ZhoBLiMP and ``paradigm`` (or ``Paradigm``) in SLING; the class of phenomenon is
 # ``linguistics_term`` in BLiMP and ``phenomenon`` (or ``Phenomenon``) in the others.
 
-
 _LABELS = {
     "paradigm": ("UID", "paradigm", "Paradigm"),
     "phenomenon": ("linguistics_term", "phenomenon", "Phenomenon"),
@@ -178,7 +177,6 @@ def _sentence(
 # zeros. Without labels, the good sentence of each pair comes first. Files with one row per pair
 # have the columns ``sentence_good`` and ``sentence_bad``. Separators may be commas, semicolons or
 # tabs.
-
 
 _NAMES = ("phenomenon", "paradigm")
 

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from gardenpath.data.arrays import Floats
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.means import BOOTSTRAP_SAMPLES, Stratum, bootstrap_interval
+from gardenpath.eval.means import Stratum, bootstrap_interval
 from gardenpath.eval.suites.formula import Formula
 from gardenpath.eval.suites.outcomes import USUAL_TIES, TieRule
 from gardenpath.eval.suites.regions import (
@@ -216,32 +216,14 @@ def flip_rate(effects: Sequence[WhEffects]) -> float:
     return flipped / len(known) if known else math.nan
 
 
-def flip(
-    effects: Sequence[WhEffects], *, samples: int = BOOTSTRAP_SAMPLES, seed: int = 0
-) -> Criterion:
-    """Return the criterion *flip*: the mean wh-effects with and without a gap."""
-    return _criterion(effects, (), samples, seed)
+def criterion(outside: Sequence[WhEffects], inside: Sequence[WhEffects] = ()) -> Criterion:
+    """Return the criterion *flip*, of mean wh-effects; with ``inside``, *island contrast*.
 
-
-def island_contrast(
-    outside: Sequence[WhEffects],
-    inside: Sequence[WhEffects],
-    *,
-    samples: int = BOOTSTRAP_SAMPLES,
-    seed: int = 0,
-) -> Criterion:
-    """Return the criterion *island contrast*: mean wh-effects outside minus inside islands."""
-    return _criterion(outside, inside, samples, seed)
-
-
-def _criterion(
-    outside: Sequence[WhEffects], inside: Sequence[WhEffects], samples: int, seed: int
-) -> Criterion:
-    gap, gap_interval = _difference(
-        [item.gap for item in outside], [item.gap for item in inside], samples, seed
-    )
+    The contrast is the difference of mean wh-effects outside and inside islands.
+    """
+    gap, gap_interval = _difference([item.gap for item in outside], [item.gap for item in inside])
     nogap, nogap_interval = _difference(
-        [item.nogap for item in outside], [item.nogap for item in inside], samples, seed
+        [item.nogap for item in outside], [item.nogap for item in inside]
     )
     return Criterion(
         gap=gap,
@@ -255,17 +237,15 @@ def _criterion(
     )
 
 
-def _difference(
-    plus: Sequence[float], minus: Sequence[float], samples: int, seed: int
-) -> tuple[float, tuple[float, float]]:
+def _difference(plus: Sequence[float], minus: Sequence[float]) -> tuple[float, tuple[float, float]]:
     """Return the mean of ``plus``, minus that of ``minus`` if not empty, with its interval."""
     first, second = _finite(plus), _finite(minus)
     if not len(first) or (minus and not len(second)):
         return math.nan, (math.nan, math.nan)
     if not minus:
-        return float(first.mean()), bootstrap_interval([Stratum(first)], samples=samples, seed=seed)
+        return float(first.mean()), bootstrap_interval([Stratum(first)])
     # The mean over two strata of x and −y is half the difference of their means.
-    low, high = bootstrap_interval([Stratum(first), Stratum(-second)], samples=samples, seed=seed)
+    low, high = bootstrap_interval([Stratum(first), Stratum(-second)])
     return float(first.mean() - second.mean()), (2 * low, 2 * high)
 
 
@@ -288,7 +268,6 @@ def _finite(values: Sequence[float]) -> NDArray[np.float64]:
 #
 # in nats per word; higher values mean more acceptable sentences. The definitions are those of
 # Ozaki et al. (2022).
-
 
 _T = TypeVar("_T")
 

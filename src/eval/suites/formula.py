@@ -147,7 +147,6 @@ def _show(node: Node) -> str:
 # rules parse quantities and claims because brackets may contain either; the types of operands are
 # checked while the tree is built.
 
-
 # No two parts of the pattern match the same character, so that matching takes linear time; blanks
 # around names are removed afterwards.
 _TERM = re.compile(r"\(([^;()\[\]%]*);\s*%([^%]*)%\s*\)")

@@ -264,7 +264,6 @@ def _token(token: str) -> str | Slot:
 # Templates that share their words (``share``) have the same words in items of the same number, so
 # that their items can be compared one by one.
 
-
 # The words of the items of every cell.
 Choice = tuple[tuple[ItemWords, ...], ...]
 
@@ -315,8 +314,11 @@ def _drawn(
     made: list[ItemWords] = []
     repeats = draws = 0
     while len(made) < cells[0].items:
-        words = _draw(templates[0], scenes[order[draws % len(order)]], generator)
+        classes = scenes[order[draws % len(order)]]
         draws += 1
+        words: dict[str, Lexeme] = {}
+        for name, slots in templates[0].slots_of_class().items():
+            words.update(zip(slots, generator.sample(classes[name], len(slots)), strict=True))
         sentences = {
             (template.name, line.fill(words).words)
             for template, cell in zip(templates, cells, strict=True)
@@ -337,14 +339,6 @@ def _drawn(
     return tuple(made)
 
 
-def _draw(template: Template, classes: Classes, generator: random.Random) -> ItemWords:
-    words: dict[str, Lexeme] = {}
-    for name, slots in template.slots_of_class().items():
-        chosen = generator.sample(classes[name], len(slots))
-        words.update(zip(slots, chosen, strict=True))
-    return words
-
-
 def _crossed(template: Template, scenes: Sequence[Classes]) -> Choice:
     if unknown := [slot for slot in template.cross if slot not in template.slots]:
         problem = f"'cross' names unknown slots: {', '.join(unknown)}"
@@ -354,23 +348,20 @@ def _crossed(template: Template, scenes: Sequence[Classes]) -> Choice:
         raise template.error("'cross' needs slots of different classes, and no scenes")
     (classes,) = scenes
     places = itertools.product(*(range(len(classes[name])) for name in names))
-    chosen = tuple(_rotated(template, classes, dict(zip(names, at, strict=True))) for at in places)
+    chosen: list[ItemWords] = []
+    for numbers in places:
+        at = dict(zip(names, numbers, strict=True))
+        words: dict[str, Lexeme] = {}
+        for name, slots in template.slots_of_class().items():
+            listed = classes[name]
+            begin = at[name] if name in at else sum(numbers)
+            words |= {slot: listed[(begin + n) % len(listed)] for n, slot in enumerate(slots)}
+        chosen.append(words)
     for cell in template.cells:
         if cell.items != len(chosen):
             problem = f"{' x '.join(names)} gives {len(chosen)} items, but {cell.items}"
             raise template.error(f"{problem} are requested")
-    return tuple(chosen for _ in template.cells)
-
-
-def _rotated(template: Template, classes: Classes, at: dict[str, int]) -> ItemWords:
-    """Return the words of one item; ``at`` has the place of the word of each crossed class."""
-    words: dict[str, Lexeme] = {}
-    for name, slots in template.slots_of_class().items():
-        listed = classes[name]
-        begin = at[name] if name in at else sum(at.values())
-        for step, slot in enumerate(slots):
-            words[slot] = listed[(begin + step) % len(listed)]
-    return words
+    return tuple(tuple(chosen) for _ in template.cells)
 
 
 # ----------------------------------------------------------------------------

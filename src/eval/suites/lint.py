@@ -84,7 +84,6 @@ def _pairs(suite: Suite, item: Item) -> Iterator[tuple[str, str, str]]:
 # An ``error`` makes predictions meaningless (an unknown region, a region of interest without
 # words); a ``warning`` marks a possible mistake (an item with the same sentence twice).
 
-
 Severity = Literal["error", "warning"]
 
 # Unicode categories of characters that are invisible or look like spaces.
@@ -221,7 +220,16 @@ def _empty_targets(suite: Suite) -> Iterator[Complaint]:
             comparisons = prediction.formula.comparisons
             for side in (side for each in comparisons for side in (each.left, each.right)):
                 terms = [node for node in walk(side) if isinstance(node, Term)]
-                empty = [term for term in terms if _is_empty(suite, item, term)]
+                empty = [
+                    term
+                    for term in terms
+                    if not all(
+                        variant.words
+                        if term.region == WHOLE_SENTENCE
+                        else variant.regions[suite.region_index(term.region)]
+                        for variant in item.of_condition(term.condition)
+                    )
+                ]
                 severity: Severity = "error" if len(empty) == len(terms) else "warning"
                 for term in empty:
                     message = (
@@ -229,14 +237,6 @@ def _empty_targets(suite: Suite) -> Iterator[Complaint]:
                         "it, or leave it out of the prediction"
                     )
                     yield Complaint(severity, item.number, term.condition, term.region, message)
-
-
-def _is_empty(suite: Suite, item: Item, term: Term) -> bool:
-    variants = item.of_condition(term.condition)
-    if term.region == WHOLE_SENTENCE:
-        return not all(variant.words for variant in variants)
-    place = suite.region_index(term.region)
-    return not all(variant.regions[place] for variant in variants)
 
 
 def _differences(suite: Suite) -> Iterator[Complaint]:

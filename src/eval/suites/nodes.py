@@ -172,7 +172,6 @@ def _is_plain(text: str, in_brackets: bool) -> bool:
 # ----------------------------------------------------------------------------
 # Tables with a header, separated by tabs, commas or semicolons.
 
-
 # Usual names of columns, by what they hold.
 COLUMN_ROLES: Mapping[str, tuple[str, ...]] = {
     "item": ("item", "item_number", "item_id"),
@@ -308,7 +307,6 @@ def separator_of(header: str) -> str:
 #
 # Excel files need the package openpyxl. They are archives of XML, so their unpacked size is
 # limited before they are read, and XML with definitions of its own is refused.
-
 
 EXCEL_SUFFIX = ".xlsx"
 # Suffixes of tables, and those of other programs that are refused with a remedy.

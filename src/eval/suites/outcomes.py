@@ -67,17 +67,6 @@ class Margin:
     comparison: Comparison
 
 
-@dataclass(frozen=True, slots=True)
-class MarginError:
-    """Standard error of a margin in bits, and whether the outcome could flip (None: unknown)."""
-
-    standard_error: float = math.nan
-    could_flip: bool | None = None
-
-
-UNKNOWN_ERROR = MarginError()
-
-
 def margin(claim: Claim, values: Mapping[Value, float]) -> Margin:
     """Return the margin of a claim, given the values of the compared quantities."""
     if isinstance(claim, Comparison):
@@ -116,15 +105,18 @@ def margin_error(
     values: Mapping[Value, float],
     own: Margin,
     spreads: Mapping[Comparison, Deviations | None],
-) -> MarginError:
-    """Return the error of a margin; unknown if it is not finite, or a quantity has no error."""
+) -> tuple[float, bool | None]:
+    """Return the standard error of a margin in bits, and whether the outcome could flip.
+
+    NaN and None if the margin is not finite, or a quantity has no error.
+    """
     spread = spreads[own.comparison]
     if spread is None or not math.isfinite(own.bits) or math.isnan(spread.standard_error):
-        return UNKNOWN_ERROR
+        return math.nan, None
     reaches = {pair: math.nan if each is None else each.reach for pair, each in spreads.items()}
     if any(map(math.isnan, reaches.values())):
-        return MarginError(spread.standard_error, None)
-    return MarginError(spread.standard_error, _verdict(claim, values, reaches) is None)
+        return spread.standard_error, None
+    return spread.standard_error, _verdict(claim, values, reaches) is None
 
 
 def _verdict(
@@ -165,7 +157,6 @@ def _verdict(
 # - for models that are searched without such an estimate, ``search_near_tie_bits``.
 #
 # A near tie has the outcome of an exact tie.
-
 
 Ties = Literal["near", "exact"]
 TieCredit = Literal["expectation", "coin"]
@@ -305,14 +296,16 @@ class Outcome:
     ``is_tie``: some compared quantities are equal. ``is_near_tie``: the outcome depends on
     quantities that differ by less than can be told apart. ``difference_bits`` is the difference of
     the two sides in the predicted direction, the smallest over ``&`` and the largest over ``|``.
-    ``error`` is its search error.
+    ``difference_se`` is its standard error, and ``could_flip`` whether the search error leaves the
+    outcome undecided; NaN and None if the error is not known.
     """
 
     value: float
     is_tie: bool
     is_near_tie: bool
     difference_bits: float
-    error: MarginError = UNKNOWN_ERROR
+    difference_se: float = math.nan
+    could_flip: bool | None = None
 
 
 def outcome(
@@ -362,7 +355,7 @@ def outcome(
         value = share_of_orders(claim, values, tied.groups, tied=tied.near, decided=tied.decided)
     near = dict.fromkeys(tied.near, math.inf)
     is_near = bool(near) and _verdict(claim, values, near) is None
-    return Outcome(value, bool(tied.exact), is_near, own.bits, error)
+    return Outcome(value, bool(tied.exact), is_near, own.bits, *error)
 
 
 def _thrown(tied: Tied, values: Mapping[Value, float], dice: random.Random) -> Ranks:
@@ -460,8 +453,8 @@ def _item_outcome(
         difference_bits=own.difference_bits,
         unknown=tuple(word for word in words if word in unknown),
         near_tie=own.is_near_tie,
-        difference_se=own.error.standard_error,
-        could_flip=own.error.could_flip,
+        difference_se=own.difference_se,
+        could_flip=own.could_flip,
     )
 
 
@@ -490,7 +483,6 @@ def critical_words(suite: Suite, item: Item, formula: Formula) -> tuple[str, ...
 # the word. Such items stay in accuracies and analyses, as in the published studies, but they are
 # counted: a statistic needs enough usable items, and the share of the others is the first thing
 # that is said.
-
 
 # Least number of usable items behind a statistic: a test, an interval, a correlation, a verdict.
 # Items are the independent units of a suite; seeds and conditions of an item do not add to them.

@@ -84,15 +84,15 @@ class PairSet:
     name: str
     title: str
     reference: str
-    language: Literal["en", "zh"]
-    suffix: Literal[".jsonl", ".csv"]
     folder: str
     archive: str
     source: str
     paradigms: int
     phenomena: int
-    pairs: int
     score: PairScore
+    pairs: int = 1000
+    language: Literal["en", "zh"] = "zh"
+    suffix: Literal[".jsonl", ".csv"] = ".jsonl"
     tie_is_correct: bool = False
     ending: str = ""
     merged: Mapping[str, str] = field(default_factory=dict)
@@ -104,14 +104,11 @@ _SLING = PairSet(
     name="sling",
     title="SLING",
     reference="Song et al. 2022",
-    language="zh",
-    suffix=".jsonl",
     folder="SLING_Data",
     archive="SLING_Data.tar.gz",
     source="the folder SLING_Data of the repository Yixiao-Song/SLING_Data_Code",
     paradigms=40,
     phenomena=9,
-    pairs=1000,
     score="mean_log_prob",
     tie_is_correct=True,
     merged={"Anaphor": "Anaphor (gender)"},
@@ -127,13 +124,11 @@ PAIR_SETS: Mapping[str, PairSet] = {
             title="BLiMP",
             reference="Warstadt et al. 2020",
             language="en",
-            suffix=".jsonl",
             folder="data",
             archive="BLiMP.zip",
             source="BLiMP.zip, or the folder data, of the repository alexwarstadt/blimp",
             paradigms=67,
             phenomena=12,
-            pairs=1000,
             score="log_prob",
             merged={"s-selection": "argument_structure"},
         ),
@@ -141,7 +136,6 @@ PAIR_SETS: Mapping[str, PairSet] = {
             name="climp",
             title="CLiMP",
             reference="Xiang et al. 2021",
-            language="zh",
             suffix=".csv",
             folder="CLiMP_corpus",
             archive="CLiMP_corpus.zip",
@@ -149,36 +143,29 @@ PAIR_SETS: Mapping[str, PairSet] = {
             "University of Colorado Boulder",
             paradigms=16,
             phenomena=9,
-            pairs=1000,
             score="log_prob",
             ending="_1000",
         ),
         _SLING,
-        PairSet(
+        replace(
+            _SLING,
             name="sling_reflexives",
             title="SLING, reflexives",
             reference="Yang 2025",
-            language="zh",
-            suffix=".jsonl",
-            folder="SLING_Data",
-            archive="SLING_Data.tar.gz",
-            source=_SLING.source,
             paradigms=14,
             phenomena=2,
             pairs=40,
-            score="mean_log_prob",
-            tie_is_correct=True,
+            merged={},
             folders={
                 "reflexive_auto": "Reflexive_auto",
                 "reflexive_natural": "Reflexive_natural",
             },
+            apart={},
         ),
         PairSet(
             name="zhoblimp",
             title="ZhoBLiMP",
             reference="Liu et al. 2024",
-            language="zh",
-            suffix=".jsonl",
             folder="ZhoBLiMP",
             archive="ZhoBLiMP.tar.gz",
             source="data/ZhoBLiMP.tar.gz of the repository sjtu-compling/ZhoBLiMP",
@@ -297,7 +284,14 @@ def _suite(which: PairSet, name: str, file: PackedText, source: PairSource) -> S
     if not pairs:
         raise InputError("contains no pairs", path=file.path)
     paradigm = name.split("/", 1)[1]
-    phenomenon = _phenomenon(which, paradigm, file, pairs)
+    phenomenon = next((p for folder, p in which.folders.items() if folder in file.folders), "")
+    if not phenomenon:
+        written = {pair.labels.get(PHENOMENON, paradigm) for pair in pairs}
+        if len(written) > 1:
+            problem = f"has pairs of several phenomena: {', '.join(sorted(written))}"
+            raise InputError(problem, path=file.path, remedy="give the files as published")
+        (phenomenon,) = written
+        phenomenon = which.merged.get(phenomenon, phenomenon)
     made, segmenter = _words(which, pairs, file, source)
     labelled = [
         replace(pair, labels={**pair.labels, PARADIGM: paradigm, PHENOMENON: phenomenon})
@@ -313,19 +307,6 @@ def _suite(which: PairSet, name: str, file: PackedText, source: PairSource) -> S
     )
     meta = {_SET_ENTRY: which.name, _WORDS_ENTRY: made}
     return replace(suite, reference=f"{which.title} ({which.reference})", meta=meta)
-
-
-def _phenomenon(which: PairSet, paradigm: str, file: PackedText, pairs: Sequence[Pair]) -> str:
-    """Return the phenomenon of the paper that a paradigm belongs to."""
-    for folder, phenomenon in which.folders.items():
-        if folder in file.folders:
-            return phenomenon
-    written = {pair.labels.get(PHENOMENON, paradigm) for pair in pairs}
-    if len(written) > 1:
-        problem = f"has pairs of several phenomena: {', '.join(sorted(written))}"
-        raise InputError(problem, path=file.path, remedy="give the files as published")
-    (phenomenon,) = written
-    return which.merged.get(phenomenon, phenomenon)
 
 
 def _words(

@@ -231,12 +231,10 @@ def region_tokens(
     variant: Variant,
     tokens: Sequence[str],
     surprisal_bits: Sequence[float],
-    *,
-    end_counts: bool = False,
 ) -> ByRegion:
     """Return the surprisals of the tokens of each region, in bits.
 
-    With ``end_counts``, the end-of-sentence token belongs to the last region, as in SyntaxGym.
+    The end-of-sentence token belongs to the last region, as in SyntaxGym.
     """
     of_word = [n for n, region in enumerate(variant.regions) for _ in region]
     parts: list[list[float]] = [[] for _ in variant.regions]
@@ -250,7 +248,7 @@ def region_tokens(
                 f"token {token!r} spans the regions {names}", place=place_of(suite, item, variant)
             )
         is_begun = is_begun or bool(regions)
-        if not regions and end_counts and is_begun:
+        if not regions and is_begun:
             regions = [len(parts) - 1]
         for region in regions:
             parts[region].append(surprisal)
@@ -495,20 +493,17 @@ class RegionTable:
                     place = place_of(suite, item, variant)
                     problem = f"{len(row)} surprisals for {len(variant.words)} words"
                     raise MissingSurprisalError(f"{place}: {problem}")
-                own = _variant_values(suite, variant, row)
+                own, spreads = _variant_values(suite, variant, row, known)
                 values_of.setdefault(variant.condition, []).append(own)
-                if has_errors:
-                    spread = _variant_errors(suite, variant, row, known)
-                    errors_of.setdefault(variant.condition, []).append(spread)
+                errors_of.setdefault(variant.condition, []).append(spreads)
             for condition, lists in values_of.items():
-                columns = zip(*lists, strict=True)
-                values[item.number, condition] = tuple(map(exact_mean, columns))
-            for condition, spreads in errors_of.items():
-                share = 1.0 / len(spreads)
-                errors[item.number, condition] = tuple(
-                    weighted_sum((share, each) for each in column)
-                    for column in zip(*spreads, strict=True)
-                )
+                key, share = (item.number, condition), 1.0 / len(lists)
+                values[key] = tuple(map(exact_mean, zip(*lists, strict=True)))
+                if has_errors:
+                    errors[key] = tuple(
+                        weighted_sum((share, each) for each in column)
+                        for column in zip(*errors_of[condition], strict=True)
+                    )
         return cls(suite=suite, values=values, deviations=errors)
 
     def value(self, item: int, region: str, condition: str) -> float:
@@ -518,11 +513,6 @@ class RegionTable:
                 f"suite {self.suite.name}, item {item}: no condition {condition}"
             )
         return self.values[item, condition][self._index(region)]
-
-    def error(self, item: int, region: str, condition: str) -> Deviations | None:
-        """Return the search error of a value; None if it is not known."""
-        errors = self.deviations.get((item, condition))
-        return None if errors is None else errors[self._index(region)]
 
     def _index(self, region: str) -> int:
         return -1 if region == WHOLE_SENTENCE else self.suite.region_index(region)
@@ -535,33 +525,28 @@ class RegionTable:
         """Return the lookup of the search errors of an item; None if the table has none."""
         if not self.deviations:
             return None
-        return lambda region, condition: self.error(item, region, condition)
+
+        def error(region: str, condition: str) -> Deviations | None:
+            errors = self.deviations.get((item, condition))
+            return None if errors is None else errors[self._index(region)]
+
+        return error
 
 
-def _variant_values(suite: Suite, variant: Variant, surprisal_bits: Sequence[float]) -> list[float]:
-    """Return the value of each region of a variant and, last, of the whole sentence."""
-    return [
-        region_value(surprisal_bits[part], metric=suite.metric, normalised=suite.normalised)
-        for part in _parts(variant)
-    ]
-
-
-def _variant_errors(
+def _variant_values(
     suite: Suite, variant: Variant, surprisal_bits: Sequence[float], deviations: Floats | None
-) -> list[Deviations | None]:
-    """Return the search error of each region of a variant and, last, of the whole sentence."""
-    metric, normalised = suite.metric, suite.normalised
-    return [
-        None
-        if deviations is None
-        else region_deviations(
-            deviations[part], surprisal_bits[part], metric=metric, normalised=normalised
-        )
-        for part in _parts(variant)
-    ]
-
-
-def _parts(variant: Variant) -> list[slice]:
-    """Return the words of each region of a variant and, last, those of the whole sentence."""
+) -> tuple[list[float], list[Deviations | None]]:
+    """Return the values, and their errors, of each region of a variant and, last, of the whole."""
     ends = list(itertools.accumulate(map(len, variant.regions)))
-    return [*(slice(start, end) for start, end in zip([0, *ends], ends, strict=False)), slice(None)]
+    regions = (slice(start, end) for start, end in zip([0, *ends], ends, strict=False))
+    metric, normalised = suite.metric, suite.normalised
+    values, errors = list[float](), list[Deviations | None]()
+    for words in (*regions, slice(None)):
+        bits = surprisal_bits[words]
+        values.append(region_value(bits, metric=metric, normalised=normalised))
+        errors.append(
+            None
+            if deviations is None
+            else region_deviations(deviations[words], bits, metric=metric, normalised=normalised)
+        )
+    return values, errors

@@ -22,9 +22,8 @@ from gardenpath.eval.suites.effects import (
     Criterion,
     ItemEffect,
     WhEffects,
-    flip,
+    criterion,
     flip_rate,
-    island_contrast,
 )
 from gardenpath.eval.suites.outcomes import MIN_ITEMS, ItemOutcome, is_enough
 from gardenpath.eval.suites.suite import Suite
@@ -114,8 +113,8 @@ def _criteria(items: pd.DataFrame, signs: pd.DataFrame) -> dict[str, object]:
     near, far = (_effects_over_runs(part[part["depth"].isin(depths)]) for part in (outside, inside))
     return {
         "flip_rate": pd.Series(rates, dtype="float64").mean(),
-        "flip": _is_met(flip(_effects_over_runs(outside))),
-        "island_contrast": _is_met(island_contrast(near, far)) if near and far else None,
+        "flip": _is_met(criterion(_effects_over_runs(outside))),
+        "island_contrast": _is_met(criterion(near, far)) if near and far else None,
     }
 
 
@@ -128,10 +127,9 @@ def _pairs(items: pd.DataFrame) -> list[WhEffects]:
     return [WhEffects(*map(float, pair)) for pair in items[[WH_GAP, WH_NO_GAP]].to_numpy()]
 
 
-def _is_met(criterion: Criterion) -> bool | None:
+def _is_met(own: Criterion) -> bool | None:
     """Whether a criterion is met; None if no value is finite, as with the exact grammar."""
-    is_open = math.isnan(criterion.gap) or math.isnan(criterion.nogap)
-    return None if is_open else criterion.is_met
+    return None if math.isnan(own.gap) or math.isnan(own.nogap) else own.is_met
 
 
 # ----------------------------------------------------------------------------

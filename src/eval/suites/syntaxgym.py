@@ -188,6 +188,17 @@ def dump_syntaxgym(suite: Suite) -> str:
     instead of their means.
     """
     single = with_single_variants(suite)
+
+    def numbered(leaf: Term | Number) -> Term | Number:
+        if isinstance(leaf, Number) or leaf.region == WHOLE_SENTENCE:
+            return leaf
+        return Term(str(suite.region_index(leaf.region) + 1), leaf.condition)
+
+    predictions = []
+    for prediction in single.predictions:
+        # All versions of SyntaxGym read round brackets.
+        formula = str(prediction.formula.replace(numbered)).replace("[", "(").replace("]", ")")
+        predictions.append({"type": "formula", "formula": formula, "name": prediction.name})
     for condition in single.conditions:
         if not _CONDITION.fullmatch(condition):
             raise SuiteError(
@@ -197,10 +208,7 @@ def dump_syntaxgym(suite: Suite) -> str:
     content = {
         "meta": _meta(single),
         "region_meta": {str(n): name for n, name in enumerate(single.regions, start=1)},
-        "predictions": [
-            {"type": "formula", "formula": _numbered(single, each.formula), "name": each.name}
-            for each in single.predictions
-        ],
+        "predictions": predictions,
         "items": [_item_entry(item) for item in single.items],
     }
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
@@ -246,17 +254,6 @@ def _item_entry(item: Item) -> dict[str, Any]:
     }
     kept = {name: value for name, value in further.items() if value}
     return {"item_number": item.number, "conditions": conditions, **kept}
-
-
-def _numbered(suite: Suite, formula: Formula) -> str:
-    """Return the formula with region numbers and round brackets for all SyntaxGym versions."""
-
-    def number(leaf: Term | Number) -> Term | Number:
-        if isinstance(leaf, Number) or leaf.region == WHOLE_SENTENCE:
-            return leaf
-        return Term(str(suite.region_index(leaf.region) + 1), leaf.condition)
-
-    return str(formula.replace(number)).replace("[", "(").replace("]", ")")
 
 
 # ----------------------------------------------------------------------------
@@ -348,7 +345,7 @@ def token_regions(
     """Return the surprisals of each region of every variant, from tokens and their bits."""
     variants = [(item, variant) for item in suite.items for variant in item.variants]
     return [
-        region_tokens(suite, item, variant, tokens, values, end_counts=True)
+        region_tokens(suite, item, variant, tokens, values)
         for (item, variant), (tokens, values) in zip(variants, sentences, strict=True)
     ]
 

@@ -181,7 +181,6 @@ class CriteriaReader:
 # ``condition``, ``region``, ``word``, ``content``, ``sentence``) to the names of columns, and
 # ``only`` selects rows: ``{suite: agreement}``.
 
-
 _KEYS = (*SHARED_KEYS, "table", "sheet", "columns", "only")
 _SENTENCE = "sentence"
 
@@ -442,7 +441,6 @@ def _merged(sequences: Sequence[Sequence[str]]) -> tuple[str, ...]:
 #     python evaluate.py suite=file 'suite.suites=[items.csv]' 'regions=[subject,verb,rest]' \
 #         predictions="agreement: (verb;%mismatch%) > (verb;%match%)"
 
-
 _NAMED = re.compile(r"\s*([^\W\d]\w*)\s*[:=]\s*([(\[].*)", re.DOTALL)
 
 
@@ -469,20 +467,16 @@ def load_given_table(path: Path, criteria: GivenCriteria) -> Suite:
     if criteria.regions:
         entries["regions"] = list(criteria.regions)
     for what, formulas in (("prediction", criteria.predictions), ("effect", criteria.effects)):
-        if formulas:
-            entries[f"{what}s"] = _by_name(what, formulas, path)
+        # Formulas without a name are numbered if there are several.
+        by_name: dict[str, str] = {}
+        for number, written in enumerate(formulas, start=1):
+            parts = _NAMED.fullmatch(written)
+            usual = what if len(formulas) == 1 else f"{what}_{number}"
+            name, formula = parts.groups() if parts else (usual, written)
+            if name in by_name:
+                remedy = 'give each a name of its own, as in "first: (…) > (…)"'
+                raise InputError(f"two {what}s are called {name!r}", path=path, remedy=remedy)
+            by_name[name] = formula
+        if by_name:
+            entries[f"{what}s"] = by_name
     return load_table_suite(YamlNodes(str(path), json.dumps(entries)))
-
-
-def _by_name(what: str, formulas: Sequence[str], path: Path) -> dict[str, str]:
-    """Return the formulas by their names; those without one are numbered if there are several."""
-    by_name: dict[str, str] = {}
-    for number, text in enumerate(formulas, start=1):
-        parts = _NAMED.fullmatch(text)
-        usual = what if len(formulas) == 1 else f"{what}_{number}"
-        name, formula = parts.groups() if parts else (usual, text)
-        if name in by_name:
-            remedy = 'give each a name of its own, as in "first: (…) > (…)"'
-            raise InputError(f"two {what}s are called {name!r}", path=path, remedy=remedy)
-        by_name[name] = formula
-    return by_name

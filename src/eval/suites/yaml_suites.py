@@ -84,9 +84,9 @@ def _compact_suite(nodes: YamlNodes, root: yaml.Node) -> Suite:
         if name in OWN_META:
             problem = f"meta: {name!r} must be an entry of the suite, not of meta"
             raise nodes.error(problem, entry.key)
+    settings: dict[str, Any] = {**suite_settings(nodes, entries), **lists}
     return Suite(
-        **suite_settings(nodes, entries),
-        **lists,
+        **settings,
         glosses=glosses,
         meta={name: nodes.plain(entry.value, f"meta: {name}") for name, entry in meta.items()},
         items=items,
@@ -242,7 +242,6 @@ def _line(suite: Suite, regions: Sequence[tuple[str, ...]]) -> str:
 # ``{clause}`` stands for the modifier without its last word (的 of a Mandarin relative clause). All
 # other entries are those of the compact format. Modifiers cannot be confounded with items, because
 # every item has every modifier in the same frame.
-
 
 _MODIFIERS, _MODIFIER, _CLAUSE = "modifiers", "modifier", "clause"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

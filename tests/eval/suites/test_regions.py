@@ -103,8 +103,7 @@ def test_tokens_find_regions_where_nothing_separates_words(
 def test_the_end_counts_only_where_asked() -> None:
     tokens = ["<s>", "The", "hungry", "cat", "meows", ".", "<eos>"]
     values = [8, 1, 2, 3, 4, 5, 9.0]
-    assert region_tokens(*ENGLISH, tokens, values) == ((1, 2), (3,), (4, 5))
-    assert region_tokens(*ENGLISH, tokens, values, end_counts=True) == ((1, 2), (3,), (4, 5, 9))
+    assert region_tokens(*ENGLISH, tokens, values) == ((1, 2), (3,), (4, 5, 9))
 
 
 @pytest.mark.parametrize(
@@ -273,7 +272,7 @@ def test_tokens_and_words_agree_where_tokens_are_words() -> None:
         for variant in item.variants:
             row = values[variant.words]
             tokens = region_tokens(suite, item, variant, (*variant.words, "</s>"), (*row, 9.0))
-            assert tokens == (row[:2], row[2:3], row[3:])
+            assert tokens == (row[:2], row[2:3], (*row[3:], 9.0))
 
 
 @pytest.mark.parametrize("metric", ["sum", "mean", "max"])
@@ -285,7 +284,7 @@ def test_syntaxgym_region_surprisals(reference_data: Path, metric: Metric) -> No
     tokens = {words: (one.tokens, one.values) for words, one in read}
     units = {
         (item.number, variant.condition): region_tokens(
-            suite, item, variant, *tokens[variant.words], end_counts=True
+            suite, item, variant, *tokens[variant.words]
         )
         for item in suite.items
         for variant in item.variants

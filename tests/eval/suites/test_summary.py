@@ -18,9 +18,8 @@ from gardenpath.eval.suites.effects import (
     WH_NO_GAP,
     ItemEffect,
     WhEffects,
-    flip,
+    criterion,
     flip_rate,
-    island_contrast,
 )
 from gardenpath.eval.suites.outcomes import ItemOutcome
 from gardenpath.eval.suites.regions import variant_rows
@@ -90,8 +89,8 @@ def test_each_row_has_the_criteria_of_its_items() -> None:
         one = [WhEffects(*pair) for pair in outside]
         other = [WhEffects(*pair) for pair in inside]
         assert found.loc[name, "flip_rate"] == pytest.approx(flip_rate(one))
-        assert found.loc[name, "flip"] == flip(one).is_met
-        assert found.loc[name, "island_contrast"] == island_contrast(one, other).is_met
+        assert found.loc[name, "flip"] == criterion(one).is_met
+        assert found.loc[name, "island_contrast"] == criterion(one, other).is_met
     assert found["flip"].tolist() == [True, False]
     assert found["island_contrast"].tolist() == [True, False]
 
