@@ -156,10 +156,7 @@ PAIR_SETS: Mapping[str, PairSet] = {
             phenomena=2,
             pairs=40,
             merged={},
-            folders={
-                "reflexive_auto": "Reflexive_auto",
-                "reflexive_natural": "Reflexive_natural",
-            },
+            folders={"reflexive_auto": "Reflexive_auto", "reflexive_natural": "Reflexive_natural"},
             apart={},
         ),
         PairSet(

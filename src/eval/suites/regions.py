@@ -15,13 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gardenpath.errors import GardenpathError
-from gardenpath.eval.suites.formula import (
-    WHOLE_SENTENCE,
-    Lookup,
-    Number,
-    Value,
-    signed_terms,
-)
+from gardenpath.eval.suites.formula import WHOLE_SENTENCE, Lookup, Number, Value, signed_terms
 from gardenpath.eval.suites.suite import Item, Metric, Suite, Variant
 from gardenpath.util import Words
 
@@ -465,10 +459,7 @@ class RegionTable:
 
     @classmethod
     def from_rows(
-        cls,
-        suite: Suite,
-        rows: Sequence[Sequence[float]],
-        deviations: Sequence[Floats | None] = (),
+        cls, suite: Suite, rows: Sequence[Sequence[float]], deviations: Sequence[Floats | None] = ()
     ) -> RegionTable:
         """Build the table from the surprisals (bits) of the words of every variant, in order.
 

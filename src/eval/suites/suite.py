@@ -128,10 +128,7 @@ def agrees(ranks: Ranks, values: Mapping[Value, float], decided: Sequence[Compar
 
 
 def holds_in_order(
-    claim: Claim,
-    values: Mapping[Value, float],
-    ranks: Ranks,
-    tied: Collection[Comparison] = (),
+    claim: Claim, values: Mapping[Value, float], ranks: Ranks, tied: Collection[Comparison] = ()
 ) -> bool:
     """Whether a claim is true if equal values, and the sides of ``tied``, are ordered by rank."""
     match claim:

@@ -55,11 +55,7 @@ _OUTSIDE, _INSIDE = "no", "yes"
 
 
 def with_criteria(
-    summary: pd.DataFrame,
-    effects: pd.DataFrame,
-    keys: Sequence[str],
-    *,
-    min_items: int = MIN_ITEMS,
+    summary: pd.DataFrame, effects: pd.DataFrame, keys: Sequence[str], *, min_items: int = MIN_ITEMS
 ) -> pd.DataFrame:
     """Return the summary, one row per combination of ``keys``, with the columns ``CRITERIA``.
 

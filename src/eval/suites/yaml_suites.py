@@ -17,13 +17,7 @@ import yaml
 
 from gardenpath.errors import InputError
 from gardenpath.eval.suites.nodes import YamlEntry, YamlNodes, flow, scalar
-from gardenpath.eval.suites.suite import (
-    Item,
-    Suite,
-    SuiteError,
-    Variant,
-    split_words,
-)
+from gardenpath.eval.suites.suite import Item, Suite, SuiteError, Variant, split_words
 from gardenpath.eval.suites.syntaxgym import OWN_META
 from gardenpath.eval.suites.tables import SHARED_KEYS, TEXT_KEYS, CriteriaReader, suite_settings
 from gardenpath.safe_text import MalformedTextError, parse_yaml

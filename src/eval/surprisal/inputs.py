@@ -92,10 +92,7 @@ def read_given(path: Path | None, *, form: Form = "auto") -> GivenText:
 
 
 def read_sentences(
-    path: Path | None,
-    *,
-    form: Form = "auto",
-    cleaning: Cleaning | None = USUAL_CLEANING,
+    path: Path | None, *, form: Form = "auto", cleaning: Cleaning | None = USUAL_CLEANING
 ) -> list[Sentence]:
     """Read the sentences of a file, or of standard input (see :func:`read_given`).
 

@@ -185,9 +185,7 @@ def rows_of(
 
 
 def failures_of(
-    sentences: Sequence[Sentence],
-    log_probs_nats: Sequence[Floats],
-    remedies: Mapping[int, str],
+    sentences: Sequence[Sentence], log_probs_nats: Sequence[Floats], remedies: Mapping[int, str]
 ) -> tuple[SentenceFailure, ...]:
     """Return the sentences with undefined surprisals; ``remedies`` maps indices to remedies."""
     return tuple(
