@@ -44,7 +44,7 @@ from gardenpath.eval.suites.regions import (
     quantity,
     quantity_error,
 )
-from gardenpath.eval.suites.suite import Item, Suite, Variant
+from gardenpath.eval.suites.suite import Suite, Variant
 from gardenpath.util import NATS_PER_BIT, Words, nats
 
 WH_GAP = "wh_effect_gap"
@@ -131,34 +131,29 @@ def item_effects(
     Values are infinite or NaN if surprisals are. ``is_searched`` says whether the surprisals come
     from a search.
     """
-    formulas = suite_effects(table.suite) if effects is None else effects
-    return [
-        _item_effect(table, item, name, formula, ties, is_searched)
-        for item in table.suite.items
-        for name, formula in formulas.items()
-    ]
-
-
-def _item_effect(
-    table: RegionTable, item: Item, name: str, formula: Formula, ties: TieRule, is_searched: bool
-) -> ItemEffect:
     suite = table.suite
-    value = quantity(formula.quantity, table.lookup(item.number))
-    errors = table.errors(item.number)
-    deviations = None if errors is None else quantity_error(formula.quantity, errors)
-    reach = None if deviations is None else deviations.reach
-    threshold = ties.threshold_bits(reach, is_searched=is_searched)
-    return ItemEffect(
-        suite=suite.name,
-        kind=suite.kind,
-        modifier=suite.modifier,
-        item=item.number,
-        labels=item.labels,
-        effect=name,
-        value_bits=value,
-        value_se=math.nan if deviations is None else deviations.standard_error,
-        near_tie=0.0 < abs(value) <= threshold,
-    )
+    formulas = suite_effects(suite) if effects is None else effects
+    rows = []
+    for item, (name, formula) in itertools.product(suite.items, formulas.items()):
+        value = quantity(formula.quantity, table.lookup(item.number))
+        errors = table.errors(item.number)
+        deviations = None if errors is None else quantity_error(formula.quantity, errors)
+        reach = None if deviations is None else deviations.reach
+        threshold = ties.threshold_bits(reach, is_searched=is_searched)
+        rows.append(
+            ItemEffect(
+                suite=suite.name,
+                kind=suite.kind,
+                modifier=suite.modifier,
+                item=item.number,
+                labels=item.labels,
+                effect=name,
+                value_bits=value,
+                value_se=math.nan if deviations is None else deviations.standard_error,
+                near_tie=0.0 < abs(value) <= threshold,
+            )
+        )
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ module, so that it may not import pandas.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -36,7 +37,6 @@ from gardenpath.eval.suites.regions import (
 from gardenpath.eval.suites.suite import (
     CountedTies,
     Item,
-    Prediction,
     Ranks,
     Suite,
     agrees,
@@ -376,14 +376,9 @@ def _thrown(tied: Tied, values: Mapping[Value, float], dice: random.Random) -> R
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """Outcome of one prediction for one item.
+    """Outcome of one prediction for one item, as :class:`Outcome` explains it.
 
-    ``outcome`` is between 0 and 1, or NaN if a surprisal is missing; ``tie`` and ``near_tie`` say
-    whether quantities are equal, or too close to tell apart; ``difference_bits`` is the
-    difference in the predicted direction; ``unknown`` are the distinct critical words that are out
-    of vocabulary. ``difference_se`` is the standard error of the difference in bits, and
-    ``could_flip`` whether the outcome is undecided within its error; NaN and None if the search
-    error is not known.
+    ``unknown`` are the distinct critical words that are out of vocabulary.
     """
 
     suite: str
@@ -414,48 +409,37 @@ def score_table(
     from a search.
     """
     suite = table.suite
-    return [
-        _item_outcome(table, item, prediction, unknown, ties, is_searched)
-        for item in suite.items
-        for prediction in suite.predictions
-    ]
-
-
-def _item_outcome(
-    table: RegionTable,
-    item: Item,
-    prediction: Prediction,
-    unknown: Collection[str],
-    ties: TieRule,
-    is_searched: bool,
-) -> ItemOutcome:
-    suite = table.suite
-    own = outcome(
-        prediction.formula,
-        table.lookup(item.number),
-        ties=ties,
-        # The coin depends only on seed, item and prediction, not on the order of scoring.
-        coin=f"{ties.seed}/{suite.name}/{item.number}/{prediction.name}",
-        counted=suite.ties,
-        errors=table.errors(item.number),
-        is_searched=is_searched,
-    )
-    words = critical_words(suite, item, prediction.formula)
-    return ItemOutcome(
-        suite=suite.name,
-        kind=suite.kind,
-        modifier=suite.modifier,
-        item=item.number,
-        labels=item.labels,
-        prediction=prediction.name,
-        outcome=own.value,
-        tie=own.is_tie,
-        difference_bits=own.difference_bits,
-        unknown=tuple(word for word in words if word in unknown),
-        near_tie=own.is_near_tie,
-        difference_se=own.difference_se,
-        could_flip=own.could_flip,
-    )
+    rows = []
+    for item, prediction in itertools.product(suite.items, suite.predictions):
+        own = outcome(
+            prediction.formula,
+            table.lookup(item.number),
+            ties=ties,
+            # The coin depends only on seed, item and prediction, not on the order of scoring.
+            coin=f"{ties.seed}/{suite.name}/{item.number}/{prediction.name}",
+            counted=suite.ties,
+            errors=table.errors(item.number),
+            is_searched=is_searched,
+        )
+        words = critical_words(suite, item, prediction.formula)
+        rows.append(
+            ItemOutcome(
+                suite=suite.name,
+                kind=suite.kind,
+                modifier=suite.modifier,
+                item=item.number,
+                labels=item.labels,
+                prediction=prediction.name,
+                outcome=own.value,
+                tie=own.is_tie,
+                difference_bits=own.difference_bits,
+                unknown=tuple(word for word in words if word in unknown),
+                near_tie=own.is_near_tie,
+                difference_se=own.difference_se,
+                could_flip=own.could_flip,
+            )
+        )
+    return rows
 
 
 def critical_words(suite: Suite, item: Item, formula: Formula) -> tuple[str, ...]:

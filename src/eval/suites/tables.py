@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -255,7 +256,7 @@ def _mapping(nodes: YamlNodes, entry: YamlEntry | None) -> dict[str, str]:
     return dict(zip(names, names, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Places:
     """Which columns of a table hold what."""
 
@@ -265,7 +266,7 @@ class _Places:
     conditions: Mapping[str, str]
     only: Mapping[str, str]
 
-    @property
+    @cached_property
     def region_names(self) -> tuple[str, ...]:
         """The regions of the suite, in order."""
         if self.regions:
@@ -273,7 +274,7 @@ class _Places:
         if self.column("region") is None:
             return (_SENTENCE,)
         column = self.required("region")
-        sentences = [rows for own in self.groups().values() for rows in own.values()]
+        sentences = [rows for own in self.groups.values() for rows in own.values()]
         return _merged([[row[column].strip() for _, row in rows] for rows in sentences])
 
     def column(self, role: str) -> str | None:
@@ -287,12 +288,9 @@ class _Places:
     def required(self, role: str) -> str:
         column = self.column(role)
         if column is None:
+            regions = "list the columns of the regions, as in regions: [subject, verb], or "
             remedy = f"name it, as in 'columns: {{{role}: …}}'; "
-            if role == _SENTENCE:
-                remedy = (
-                    f"list the columns of the regions, as in regions: [subject, verb], or {remedy}"
-                )
-            raise self._lacks(role, remedy)
+            raise self._lacks(role, (regions if role == _SENTENCE else "") + remedy)
         return column
 
     def _lacks(self, column: str, remedy: str = "") -> InputError:
@@ -303,6 +301,7 @@ class _Places:
             remedy=f"{remedy}its columns: {', '.join(self.table.header)}",
         )
 
+    @cached_property
     def rows(self) -> _Rows:
         """Return the selected rows."""
         for column in self.only:
@@ -329,9 +328,9 @@ class _Places:
 
     def items(self) -> tuple[Item, ...]:
         """Return the items, each with its sentences in the order of the table."""
-        names = {number: name for name, number in self.item_numbers().items()}
+        names = {number: name for name, number in self.item_numbers.items()}
         items = []
-        for number, sentences in self.groups().items():
+        for number, sentences in self.groups.items():
             variants = tuple(
                 Variant(self.conditions.get(key[0], key[0]), self.cut(rows))
                 for key, rows in sentences.items()
@@ -341,47 +340,45 @@ class _Places:
 
     def order(self) -> dict[str, Any]:
         """Return where the sentences of the suite are in the table (see ``TABLE_META``)."""
-        groups = self.groups().values()
         return {
             "path": str(self.table.path),
             "columns": dict(self.columns),
             "conditions": dict(self.conditions),
             "only": dict(self.only),
-            "items": self.item_numbers(),
-            "lines": [rows[0][0] for sentences in groups for rows in sentences.values()],
+            "items": self.item_numbers,
+            "lines": [rows[0][0] for own in self.groups.values() for rows in own.values()],
         }
 
+    @cached_property
     def groups(self) -> dict[int, dict[tuple[str, ...], _Rows]]:
         """Return the rows of each sentence of each item."""
         item, condition = self.required("item"), self.required("condition")
         groups: dict[int, dict[tuple[str, ...], _Rows]] = {}
         extra = [name for role in ("variant", "sentence_id") if (name := self.column(role))]
-        is_long = self.is_long
-        numbers = self.item_numbers()
-        for line, row in self.rows():
+        for line, row in self.rows:
             name = row[item].strip()
             if not name:
                 raise InputError("the item is missing", path=self.table.path, line=line)
-            number = numbers[name] if numbers else int(name)
+            number = self.item_numbers[name] if self.item_numbers else int(name)
             key = (row[condition].strip(), *(row[name] for name in extra))
-            key = key if is_long else (*key, str(line))
+            key = key if self.is_long else (*key, str(line))
             groups.setdefault(number, {}).setdefault(key, []).append((line, row))
         return groups
 
+    @cached_property
     def item_numbers(self) -> dict[str, int]:
         """Number the items in order of appearance by their names; empty if these are numbers."""
         column = self.required("item")
-        names = dict.fromkeys(row[column].strip() for _, row in self.rows())
+        names = dict.fromkeys(row[column].strip() for _, row in self.rows)
         if all(is_count(name) for name in names if name):
             return {}
         return {name: number for number, name in enumerate(names, start=1)}
 
-    @property
+    @cached_property
     def is_long(self) -> bool:
         """Whether a sentence has several rows, one per word or region."""
-        return self.column("region") is not None and not set(self.regions.values()) & set(
-            self.table.header
-        )
+        has_own_columns = set(self.regions.values()) & set(self.table.header)
+        return self.column("region") is not None and not has_own_columns
 
     def cut(self, rows: _Rows) -> tuple[tuple[str, ...], ...]:
         """Return the words of each region of a sentence."""

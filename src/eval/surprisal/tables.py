@@ -234,9 +234,10 @@ _COLUMNS = WORD_SURPRISALS.names
 _ARROW = {"text": pa.string(), "integer": pa.int64(), "flag": pa.bool_(), "number": pa.float64()}
 _NUMBERS = {SURPRISAL_BITS, *SEARCH_COLUMN_NAMES}
 
+_OWN = frozenset({*_COLUMNS, *SEARCH_COLUMN_NAMES})
+EXTENSIONS = (".tsv", ".csv", ".jsonl", ".parquet")
+
 _Rows = Sequence[SurprisalRow]
-# Writes a table to an open file; the path is for messages.
-_Writer = Callable[[TextIO, _Rows, TableHeader, Path], None]
 
 
 def column_names(rows: _Rows) -> tuple[str, ...]:
@@ -261,39 +262,35 @@ def _schema(names: Iterable[str]) -> pa.Schema:
     return pa.schema([(name, _ARROW[known.get(name, "text")]) for name in names])
 
 
-def _put_tsv(file: TextIO, rows: _Rows, header: TableHeader, path: Path) -> None:
-    names = column_names(rows)
-    file.write("\t".join(_titles(names, header)) + "\n")
-    for row in rows:
-        file.write(_tsv_line(_fields(row, names), row, path))
-
-
-def _put_lm_zoo(file: TextIO, rows: _Rows, _header: TableHeader, path: Path) -> None:
-    """Write a table with the columns of LM Zoo."""
-    file.write("\t".join(TOKEN_COLUMNS) + "\n")
-    for row in rows:
-        number = _number_text(row.surprisal_bits)
-        fields = [str(row.sentence_id), str(row.word_id), row.word, number]
-        file.write(_tsv_line(fields, row, path))
-
-
-def _put_csv(file: TextIO, rows: _Rows, header: TableHeader, path: Path) -> None:
+def _put_text(file: TextIO, rows: _Rows, header: TableHeader, path: Path, form: str) -> None:
+    """Write a table; ``form`` is an extension, or LM Zoo's form; ``path`` is for messages."""
+    if form == ".jsonl":
+        for row in rows:
+            values = _record(row)
+            values |= {name: json_number(values[name]) for name in _NUMBERS & values.keys()}
+            record = dict(zip(_titles([*values], header), values.values(), strict=True))
+            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+        return
+    names, titles = column_names(rows), _titles(column_names(rows), header)
+    if form == "lm_zoo":
+        names, titles = ("sentence_id", "word_id", "word", SURPRISAL_BITS), [*TOKEN_COLUMNS]
     writer = csv.writer(file, lineterminator="\n")
-    names = column_names(rows)
-    writer.writerow(_titles(names, header))
+    # Quotation marks are ordinary characters in tab-separated tables.
+    put = writer.writerow if form == ".csv" else lambda cells: file.write("\t".join(cells) + "\n")
+    put(titles)
     for row in rows:
+        record = _record(row) | {"seen": flag_text(row.seen)}
+        record |= {name: _number_text(record[name]) for name in _NUMBERS & record.keys()}
+        cells = [str(record.get(name, "")) for name in names]
         # Readers take line breaks within cells for one another.
-        fields = _fields(row, names)
-        _require_one_line("".join(fields), row, path)
-        writer.writerow(fields)
-
-
-def _put_jsonl(file: TextIO, rows: _Rows, header: TableHeader, _path: Path) -> None:
-    for row in rows:
-        values = _record(row)
-        values |= {name: json_number(values[name]) for name in _NUMBERS & values.keys()}
-        record = dict(zip(_titles([*values], header), values.values(), strict=True))
-        file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+        if {"\n", "\r", *([] if form == ".csv" else ["\t"])} & set("".join(cells)):
+            problem = f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run"
+            raise InputError(
+                f"{problem} {row.run!r} contains a tab or a line break",
+                path=path,
+                remedy="write the table as .jsonl or .parquet",
+            )
+        put(cells)
 
 
 def _put_parquet(path: Path, rows: _Rows, header: TableHeader) -> None:
@@ -309,37 +306,8 @@ def _record(row: SurprisalRow) -> dict[str, Any]:
     return {**own, **row.columns, **row.given}
 
 
-def _tsv_line(fields: Sequence[str], row: SurprisalRow, path: Path) -> str:
-    line = "\t".join(fields)
-    _require_one_line(line, row, path, is_broken=line.count("\t") != len(fields) - 1)
-    return line + "\n"
-
-
-def _require_one_line(line: str, row: SurprisalRow, path: Path, *, is_broken: bool = False) -> None:
-    if "\n" in line or "\r" in line or is_broken:
-        raise InputError(
-            f"sentence {row.sentence_id}, word {row.word_id}: {row.word!r} of run "
-            f"{row.run!r} contains a tab or a line break",
-            path=path,
-            remedy="write the table as .jsonl or .parquet",
-        )
-
-
-def _fields(row: SurprisalRow, names: Sequence[str]) -> list[str]:
-    record = _record(row) | {"seen": flag_text(row.seen)}
-    record |= {name: _number_text(record[name]) for name in _NUMBERS & record.keys()}
-    return [str(record.get(name, "")) for name in names]
-
-
 def _number_text(value: float) -> str:
     return {"nan": "NaN", "inf": "Inf", "-inf": "-Inf"}.get(repr(value), repr(value))
-
-
-_TEXT_WRITERS: dict[str, _Writer] = {".tsv": _put_tsv, ".csv": _put_csv, ".jsonl": _put_jsonl}
-EXTENSIONS = (*_TEXT_WRITERS, ".parquet")
-
-
-_OWN = frozenset({*_COLUMNS, *SEARCH_COLUMN_NAMES})
 
 
 def check_extension(path: Path) -> str:
@@ -349,11 +317,8 @@ def check_extension(path: Path) -> str:
     """
     extension = path.suffix.lower()
     if extension not in EXTENSIONS:
-        raise InputError(
-            f"tables cannot be written as {path.suffix or 'a file without extension'}",
-            path=path,
-            remedy=f"choose one of {', '.join(EXTENSIONS)}",
-        )
+        problem = f"tables cannot be written as {path.suffix or 'a file without extension'}"
+        raise InputError(problem, path=path, remedy=f"choose one of {', '.join(EXTENSIONS)}")
     return extension
 
 
@@ -363,9 +328,8 @@ def check_form(path: Path, form: TableForm, *, runs: int = 1) -> None:
     if form == "lm_zoo" and not (is_tsv and runs == 1):
         problem = f"have one run, not {runs}" if is_tsv else f"cannot be written as {path.suffix}"
         remedy = "choose one run" if is_tsv else "choose the extension .tsv"
-        raise InputError(
-            f"LM Zoo's tables {problem}", path=path, remedy=f"{remedy}, or set task.form=own"
-        )
+        remedy = f"{remedy}, or set task.form=own"
+        raise InputError(f"LM Zoo's tables {problem}", path=path, remedy=remedy)
 
 
 def write_surprisals(
@@ -374,25 +338,23 @@ def write_surprisals(
     """Write a table atomically, in the format of its extension."""
     check_form(path, form, runs=max(1, len({row.run for row in rows})))
     if form == "lm_zoo" and header.measure != "surprisal":
-        raise InputError(
-            "LM Zoo's tables contain surprisals, not pseudo-log-likelihoods", path=path,
-            remedy="set task.form=own",
-        )  # fmt: skip
+        problem = "LM Zoo's tables contain surprisals, not pseudo-log-likelihoods"
+        raise InputError(problem, path=path, remedy="set task.form=own")
     with whole_table(path, asdict(header)) as temporary:
         if check_extension(path) == ".parquet":
             _put_parquet(temporary, rows, header)
             return
-        put = _put_lm_zoo if form == "lm_zoo" else _TEXT_WRITERS[check_extension(path)]
+        form_or_extension = form if form == "lm_zoo" else check_extension(path)
         with temporary.open("w", encoding="utf-8", newline="") as file:
-            put(file, rows, header, path)
+            _put_text(file, rows, header, path, form_or_extension)
 
 
 def print_surprisals(
     extension: str, rows: _Rows, header: TableHeader, *, form: TableForm = "own"
 ) -> None:
     """Write a table to standard output, in one of the formats of text."""
-    put = _put_lm_zoo if form == "lm_zoo" else _TEXT_WRITERS[extension]
-    put(sys.stdout, rows, header, Path("<stdout>"))
+    written = form if form == "lm_zoo" else extension
+    _put_text(sys.stdout, rows, header, Path("<stdout>"), written)
     sys.stdout.flush()
 
 

@@ -88,7 +88,7 @@ def test_tokens_find_their_words(tokens: list[str], words: list[int | None]) -> 
     [
         (["一", "只", "饥饿", "的", "猫", "。"], [[0, 1], [2, 3], [4, 5]]),
         (["一只", "饥", "饿的", "猫", "。"], [[0], [1, 2], [3, 4]]),
-        (["▁", "一", "只", "<unk>", "的", "猫", "。", "</s>"], [[0, 1, 2], [3, 4], [5, 6]]),
+        (["▁", "一", "只", "<unk>", "的", "猫", "。", "</s>"], [[0, 1, 2], [3, 4], [5, 6, 7]]),
         (["一", "只", "饥饿的", "<unk>"], [[0, 1], [2], [3]]),
     ],
 )
@@ -100,7 +100,7 @@ def test_tokens_find_regions_where_nothing_separates_words(
     assert [[int(value) for value in region] for region in found] == regions
 
 
-def test_the_end_counts_only_where_asked() -> None:
+def test_the_end_belongs_to_the_last_region_and_the_beginning_to_none() -> None:
     tokens = ["<s>", "The", "hungry", "cat", "meows", ".", "<eos>"]
     values = [8, 1, 2, 3, 4, 5, 9.0]
     assert region_tokens(*ENGLISH, tokens, values) == ((1, 2), (3,), (4, 5, 9))
