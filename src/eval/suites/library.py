@@ -10,8 +10,7 @@ from __future__ import annotations
 import fnmatch
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -220,56 +219,20 @@ def _authored() -> dict[str, _Source]:
 # The catalogue: tables with counts and examples.
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteEntry:
-    """One suite.
-
-    ``example`` has a sentence for each condition of the first item, and gloss and translation of
-    the first sentence if the item has them.
-    """
-
-    name: str
-    language: str
-    kind: str
-    modifier: str
-    items: int
-    sentences: int
-    conditions: tuple[str, ...]
-    predictions: tuple[str, ...]
-    example: tuple[tuple[str, str], ...]
-
-
-def suite_entries(suites: Iterable[Suite]) -> list[SuiteEntry]:
-    """Return one entry per suite; ``sentences`` counts distinct sentences."""
-    return [
-        SuiteEntry(
-            name=suite.name,
-            language=suite.language,
-            kind=suite.kind,
-            modifier=suite.modifier,
-            items=len(suite.items),
-            sentences=len(suite.sentences),
-            conditions=suite.conditions,
-            predictions=tuple(str(prediction.formula) for prediction in suite.predictions),
-            example=_example(suite),
-        )
-        for suite in suites
-    ]
-
-
-def _example(suite: Suite) -> tuple[tuple[str, str], ...]:
+def example_sentences(suite: Suite) -> tuple[tuple[str, str], ...]:
+    """Return a sentence for each condition of the first item, and its gloss and translation."""
     if not suite.items:
         return ()
-    first: dict[str, str] = {}
-    for variant in suite.items[0].variants:
-        first.setdefault(variant.condition, suite.text(variant))
     item = suite.items[0]
+    first: dict[str, str] = {}
+    for variant in item.variants:
+        first.setdefault(variant.condition, suite.text(variant))
     gloss = " ".join(word for words in item.gloss for word in words)
-    said = {"gloss": gloss, "translation": item.translation}
-    return (*first.items(), *((name, text) for name, text in said.items() if text))
+    notes = {"gloss": gloss, "translation": item.translation}
+    return (*first.items(), *((name, text) for name, text in notes.items() if text))
 
 
-def suite_table(entries: Sequence[SuiteEntry], *, examples: bool = False) -> FittedTable:
+def suite_table(suites: Sequence[Suite], *, examples: bool = False) -> FittedTable:
     """Return a table for the terminal with a line per suite, or with an example of each."""
     table = FittedTable("Test suites")
     table.show_lines = examples
@@ -279,20 +242,20 @@ def suite_table(entries: Sequence[SuiteEntry], *, examples: bool = False) -> Fit
         table.column(heading, right=True)
     if examples:
         table.column("example")
-    for entry in entries:
-        counts = (f"{entry.items:,}", f"{entry.sentences:,}", str(len(entry.conditions)))
-        lines = "\n".join(f"{name}: {text}" for name, text in entry.example)
-        table.add_row(entry.name, entry.language, *counts, *([lines] if examples else []))
+    for suite in suites:
+        counts = (f"{len(suite.items):,}", f"{len(suite.sentences):,}", str(len(suite.conditions)))
+        lines = "\n".join(f"{name}: {text}" for name, text in example_sentences(suite))
+        table.add_row(suite.name, suite.language, *counts, *([lines] if examples else []))
     return table
 
 
-def class_table(entries: Sequence[SuiteEntry]) -> FittedTable:
+def class_table(suites: Sequence[Suite]) -> FittedTable:
     """Return a table with a line for each class of suites of one language."""
-    classes: dict[tuple[str, str], list[SuiteEntry]] = {}
-    for entry in entries:
+    classes: dict[tuple[str, str], list[Suite]] = {}
+    for suite in suites:
         # The beginning of a suite's name selects all suites of its class.
-        head = entry.name.rpartition("/")[0] or entry.name
-        classes.setdefault((head, entry.language), []).append(entry)
+        head = suite.name.rpartition("/")[0] or suite.name
+        classes.setdefault((head, suite.language), []).append(suite)
     table = FittedTable(
         "Test suites, by class", "task.show=NAME lists a class, or shows one suite with an example"
     )
@@ -301,21 +264,23 @@ def class_table(entries: Sequence[SuiteEntry]) -> FittedTable:
     for heading in ("suites", "items", "sentences"):
         table.column(heading, right=True)
     for (name, language), members in classes.items():
-        counts = (len(members), sum(x.items for x in members), sum(x.sentences for x in members))
+        items = sum(len(suite.items) for suite in members)
+        sentences = sum(len(suite.sentences) for suite in members)
+        counts = (len(members), items, sentences)
         table.add_row(name, language, *(f"{count:,}" for count in counts))
     return table
 
 
-def described_suite(entry: SuiteEntry) -> list[str]:
+def described_suite(suite: Suite) -> list[str]:
     """Return lines about one suite: counts, predictions, and an example of each condition."""
-    about = f"{entry.items:,} items, {entry.sentences:,} sentences, {len(entry.conditions)}"
+    counts = f"{len(suite.items):,} items, {len(suite.sentences):,} sentences"
     return [
-        f"{entry.name} ({entry.language})",
-        f"class {entry.kind}" + (f", modifier {entry.modifier}" if entry.modifier else ""),
-        f"{about} conditions: {', '.join(entry.conditions)}",
-        *(f"prediction: {formula}" for formula in entry.predictions),
+        f"{suite.name} ({suite.language})",
+        f"class {suite.kind}" + (f", modifier {suite.modifier}" if suite.modifier else ""),
+        f"{counts}, {len(suite.conditions)} conditions: {', '.join(suite.conditions)}",
+        *(f"prediction: {prediction.formula}" for prediction in suite.predictions),
         "first item:",
-        *(f"  {name}: {text}" for name, text in entry.example),
+        *(f"  {name}: {text}" for name, text in example_sentences(suite)),
     ]
 
 

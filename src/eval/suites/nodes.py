@@ -14,7 +14,6 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +27,6 @@ from gardenpath.store.files import read_text
 _QUOTES = (
     "put quotation marks around text that starts with a character such as [ or |, or contains ': '"
 )
-
-# Several words without any special character of YAML, as in most lines of most suites.
-_SURELY_PLAIN = re.compile(r"(?=.+ )[^\W\d_][\w |.'’，。？！、；-]*[\w.'’，。？！]")
-
 
 # ----------------------------------------------------------------------------
 # YAML as nodes. Scalars are read as text, without conversion: ``no`` is a word, not false.
@@ -131,42 +126,6 @@ class YamlNodes:
         except (TypeError, ValueError) as error:
             remedy = "put dates and the like in quotation marks"
             raise self.error(f"{what} must be text, numbers or lists", node, remedy) from error
-
-
-def flow(value: Any) -> str:
-    """Return a nested value as YAML on one line."""
-    if isinstance(value, str):
-        return scalar(value, in_brackets=True)
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{flow(name)}: {flow(entry)}' for name, entry in value.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(flow, value))}]"
-    dumped: str = yaml.safe_dump([value], default_flow_style=True)
-    return dumped.strip()[1:-1]
-
-
-@lru_cache(maxsize=10_000)
-def scalar(text: str, *, in_brackets: bool = False) -> str:
-    """Return text as YAML: unquoted if it reads back as the same text, else quoted."""
-    if _is_plain(text, in_brackets):
-        return text
-    dumped: str = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=float("inf"))
-    return dumped.rstrip("\n")
-
-
-def _is_plain(text: str, in_brackets: bool) -> bool:
-    if _SURELY_PLAIN.fullmatch(text):
-        return True
-    probe = f"{{key: {text}}}" if in_brackets else f"key: {text}"
-    try:
-        node = yaml_tree(probe)
-    except MalformedTextError:
-        return False
-    if not isinstance(node, yaml.MappingNode) or len(node.value) != 1:
-        return False
-    value = node.value[0][1]
-    is_text = isinstance(value, yaml.ScalarNode) and value.tag == "tag:yaml.org,2002:str"
-    return is_text and not value.style and value.value == text
 
 
 # ----------------------------------------------------------------------------

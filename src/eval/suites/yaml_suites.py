@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from gardenpath.errors import InputError
-from gardenpath.eval.suites.nodes import YamlEntry, YamlNodes, flow, scalar
+from gardenpath.eval.suites.nodes import YamlEntry, YamlNodes
 from gardenpath.eval.suites.suite import Item, Suite, SuiteError, Variant, split_words
 from gardenpath.eval.suites.syntaxgym import OWN_META
 from gardenpath.eval.suites.tables import SHARED_KEYS, TEXT_KEYS, CriteriaReader, suite_settings
@@ -159,50 +159,74 @@ def _conditions(items: Iterable[Item]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(v.condition for item in items for v in item.variants))
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes no references between equal labels, and line breaks of any kind as escapes."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        style = None if data.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
+
 def dump_compact(suite: Suite) -> str:
     """Return the suite as YAML, which loads as the same suite.
 
     Variants of one condition are written together, in their order within the item.
     """
-    head = {name: scalar(text) for name in TEXT_KEYS if (text := getattr(suite, name))}
-    head |= {name: scalar(getattr(suite, name)) for name in _REQUIRED[:2]}
-    head["version"] = scalar(suite.version)
-    head["spaced"] = str(suite.spaced).lower()
     usual = {"metric": "sum", "normalised": False, "chance": None, "ties": "any"}
-    for name, value in usual.items():
-        own = getattr(suite, name)
-        if own != value:
-            head[name] = repr(own) if name == "chance" else str(own).lower()
-    for name in ("critical", "differing", "regions", "conditions", "glosses", "meta"):
-        own = getattr(suite, name)
-        if own and not (name == "conditions" and own == _conditions(suite.items)):
-            head[name] = flow(own)
-    lines = [f"{name}: {text}" for name, text in head.items()]
-    lines.append("predictions:" if suite.predictions else "predictions: {}")
-    for prediction in suite.predictions:
-        lines.append(f"  {scalar(prediction.name)}: {scalar(str(prediction.formula))}")
-    lines.append("items:")
-    for item in suite.items:
-        lines += [f"  {item.number}:", *(f"    {line}" for line in _item_lines(suite, item))]
-    return "\n".join(lines) + "\n"
+    kept = {name: own for name, value in usual.items() if (own := getattr(suite, name)) != value}
+    lists = {name: list(getattr(suite, name)) for name in ("critical", "differing", "regions")}
+    lists["conditions"] = list(suite.conditions)
+    if suite.conditions == _conditions(suite.items):
+        del lists["conditions"]
+    further = {**lists, "glosses": dict(suite.glosses), "meta": dict(suite.meta)}
+    head = {
+        **{name: getattr(suite, name) for name in TEXT_KEYS},
+        "spaced": suite.spaced,
+        **kept,
+        **further,
+    }
+    always = (*_REQUIRED, "version", "spaced", *kept)
+    body = {
+        "predictions": {each.name: str(each.formula) for each in suite.predictions},
+        "items": {item.number: _item_entries(suite, item) for item in suite.items},
+    }
+    parts: list[tuple[dict[str, Any], bool | None]] = [
+        ({name: value for name, value in head.items() if value or name in always}, None),
+        (body, False),
+    ]
+    return "".join(
+        yaml.dump(
+            content,
+            Dumper=_Dumper,
+            default_flow_style=style,  # None: lists on one line
+            sort_keys=False,
+            allow_unicode=True,
+            width=float("inf"),
+        )
+        for content, style in parts
+    )
 
 
-def _item_lines(suite: Suite, item: Item) -> Iterator[str]:
-    if item.labels:
-        yield f"labels: {flow(item.labels)}"
-    for condition in dict.fromkeys(variant.condition for variant in item.variants):
+def _item_entries(suite: Suite, item: Item) -> dict[str, object]:
+    lines: dict[str, list[str]] = {}
+    for variant in item.variants:
+        lines.setdefault(variant.condition, []).append(_line(suite, variant.regions))
+    for condition in lines:
         if condition in _NO_CONDITIONS:
             raise SuiteError(f"{suite.name}: in YAML, no condition can be named {condition!r}")
-        lines = [scalar(_line(suite, v.regions)) for v in item.of_condition(condition)]
-        if len(lines) == 1:
-            yield f"{scalar(condition)}: {lines[0]}"
-        else:
-            yield f"{scalar(condition)}:"
-            yield from (f"  - {line}" for line in lines)
-    if item.gloss:
-        yield f"gloss: {scalar(_line(suite, item.gloss))}"
-    if item.translation:
-        yield f"translation: {scalar(item.translation)}"
+    entries = {
+        "labels": dict(item.labels),
+        **{condition: own if len(own) > 1 else own[0] for condition, own in lines.items()},
+        "gloss": _line(suite, item.gloss),
+        "translation": item.translation,
+    }
+    return {name: entry for name, entry in entries.items() if entry or name in lines}
 
 
 def _line(suite: Suite, regions: Sequence[tuple[str, ...]]) -> str:
