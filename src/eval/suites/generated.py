@@ -436,13 +436,10 @@ class _Design:
                 yield line
 
     def _values(self, settings: _Settings, key: str) -> dict[str, str]:
-        value = settings.get(key, {})
-        if not isinstance(value, dict):
-            raise TemplateError(f"{key!r} is not a mapping", path=self.path)
-        kept = {name: str(entry) for name, entry in value.items()}
+        values = {name: str(entry) for name, entry in _mapping(settings, key, self.path)}
         if key == "with":
-            return kept
-        return {name: self._filled(entry, self.variables) for name, entry in kept.items()}
+            return values
+        return {name: self._filled(entry, self.variables) for name, entry in values.items()}
 
     def _number(self, settings: _Settings, key: str) -> int:
         value = settings.get(key)

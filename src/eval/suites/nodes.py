@@ -42,14 +42,14 @@ class YamlEntry:
 
 @dataclass(frozen=True, slots=True)
 class YamlNodes:
-    """The nodes of one file, or of ``given`` text, of which messages name no lines."""
+    """The nodes of one file, or of the text ``content``, of which messages name no lines."""
 
     path: str
-    given: str | None = None
+    content: str | None = None
 
     def root(self) -> yaml.Node:
         """Return the whole file as one node. The safe loader constructs only plain data."""
-        text = read_text(self.path) if self.given is None else self.given
+        text = read_text(self.path) if self.content is None else self.content
         try:
             node = yaml_tree(text)
         except MalformedTextError as error:
@@ -61,7 +61,7 @@ class YamlNodes:
 
     def error(self, problem: str, node: yaml.Node, remedy: str = "") -> InputError:
         """Return an error with the line of a node."""
-        line = node.start_mark.line + 1 if self.given is None else None
+        line = node.start_mark.line + 1 if self.content is None else None
         return InputError(problem, path=self.path, line=line, remedy=remedy)
 
     def mapping(self, node: yaml.Node, what: str) -> dict[str, YamlEntry]:

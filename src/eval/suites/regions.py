@@ -209,14 +209,15 @@ def align_words(
         position += len(word) + suite.spaced
     place = place_of(suite, item, variant)
     spans = token_spans(suite.text(variant), tokens, word_ends=ends, place=place)
-    return tuple(() if span is None else _covered(span, starts, ends) for span in spans)
-
-
-def _covered(span: Span, starts: Sequence[int], ends: Sequence[int]) -> tuple[int, ...]:
-    """Return the words that overlap with a span; an empty span belongs to the next word."""
-    last = max(span.end, span.start + 1)
-    inside = [n for n in range(len(starts)) if starts[n] < last and ends[n] > span.start]
-    return tuple(inside) or tuple(range(len(starts)))[-1:]
+    covered: list[tuple[int, ...]] = []
+    for span in spans:
+        if span is None:
+            covered.append(())
+            continue
+        last = max(span.end, span.start + 1)  # an empty span belongs to the next word
+        inside = [n for n in range(len(starts)) if starts[n] < last and ends[n] > span.start]
+        covered.append(tuple(inside) or tuple(range(len(starts)))[-1:])
+    return tuple(covered)
 
 
 def region_tokens(

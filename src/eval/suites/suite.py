@@ -66,20 +66,17 @@ def chance_level(formula: Formula) -> float | None:
     claim = formula.tree
     if not isinstance(claim, Comparison | And | Or):
         return None
-    if not all(_is_open(comparison) for comparison in formula.comparisons):
-        return None
+    for comparison in formula.comparisons:
+        left, right = comparison.left, comparison.right
+        # A side without a surprisal says nothing of a model; equal sides are never ordered.
+        says = all(any(isinstance(node, Term) for node in walk(side)) for side in (left, right))
+        if comparison.operator == "=" or left == right or not says:
+            return None
     groups = _connected(formula.comparisons)
     if math.prod(math.factorial(len(group)) for group in groups) > _MOST_ORDERS:
         return None
     values = {value: 0.0 for group in groups for value in group}
     return share_of_orders(claim, values, groups)
-
-
-def _is_open(comparison: Comparison) -> bool:
-    """Whether a comparison may be true or false, depending on surprisals."""
-    sides = (comparison.left, comparison.right)
-    speaks = all(any(isinstance(node, Term) for node in walk(side)) for side in sides)
-    return comparison.operator != "=" and speaks and sides[0] != sides[1]
 
 
 def _connected(comparisons: Sequence[Comparison]) -> list[list[Value]]:

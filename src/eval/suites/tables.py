@@ -182,7 +182,8 @@ class CriteriaReader:
 # ``condition``, ``region``, ``word``, ``content``, ``sentence``) to the names of columns, and
 # ``only`` selects rows: ``{suite: agreement}``.
 
-_KEYS = (*SHARED_KEYS, "table", "sheet", "columns", "only")
+_FILE = {"table", "sheet"}
+_KEYS = (*SHARED_KEYS, *sorted(_FILE), "columns", "only")
 _SENTENCE = "sentence"
 
 # Entry of ``meta`` that says how the table of a suite is laid out, for files of its surprisals: its
@@ -212,9 +213,9 @@ def load_table_suite(path: str | Path | YamlNodes) -> Suite:
     entries = nodes.entries(root, "a suite", known=_KEYS, required=required)
     settings = suite_settings(nodes, entries)
     roles = ("columns", "regions", "conditions", "only")
-    places = _Places(
-        _table(nodes, entries), **{role: _mapping(nodes, entries.get(role)) for role in roles}
-    )
+    texts = {name: nodes.text(entries[name].value, name).strip() for name in _FILE & set(entries)}
+    table = read_items_table(Path(nodes.path).parent / texts["table"], sheet=texts.get("sheet"))
+    places = _Places(table, **{role: _mapping(nodes, entries.get(role)) for role in roles})
     items = places.items()
     conditions = tuple(dict.fromkeys(v.condition for item in items for v in item.variants))
     names = places.region_names
@@ -238,12 +239,6 @@ def load_table_suite(path: str | Path | YamlNodes) -> Suite:
         items=items,
         meta={TABLE_META: places.order()},
     )
-
-
-def _table(nodes: YamlNodes, entries: Mapping[str, YamlEntry]) -> CsvTable:
-    name = nodes.text(entries["table"].value, "table").strip()
-    sheet = nodes.text(entries["sheet"].value, "sheet").strip() if "sheet" in entries else None
-    return read_items_table(Path(nodes.path).parent / name, sheet=sheet)
 
 
 def _mapping(nodes: YamlNodes, entry: YamlEntry | None) -> dict[str, str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,13 @@ def _conditions(items: Iterable[Item]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(v.condition for item in items for v in item.variants))
 
 
+# What is written before predictions and items, in this order.
+_HEAD = (
+    *(*TEXT_KEYS, "spaced", "metric", "normalised", "chance", "ties"),
+    *("critical", "differing", "regions", "conditions", "glosses", "meta"),
+)
+
+
 class _Dumper(yaml.SafeDumper):
     """Writes no references between equal labels, and line breaks of any kind as escapes."""
 
@@ -178,39 +186,24 @@ def dump_compact(suite: Suite) -> str:
 
     Variants of one condition are written together, in their order within the item.
     """
-    usual = {"metric": "sum", "normalised": False, "chance": None, "ties": "any"}
-    kept = {name: own for name, value in usual.items() if (own := getattr(suite, name)) != value}
-    lists = {name: list(getattr(suite, name)) for name in ("critical", "differing", "regions")}
-    lists["conditions"] = list(suite.conditions)
+    usual = {field.name: field.default for field in fields(Suite)}
+    head = {name: getattr(suite, name) for name in _HEAD}
     if suite.conditions == _conditions(suite.items):
-        del lists["conditions"]
-    further = {**lists, "glosses": dict(suite.glosses), "meta": dict(suite.meta)}
-    head = {
-        **{name: getattr(suite, name) for name in TEXT_KEYS},
-        "spaced": suite.spaced,
-        **kept,
-        **further,
+        del head["conditions"]
+    kept = {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, value in head.items()
+        if name in ("version", "spaced") or value not in (usual[name], {})
     }
-    always = (*_REQUIRED, "version", "spaced", *kept)
     body = {
         "predictions": {each.name: str(each.formula) for each in suite.predictions},
         "items": {item.number: _item_entries(suite, item) for item in suite.items},
     }
-    parts: list[tuple[dict[str, Any], bool | None]] = [
-        ({name: value for name, value in head.items() if value or name in always}, None),
-        (body, False),
-    ]
-    return "".join(
-        yaml.dump(
-            content,
-            Dumper=_Dumper,
-            default_flow_style=style,  # None: lists on one line
-            sort_keys=False,
-            allow_unicode=True,
-            width=float("inf"),
-        )
-        for content, style in parts
+    dump = partial(
+        yaml.dump, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf")
     )
+    # With None, lists and mappings without others inside are on one line.
+    return str(dump(kept, default_flow_style=None) + dump(body, default_flow_style=False))
 
 
 def _item_entries(suite: Suite, item: Item) -> dict[str, object]:

@@ -313,41 +313,41 @@ class Stimulus:
     carried: tuple[Mapping[str, str], ...] = ()
 
 
-def read_input(given: str | Sequence[str], column: str | Sequence[str] | None = None) -> GivenText:
-    """Read sentences: those given, or those of a file, a table or standard input (``-``).
+def read_input(source: str | Sequence[str], column: str | Sequence[str] | None = None) -> GivenText:
+    """Read sentences: those named, or those of a file, a table or standard input (``-``).
 
     ``column`` names the column of a table with the sentences, or the columns of its regions.
     """
-    is_file = isinstance(given, str) and (given == "-" or _is_file(given))
-    if is_file and Path(str(given)).suffix.lower() in TABLE_SUFFIXES:
-        return read_stimulus_table(Path(str(given)), column)
+    is_file = isinstance(source, str) and (source == "-" or _is_file(source))
+    if is_file and Path(str(source)).suffix.lower() in TABLE_SUFFIXES:
+        return read_stimulus_table(Path(str(source)), column)
     if column is not None:
         remedy = f"name a table ({', '.join(TABLE_SUFFIXES)}), or leave out column="
-        path = str(given) if is_file else _COMMAND_LINE
+        path = str(source) if is_file else _COMMAND_LINE
         raise InputError("has no columns", path=path, remedy=remedy)
-    if isinstance(given, str):
-        return read_given(Path(given)) if is_file else _literal([_require_sentence(given)])
-    for text in given:
+    if isinstance(source, str):
+        return read_given(Path(source)) if is_file else _literal([_require_sentence(source)])
+    for text in source:
         if _is_file(text):
             remedy = "a list holds sentences; name one file, as in input=FILE"
             raise InputError("is a file in a list of sentences", path=text, remedy=remedy)
-    return _literal([_require_sentence(text) for text in given])
+    return _literal([_require_sentence(text) for text in source])
 
 
 def stimuli_of(
-    given: GivenText, cleaning: Cleaning | None, style: WritingStyle | None
+    text: GivenText, cleaning: Cleaning | None, style: WritingStyle | None
 ) -> list[Stimulus]:
     """Return the sentences as a model reads them, cleaned and divided as its corpus is.
 
     Without ``style``, words are what stands between blanks. Words of trees are never divided.
     """
     stimuli = []
-    for number, sentence in enumerate(given.cleaned(cleaning)):
-        carried = given.carried[number] if given.carried else ()
+    for number, sentence in enumerate(text.cleaned(cleaning)):
+        carried = text.carried[number] if text.carried else ()
         if sentence.tree is not None:
             stimuli.append(Stimulus(sentence, " ".join(sentence.words)))
             continue
-        written = " ".join(given.sentences[number].words)
+        written = " ".join(text.sentences[number].words)
         pairs = [(word, place) for place, word in enumerate(sentence.words)]
         if style is not None:
             pairs = style.words(sentence.words, sentence.source)
@@ -363,9 +363,9 @@ def stimuli_of(
     return stimuli
 
 
-def _is_file(given: str) -> bool:
-    path = Path(given)
-    if not given.strip():
+def _is_file(name: str) -> bool:
+    path = Path(name)
+    if not name.strip():
         return False
     try:
         if path.is_dir():
