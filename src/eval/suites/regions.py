@@ -92,7 +92,7 @@ def token_spans(
     ``word_ends`` are the offsets at which words end: an ``<unk>`` token covers a whole word if
     possible, otherwise as few characters as allow the following tokens to be aligned.
     """
-    ends = _Placement(text, tokens, word_ends).ends(place)
+    ends = _token_ends(text, tokens, word_ends, place)
     spans: list[Span | None] = []
     position = 0
     for token, end in zip(tokens, ends, strict=True):
@@ -102,64 +102,55 @@ def token_spans(
     return tuple(spans)
 
 
-class _Placement:
-    """Search for the ends of tokens; alternatives exist only for ``<unk>`` tokens."""
+def _token_ends(
+    text: str, tokens: Sequence[str], word_ends: Sequence[int], place: str
+) -> list[int]:
+    """Return the end of each token; AlignmentError names the first without an alignment.
 
-    def __init__(self, text: str, tokens: Sequence[str], word_ends: Sequence[int]) -> None:
-        self.text = text
-        self.tokens = tokens
-        self.word_ends = word_ends
-        self.furthest = 0
-        self._stuck: set[tuple[int, int]] = set()
+    Depth-first search without recursion; alternatives exist only for ``<unk>`` tokens.
+    """
+    stuck: set[tuple[int, int]] = set()
+    furthest = 0
 
-    def ends(self, place: str) -> list[int]:
-        """Return the end of each token; AlignmentError names the first without an alignment."""
-        # Depth-first search without recursion: one iterator of possible ends per aligned token.
-        ends: list[int] = []
-        choices = [self._choices(0, 0)]
-        while len(ends) < len(self.tokens) or _skip_blanks(
-            self.text, ends[-1] if ends else 0
-        ) < len(self.text):
-            end = next(choices[-1], None) if len(ends) < len(self.tokens) else None
-            if end is not None:
-                ends.append(end)
-                self.furthest = max(self.furthest, len(ends))
-                choices.append(self._choices(len(ends), end))
-                continue
-            choices.pop()
-            if not choices:
-                raise AlignmentError(self._problem(), place=place)
-            self._stuck.add((len(ends), ends.pop()))
-        return ends
-
-    def _choices(self, number: int, position: int) -> Iterator[int]:
+    def choices(number: int, position: int) -> Iterator[int]:
         """Yield the possible ends of a token that starts at a position, after any spaces."""
-        if number == len(self.tokens):
-            return
-        for end in self._possible_ends(self.tokens[number], position):
-            if (number + 1, end) not in self._stuck:
-                yield end
+        if number < len(tokens):
+            possible = _possible_ends(text, tokens[number], position, word_ends)
+            yield from (end for end in possible if (number + 1, end) not in stuck)
 
-    def _possible_ends(self, token: str, position: int) -> Iterator[int]:
-        if is_edge(token):
-            yield position
-            return
-        start = _skip_blanks(self.text, position)
-        matches = list(dict.fromkeys(_matches(self.text, start, token)))
-        yield from matches
-        if is_unknown(token):
-            wholes = [end for end in self.word_ends if end > start][:1]
-            others = (end for end in range(start + 1, len(self.text) + 1) if end not in wholes)
-            yield from (end for end in (*wholes, *others) if end not in matches)
+    ends: list[int] = []
+    open_choices = [choices(0, 0)]
+    while len(ends) < len(tokens) or _skip_blanks(text, ends[-1] if ends else 0) < len(text):
+        end = next(open_choices[-1], None)
+        if end is not None:
+            ends.append(end)
+            furthest = max(furthest, len(ends))
+            open_choices.append(choices(len(ends), end))
+            continue
+        open_choices.pop()
+        if open_choices:
+            stuck.add((len(ends), ends.pop()))
+        elif furthest < len(tokens):
+            problem = f"token {furthest + 1}, {tokens[furthest]!r}, does not continue the sentence"
+            raise AlignmentError(f"{problem} {text!r}", place=place)
+        else:
+            last = tokens[-1] if tokens else ""
+            problem = f"the {len(tokens)} tokens, the last of them {last!r}, do not cover"
+            raise AlignmentError(f"{problem} the sentence {text!r}", place=place)
+    return ends
 
-    def _problem(self) -> str:
-        if self.furthest < len(self.tokens):
-            number, token = self.furthest, self.tokens[self.furthest]
-            return f"token {number + 1}, {token!r}, does not continue the sentence {self.text!r}"
-        return (
-            f"the {len(self.tokens)} tokens, the last of them "
-            f"{self.tokens[-1] if self.tokens else ''!r}, do not cover the sentence {self.text!r}"
-        )
+
+def _possible_ends(text: str, token: str, position: int, word_ends: Sequence[int]) -> Iterator[int]:
+    if is_edge(token):
+        yield position
+        return
+    start = _skip_blanks(text, position)
+    matches = list(dict.fromkeys(_matches(text, start, token)))
+    yield from matches
+    if is_unknown(token):
+        wholes = [end for end in word_ends if end > start][:1]
+        others = (end for end in range(start + 1, len(text) + 1) if end not in wholes)
+        yield from (end for end in (*wholes, *others) if end not in matches)
 
 
 def _matches(text: str, start: int, token: str) -> Iterator[int]:
