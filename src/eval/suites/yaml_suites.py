@@ -10,7 +10,6 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -199,11 +198,19 @@ def dump_compact(suite: Suite) -> str:
         "predictions": {each.name: str(each.formula) for each in suite.predictions},
         "items": {item.number: _item_entries(suite, item) for item in suite.items},
     }
-    dump = partial(
-        yaml.dump, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf")
-    )
     # With None, lists and mappings without others inside are on one line.
-    return str(dump(kept, default_flow_style=None) + dump(body, default_flow_style=False))
+    return _dumped(kept, flow_style=None) + _dumped(body, flow_style=False)
+
+
+def _dumped(content: Mapping[str, Any], *, flow_style: bool | None) -> str:
+    return yaml.dump(
+        content,
+        Dumper=_Dumper,
+        default_flow_style=flow_style,
+        sort_keys=False,
+        allow_unicode=True,
+        width=float("inf"),
+    )
 
 
 def _item_entries(suite: Suite, item: Item) -> dict[str, object]:
