@@ -224,8 +224,10 @@ def load_table_suite(path: str | Path | YamlNodes) -> Suite:
         remedy = "add predictions:, or effects: in bits (docs/suites.md)"
         raise nodes.error("the suite has no predictions or effects", root, remedy)
     predictions = criteria.predictions(entries)
-    settings["critical"] = critical_regions(predictions, names) or names
-    settings["differing"] = differing_regions(items, names)
+    settings |= {
+        "critical": critical_regions(predictions, names) or names,
+        "differing": differing_regions(items, names),
+    }
     for name in ("critical", "differing"):
         if name in entries:
             settings[name] = tuple(_mapping(nodes, entries[name]))
